@@ -1,0 +1,192 @@
+"""Every error that mcpboard raises on purpose, each carrying its own answer.
+
+    McpboardError
+    ├── ConfigError             a setting is wrong: one line with its cure, exit code 2
+    ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP answer
+    ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
+    │   ├── ParseError          -32700
+    │   ├── InvalidRequest      -32600
+    │   ├── SessionGone         -32600 at 404: the legacy session is unknown or over
+    │   ├── MethodNotFound      -32601
+    │   ├── InvalidParams       -32602
+    │   │   └── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
+    │   ├── InternalError       -32603
+    │   ├── HeaderMismatch      -32020
+    │   ├── MissingCapability   -32021
+    │   └── UnsupportedVersion  -32022
+    └── ToolError               a tool result with `isError`, whose text says what to do
+        ├── BadArgument         the arguments fail the light check; nothing was sent
+        ├── Busy                a lane or the budget of turns is full; nothing was sent
+        ├── BackendUnreachable  no connection could be made; nothing was sent
+        ├── BackendTimeout      the deadline passed; after sending, the outcome is unknown
+        ├── BackendBroken       the connection or the answer broke off, or made no sense
+        ├── NotOffered          the board does not have this tool
+        └── ToolRefused         the backend answered, and says that the tool failed
+
+What is raised is what the client gets; anything else that escapes is our bug and is
+answered -32603 without details (contracts: decision table, row 81).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# What became of an action (decision 8): the three words every action's error carries.
+NOT_SENT = "not_sent"
+DONE = "done"
+UNKNOWN = "unknown"
+
+
+class McpboardError(Exception):
+    """Root of all that mcpboard raises on purpose."""
+
+
+class ConfigError(McpboardError):
+    """A setting, file or address that cannot be used; the message is one line with the cure."""
+
+
+class Refused(McpboardError):
+    """A request turned away before JSON-RPC; carries HTTP status, JSON body and headers."""
+
+    def __init__(
+        self, status: int, body: Mapping[str, Any] | None, headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        super().__init__(f"refused with HTTP {status}")
+        self.status = status
+        self.body = body
+        self.headers = tuple(headers)
+
+
+class ProtocolError(McpboardError):
+    """A JSON-RPC error answer; `status` overrides the table only where the wire contract does."""
+
+    code = -32603
+    status: int | None = None
+
+    def __init__(self, message: str, *, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+
+class ParseError(ProtocolError):
+    """The body is not JSON, not UTF-8, or more than the parser will follow."""
+
+    code = -32700
+
+
+class InvalidRequest(ProtocolError):
+    """JSON, but not one JSON-RPC 2.0 message."""
+
+    code = -32600
+
+
+class SessionGone(ProtocolError):
+    """The legacy session id is unknown or over; the client has to initialize again."""
+
+    code = -32600
+    status = 404
+
+
+class MethodNotFound(ProtocolError):
+    """No such method here."""
+
+    code = -32601
+
+
+class InvalidParams(ProtocolError):
+    """Good envelope, wrong content: unknown tool, bad cursor, arguments not an object."""
+
+    code = -32602
+
+
+class InvalidEnvelope(InvalidParams):
+    """The modern per-request `_meta` is incomplete or ill-typed; the revision demands HTTP 400."""
+
+    status = 400
+
+
+class InternalError(ProtocolError):
+    """Our bug; the client learns no details."""
+
+    code = -32603
+
+
+class HeaderMismatch(ProtocolError):
+    """A standard header is missing, malformed, or disagrees with the body."""
+
+    code = -32020
+
+
+class MissingCapability(ProtocolError):
+    """The tool needs client capabilities that the request did not declare."""
+
+    code = -32021
+
+    def __init__(self, *capabilities: str) -> None:
+        super().__init__(
+            f"needs client capabilities: {', '.join(capabilities)}",
+            data={"requiredCapabilities": {name: {} for name in capabilities}},
+        )
+
+
+class UnsupportedVersion(ProtocolError):
+    """The protocol version asked for is not spoken here."""
+
+    code = -32022
+
+
+class ToolError(McpboardError):
+    """A tool call that failed; its text is written for the model that reads it.
+
+    `delivery` is what became of the action, `NOT_SENT`, `DONE` or `UNKNOWN`; it is told to
+    the caller for actions only. `structured` is merged into the result's structuredContent.
+    """
+
+    delivery = UNKNOWN
+
+    def __init__(
+        self, text: str, *, delivery: str | None = None, structured: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.structured = dict(structured or {})
+        if delivery is not None:
+            self.delivery = delivery
+
+
+class BadArgument(ToolError):
+    """The arguments fail the light check; nothing reached the backend."""
+
+    delivery = NOT_SENT
+
+
+class Busy(ToolError):
+    """A lane or the budget of turns is full; the caller is turned away, never queued."""
+
+    delivery = NOT_SENT
+
+
+class BackendUnreachable(ToolError):
+    """No connection to the backend could be made."""
+
+    delivery = NOT_SENT
+
+
+class BackendTimeout(ToolError):
+    """The deadline of the call passed."""
+
+
+class BackendBroken(ToolError):
+    """The connection broke after sending, or the answer cannot be made sense of."""
+
+
+class NotOffered(ToolError):
+    """The tool is on our list, but this board's Agent does not have it."""
+
+    delivery = NOT_SENT
+
+
+class ToolRefused(ToolError):
+    """The backend answered in good order that the tool failed."""
