@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
 from mcpboard.errors import BadArgument
 
@@ -47,7 +47,7 @@ class ByteSource(Protocol):
 
 # A rendered block is a run of parts: JSON text ready to send, or a source whose bytes go out as
 # base64 inside the JSON string that the neighbouring parts open and close.
-Part = Union[bytes, ByteSource]
+Part = bytes | ByteSource
 
 
 def compact(value: object) -> bytes:
@@ -97,7 +97,7 @@ class Blob:
         )
 
 
-Block = Union[Text, Image, Blob]
+Block = Text | Image | Blob
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""The protocol revisions: which are spoken, which are tolerated, and what `initialize` settles on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MODERN = "2026-07-28"  # stateless: every request carries its own version
+LEGACY = "2025-11-25"  # the `initialize` handshake
+
+# Advertised by server/discover and in every -32022, newest first (mission, transport notes).
+SUPPORTED = (MODERN, LEGACY)
+
+# Served as legacy because the single-POST wire shape is the same, never advertised because they
+# once implied batching (decision table, row 49).
+TOLERATED = ("2025-06-18", "2025-03-26", "2024-11-05")
+
+KNOWN = frozenset(SUPPORTED + TOLERATED)
+
+
+def negotiate(asked: str, echoed: Collection[str] = ()) -> str:
+    """The version that `initialize` answers: the one asked for when we offer it, else the legacy one.
+
+    `echoed` are older versions that a role promises besides (the host: rows 58-60).
+    """
+    return asked if asked in SUPPORTED or asked in echoed else LEGACY
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How one request came: decided per request, never per connection.
+
+    `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;
+    `version` is the header's value, None when there was none.
+    """
+
+    modern: bool
+    enveloped: bool
+    version: str | None
+    capabilities: Mapping[str, Any] = field(default_factory=dict)

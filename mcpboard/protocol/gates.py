@@ -1,0 +1,86 @@
+"""Who may knock: the same-origin rule for browsers, and the bearer token."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+Host = str | IPv4Address | IPv6Address
+Authority = tuple[Host, int | None]
+
+# ASCII only, so that no digit of another script passes; a bare colon is no port.
+_AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z.-]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
+_DEFAULT_PORT = {"http": 80, "https": 443}
+
+
+def same_origin(origin: str | None, host: str | None) -> bool:
+    """True when no browser speaks, or one that shows a page of this very address (mission, Origin).
+
+    A browser's Origin must name an IP literal or `localhost`, so that no rebound name passes, and
+    must equal Host in host and port; a missing port is filled from the Origin's scheme on both
+    sides. Anything that cannot be parsed is refused: a present Origin has to pass.
+    """
+    if origin is None:
+        return True
+    found = _ORIGIN.fullmatch(origin)
+    if not found or host is None:
+        return False
+    default = _DEFAULT_PORT[found["scheme"].lower()]
+    ours, theirs = _filled(host, default), _filled(found["authority"], default)
+    return ours is not None and ours == theirs
+
+
+def _filled(text: str, default_port: int) -> Authority | None:
+    parsed = parse_authority(text)
+    if parsed is None:
+        return None
+    host, port = parsed
+    return host, port if port is not None else default_port
+
+
+def parse_authority(text: str) -> Authority | None:
+    """(`localhost` or an address, port or None), None for any other host and any other spelling.
+
+    Numeric tricks (`127.1`, `0x7f000001`, leading zeros), zone ids, user info, a trailing dot and
+    ports outside 1-65535 are all "other": browsers rewrite or never send them.
+    """
+    found = _AUTHORITY.fullmatch(text)
+    if not found:
+        return None
+    port = int(found["port"]) if found["port"] else None
+    if port is not None and not 1 <= port <= 65535:
+        return None
+    host = _host(found["v6"], found["name"])
+    return None if host is None else (host, port)
+
+
+def _host(v6: str | None, name: str | None) -> Host | None:
+    try:
+        if v6:
+            return IPv6Address(v6)
+        return "localhost" if name and name.lower() == "localhost" else IPv4Address(name or "")
+    except AddressValueError:
+        return None
+
+
+def bearer(authorization: str | None) -> bytes | None:
+    """The token of an `Authorization: Bearer` header; None when there is none.
+
+    The scheme's case and the number of blanks do not matter; the token is exact, and a second
+    header, which arrives joined by a comma, never matches one.
+    """
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    return token.strip(" ").encode("latin-1", "replace")
+
+
+def is_one_of(token: bytes | None, known: Iterable[bytes]) -> bool:
+    """True when `token` is one of `known`, compared in constant time and without stopping early."""
+    found = False
+    for candidate in known:
+        found |= bool(token) and hmac.compare_digest(token or b"", candidate)
+    return found

@@ -1,0 +1,157 @@
+"""The ladder of the modern era: header against header, header against body, then the envelope.
+
+Each rung is one function that raises or returns; the order of the calls in `check` is the order
+of the decision table, and the first failure wins.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpboard.errors import HeaderMismatch, InvalidEnvelope, UnsupportedVersion
+from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN, SUPPORTED, Wire
+from mcpboard.protocol.jsonrpc import Request
+
+_PREFIX = "io.modelcontextprotocol/"
+VERSION_KEY = _PREFIX + "protocolVersion"
+CAPABILITIES_KEY = _PREFIX + "clientCapabilities"
+CLIENT_KEY = _PREFIX + "clientInfo"
+LOG_LEVEL_KEY = _PREFIX + "logLevel"
+SERVER_KEY = _PREFIX + "serverInfo"
+
+_RESERVED = (VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY)
+_LOG_LEVELS = frozenset("debug info notice warning error critical alert emergency".split())
+
+
+@dataclass(frozen=True)
+class Standard:
+    """The standard MCP headers of one POST; None where the header is absent."""
+
+    version: str | None = None  # MCP-Protocol-Version
+    method: str | None = None  # Mcp-Method
+    name: str | None = None  # Mcp-Name
+
+
+def check(sent: Standard, request: Request, *, strict_meta: bool = False) -> Wire:
+    """How `request` came, once every rung has let it pass.
+
+    Raises HeaderMismatch, UnsupportedVersion or InvalidEnvelope (decision table, rows 31-63).
+    """
+    meta = request.params.get("_meta", {})
+    envelope = meta if isinstance(meta, dict) else {}
+    if request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope:
+        _meta_is_object(meta)
+        return Wire(modern=False, enveloped=False, version=sent.version)  # row 61: not judged
+    _agreement(sent, request, envelope, strict_meta)
+    supported(sent.version)
+    _meta_is_object(meta)
+    _envelope(sent, envelope, strict_meta)
+    enveloped = envelope.get(VERSION_KEY) == MODERN
+    return Wire(
+        modern=sent.version == MODERN,
+        enveloped=enveloped,
+        version=sent.version,
+        capabilities=envelope.get(CAPABILITIES_KEY, {}),
+    )
+
+
+# --- rung 1: headers agree with each other and with the body (-32020) ----------------------
+
+
+def _agreement(sent: Standard, request: Request, envelope: Mapping[str, Any], strict_meta: bool) -> None:
+    claimed = envelope.get(VERSION_KEY)
+    strict = claimed == MODERN or sent.method is not None or (strict_meta and sent.version == MODERN)
+    if strict and sent.version is None:
+        raise HeaderMismatch("MCP-Protocol-Version is missing; a modern request must send it")
+    if isinstance(claimed, str) and claimed != sent.version:
+        raise HeaderMismatch(f"MCP-Protocol-Version is {_shown(sent.version)} but the body says {_shown(claimed)}")
+    if strict:
+        _method_agrees(sent, request)
+        _name_agrees(sent, request)
+
+
+def _method_agrees(sent: Standard, request: Request) -> None:
+    if sent.method is None:
+        raise HeaderMismatch("Mcp-Method is missing; a modern request must send it")
+    if sent.method != request.method:
+        raise HeaderMismatch(f"Mcp-Method is {_shown(sent.method)} but the body says {_shown(request.method)}")
+
+
+def _name_agrees(sent: Standard, request: Request) -> None:
+    if request.method != "tools/call":
+        return  # a name on a method that has none is ignored, as both SDKs do
+    if sent.name is None:
+        raise HeaderMismatch("Mcp-Name is missing; a modern tools/call must send it")
+    if decoded_name(sent.name) != request.params.get("name"):
+        raise HeaderMismatch(f"Mcp-Name is {_shown(sent.name)} but the body says {_shown(request.params.get('name'))}")
+
+
+def decoded_name(value: str) -> str:
+    """The name behind an `Mcp-Name` value; the base64 sentinel form is decoded, all else is literal."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    payload = value[len("=?base64?") : -len("?=")]
+    try:
+        raw = base64.b64decode(payload.encode("ascii"), validate=True)
+        if base64.b64encode(raw).decode("ascii") != payload:
+            raise ValueError("not canonical")
+        return raw.decode("utf-8")
+    except (ValueError, binascii.Error) as error:
+        raise HeaderMismatch("Mcp-Name is not well-formed base64 of UTF-8 text") from error
+
+
+def _shown(value: object) -> str:
+    """`value` for a message: quoted, one line, at most 80 characters."""
+    return ascii(value)[:80]
+
+
+# --- rung 2: the version is one we speak (-32022) ------------------------------------------
+
+
+def supported(version: str | None) -> None:
+    """Raise UnsupportedVersion unless `version` is absent or known."""
+    if version is not None and version not in KNOWN:
+        raise UnsupportedVersion(
+            f"protocol version {_shown(version)} is not supported; use {MODERN} or {LEGACY}",
+            data={"supported": list(SUPPORTED), "requested": version},
+        )
+
+
+# --- rung 3: the envelope is whole (-32602 at 400) -----------------------------------------
+
+
+def _meta_is_object(meta: object) -> None:
+    if not isinstance(meta, dict):
+        raise InvalidEnvelope('"_meta" must be an object')
+
+
+def _envelope(sent: Standard, meta: Mapping[str, Any], strict_meta: bool) -> None:
+    modern = sent.version == MODERN
+    if VERSION_KEY in meta:
+        _declared(meta)
+    elif modern and (strict_meta or any(key in meta for key in _RESERVED)):
+        raise InvalidEnvelope(f"_meta lacks {VERSION_KEY}")
+    if modern or VERSION_KEY in meta:
+        _optional(meta)
+
+
+def _declared(meta: Mapping[str, Any]) -> None:
+    if not isinstance(meta[VERSION_KEY], str):
+        raise InvalidEnvelope(f"_meta {VERSION_KEY} must be a string")
+    if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise InvalidEnvelope(f"_meta needs {CAPABILITIES_KEY}, an object")
+
+
+def _optional(meta: Mapping[str, Any]) -> None:
+    client = meta.get(CLIENT_KEY)
+    if CLIENT_KEY in meta and not (
+        isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
+    ):
+        raise InvalidEnvelope(f"_meta {CLIENT_KEY} must be an object with name and version")
+    level = meta.get(LOG_LEVEL_KEY)
+    if LOG_LEVEL_KEY in meta and not (isinstance(level, str) and level in _LOG_LEVELS):
+        raise InvalidEnvelope(f"_meta {LOG_LEVEL_KEY} is not a log level")

@@ -1,0 +1,152 @@
+"""JSON-RPC 2.0: body bytes <-> messages, the codes, and the HTTP status each code rides on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
+from mcpboard.protocol.tools import compact
+
+# Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
+# 200; the others are fixed by the mission or the 2026-07-28 revision (decision table).
+HTTP_STATUS: Mapping[int, int] = {
+    -32700: 400,  # parse error
+    -32600: 400,  # not one JSON-RPC message; a batch
+    -32601: 404,  # unknown method
+    -32602: 200,  # invalid params; an incomplete envelope overrides it with 400
+    -32603: 200,  # our bug, once the id is known
+    -32000: 200,  # host: device busy, tool error
+    -32020: 400,  # header mismatch
+    -32021: 400,  # missing client capability
+    -32022: 400,  # unsupported protocol version
+}
+
+Id = str | int | float  # float only when integral: 1.0 is echoed as 1.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call that wants an answer."""
+
+    id: Id
+    method: str
+    params: Mapping[str, Any]
+    has_params: bool  # a member that is absent and one that is empty differ for `initialize`
+
+
+@dataclass(frozen=True)
+class Notification:
+    """A message without id: acknowledged, never acted on."""
+
+    method: str
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer that the client posts; nothing here ever asked for one."""
+
+
+Message = Request | Notification | Response
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def load(body: bytes) -> Any:
+    """The JSON document in `body`, strictly UTF-8; ParseError for everything that is none.
+
+    NaN, nesting deeper than the parser follows and integers longer than it converts count as
+    broken JSON. A byte order mark is skipped, as both SDK servers do.
+    """
+    try:
+        return _decoder.decode(body.removeprefix(_BOM).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ParseError("the body is not UTF-8") from error
+    except RecursionError as error:
+        raise ParseError("the body is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise ParseError(f"the body is not JSON: {error.msg} at character {error.pos}") from error
+    except ValueError as error:
+        raise ParseError("the body is not JSON: a number cannot be read") from error
+
+
+def valid_id(value: object) -> bool:
+    """True for what may identify a request: text or an integral number, never null or a truth value."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, (str, int)) or (isinstance(value, float) and value.is_integer())
+
+
+def readable_id(document: Any) -> Id | None:
+    """The id that an error answer must echo, None when there is none to read.
+
+    The id of a posted response belongs to another count and is not ours to echo.
+    """
+    if not isinstance(document, dict) or "result" in document or "error" in document:
+        return None
+    found = document.get("id")
+    return found if valid_id(found) else None
+
+
+def shape(document: Any) -> Message:
+    """The one message that `document` is; InvalidRequest for batches and everything malformed."""
+    if isinstance(document, list):
+        raise InvalidRequest("batches are not supported: post one JSON-RPC message at a time")
+    if not isinstance(document, dict):
+        raise InvalidRequest("the body must be one JSON-RPC object")
+    if document.get("jsonrpc") != "2.0":
+        raise InvalidRequest('"jsonrpc" must be "2.0"')
+    if "method" not in document:
+        return _response(document)
+    return _call(document)
+
+
+def _response(document: Mapping[str, Any]) -> Response:
+    if "result" in document or "error" in document:
+        return Response()
+    raise InvalidRequest("the message has neither method nor result nor error")
+
+
+def _call(document: Mapping[str, Any]) -> Request | Notification:
+    method, params = document["method"], document.get("params")
+    if not isinstance(method, str):
+        raise InvalidRequest('"method" must be a string')
+    if "id" not in document:
+        if params is not None and not isinstance(params, dict):
+            raise InvalidRequest('"params" must be an object')
+        return Notification(method)
+    if not valid_id(document["id"]):
+        raise InvalidRequest('"id" must be a string or an integer')
+    if "params" in document and not isinstance(params, dict):
+        raise InvalidRequest('"params" must be an object')
+    return Request(document["id"], method, params or {}, params is not None)
+
+
+def result(request_id: Id, body: bytes) -> bytes:
+    """A result message around `body`, the JSON text of the result object."""
+    return b'{"jsonrpc":"2.0","id":' + compact(request_id) + b',"result":' + body + b"}"
+
+
+def error(error: ProtocolError, request_id: Id | None, *, with_id: bool = True) -> bytes:
+    """An error message; the id is null when it could not be read, left out when `with_id` is false."""
+    answer: dict[str, Any] = {"jsonrpc": "2.0"}
+    if with_id:
+        answer["id"] = request_id
+    answer["error"] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        answer["error"]["data"] = error.data
+    return compact(answer)
+
+
+def status(error: ProtocolError) -> int:
+    """The HTTP status that carries `error`."""
+    return error.status if error.status is not None else HTTP_STATUS[error.code]

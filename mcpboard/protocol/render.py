@@ -1,0 +1,46 @@
+"""Tool results as JSON text in parts, so that no picture is ever escaped and no bundle ever held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcpboard.errors import ToolError
+from mcpboard.protocol.jsonrpc import Id
+from mcpboard.protocol.tools import Content, Part, Text, compact
+
+
+def error_content(error: ToolError) -> Content:
+    """The result that tells a model what went wrong and what to do about it."""
+    return Content((Text(error.text),), error.structured or None, is_error=True)
+
+
+def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, ...]:
+    """A whole JSON-RPC answer around `content`; `fixed` is the run of members that never vary."""
+    return joined(_run(request_id, content, fixed))
+
+
+def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
+    yield b'{"jsonrpc":"2.0","id":' + compact(request_id) + b',"result":{"content":['
+    for number, block in enumerate(content.blocks):
+        if number:
+            yield b","
+        yield from block.parts()
+    yield b"],"
+    if content.structured is not None:
+        yield b'"structuredContent":' + compact(content.structured) + b","
+    if content.is_error:
+        yield b'"isError":true,'
+    yield fixed + b"}}"
+
+
+def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The same run with neighbouring bytes made one, so that a small answer is a single write."""
+    run: list[Part] = []
+    pending: list[bytes] = []
+    for part in parts:
+        if isinstance(part, bytes):
+            pending.append(part)
+            continue
+        run += [b"".join(pending), part]
+        pending.clear()
+    return tuple([*run, b"".join(pending)])

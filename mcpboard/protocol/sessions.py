@@ -1,0 +1,65 @@
+"""Legacy session ids as a book: ids and times are passed in, nothing is drawn or measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+KEEP_SECONDS = 24 * 3600  # SDKs do not recover from a 404 by themselves, so a record outlives its use by a day
+MOST_SESSIONS = 1024  # records; about 300 bytes each
+
+
+@dataclass
+class Session:
+    """One legacy session: who opened it, in which version, and when it was last used."""
+
+    id: str
+    version: str
+    principal: str
+    client: str
+    opened: float
+    used: float
+    has_held: bool = False  # sessions that never held a device are the first to go
+
+
+class SessionBook:
+    """At most MOST_SESSIONS sessions, each kept KEEP_SECONDS after its last use.
+
+    Not locked: the role that owns the book owns the lock and the clock.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def mint(self, session: Session, holding: Collection[str] = ()) -> None:
+        """Enter `session`; makes room first, never by dropping an id in `holding`."""
+        self.evict(session.opened, holding)
+        self._sessions[session.id] = session
+
+    def find(self, session_id: str, now: float) -> Session | None:
+        """The live session of that id, marked as used; None when unknown or over."""
+        found = self._sessions.get(session_id)
+        if found is None or now - found.used > KEEP_SECONDS:
+            return None
+        found.used = now
+        return found
+
+    def end(self, session_id: str) -> Session | None:
+        """Strike the session out; None when it was not there, so that a second end can say so."""
+        return self._sessions.pop(session_id, None)
+
+    def all(self) -> list[Session]:
+        """Every session on the book, oldest first."""
+        return list(self._sessions.values())
+
+    def evict(self, now: float, holding: Collection[str] = ()) -> None:
+        """Drop what is over, then the least worthy until one more fits."""
+        idle = [s for s in self._sessions.values() if s.id not in holding]
+        over = [s for s in idle if now - s.used > KEEP_SECONDS]
+        excess = len(self._sessions) - len(over) - MOST_SESSIONS + 1
+        rest = sorted((s for s in idle if s not in over), key=lambda s: (s.has_held, s.used))
+        for session in over + rest[: max(0, excess)]:
+            del self._sessions[session.id]
