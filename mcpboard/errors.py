@@ -2,6 +2,7 @@
 
     McpboardError
     ├── ConfigError             a setting is wrong: one line with its cure, exit code 2
+    │   └── AddressTaken        the port to listen on belongs to another program
     ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP answer
     ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
     │   ├── ParseError          -32700
@@ -44,6 +45,14 @@ class McpboardError(Exception):
 
 class ConfigError(McpboardError):
     """A setting, file or address that cannot be used; the message is one line with the cure."""
+
+
+class AddressTaken(ConfigError):
+    """Another program listens on `port` already."""
+
+    def __init__(self, message: str, port: int) -> None:
+        super().__init__(message)
+        self.port = port
 
 
 class Refused(McpboardError):

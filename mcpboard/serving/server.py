@@ -1,0 +1,205 @@
+"""The waitress server: its settings with their reasons, the listeners, and the drain at SIGTERM."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from waitress import wasyncore
+from waitress.server import BaseWSGIServer, create_server
+
+from mcpboard.errors import AddressTaken, ConfigError
+from mcpboard.protocol.admission import BODY_LIMIT
+from mcpboard.serving.channel import IDLE_SECONDS, Channel, sweep
+from mcpboard.serving.stream import PIECE
+
+log = logging.getLogger("mcpboard")
+
+THREADS = 8  # six turns for tools, two always free for ping, tools/list and /health
+TURNS = THREADS - 2
+CONNECTIONS = 24  # unfinished bodies of strangers are what fills a small board: 24 x 336 KiB
+GRACE_SECONDS = 4.0  # at SIGTERM; init systems kill after five or more
+SWEEP_SECONDS = 1.0  # how late a limit of channel.py may strike
+STALL_MS = 30_000  # TCP_USER_TIMEOUT: the kernel gives up on a peer that acknowledges nothing
+IP_FREEBIND = 15  # Linux; not in the socket module
+
+_BODY_CEILING = BODY_LIMIT + 16 * 1024  # so that our own 413, which is JSON, comes first
+
+# What waitress would do otherwise stands behind each line (performance contract, waitress as seen).
+WAITRESS: Mapping[str, Any] = {
+    "threads": THREADS,
+    "backlog": 64,  # connections the kernel holds while we are at the limit
+    "channel_request_lookahead": 1,  # else a call is still made for a client that left while queued
+    "outbuf_high_watermark": PIECE,  # bytes; else a slow reader's whole reply is buffered
+    "outbuf_overflow": 1 << 20,  # bytes; never reached in pieces of PIECE, so no temporary file
+    "inbuf_overflow": _BODY_CEILING,  # bytes; no temporary file for bodies either
+    "max_request_body_size": _BODY_CEILING,  # bytes; waitress allows 1 GiB
+    "max_request_header_size": 16 * 1024,  # bytes; waitress allows 256 KiB
+    "channel_timeout": int(IDLE_SECONDS),  # channel.py keeps it by the monotonic clock
+    "cleanup_interval": 5,  # seconds
+    "ident": None,  # no Server header
+    "expose_tracebacks": False,
+    "log_socket_errors": False,  # a client that resets is no news
+}
+
+
+# --- listeners -------------------------------------------------------------------------------
+
+
+def listeners(addresses: Iterable[tuple[str, int]], *, freebind: bool = False) -> list[socket.socket]:
+    """Bound sockets for every (host, port); port 0 takes any free one.
+
+    `*` means all addresses of both families, IPv4 alone where the kernel has no IPv6. Raises
+    ConfigError with one line that says what to do, AddressTaken when another program is there.
+    """
+    opened: list[socket.socket] = []
+    try:
+        for host, port in addresses:
+            opened.append(_listener(host, port, freebind))
+    except BaseException:
+        for sock in opened:
+            sock.close()
+        raise
+    return opened
+
+
+def _listener(host: str, port: int, freebind: bool) -> socket.socket:
+    if host == "*":
+        return _wildcard(port)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return _bound(socket.AddressFamily(family), address, freebind)
+    except OSError as error:
+        raise _teaching(error, host, port) from error
+
+
+def _wildcard(port: int) -> socket.socket:
+    try:
+        return _bound(socket.AF_INET6, ("::", port), False, dual=True)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise _teaching(error, "*", port) from error
+        log.warning("no IPv6 here (%s): listening on all IPv4 addresses", error.strerror or error)
+        return _listener("0.0.0.0", port, False)
+
+
+def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if dual else 1)
+        if freebind:
+            # The gadget's interface comes and goes with every key chord; its address may not
+            # be there yet, and must not be waited for.
+            sock.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+        sock.bind(address)
+        sock.listen(WAITRESS["backlog"])  # here, so that a port taken shows now and not later
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _teaching(error: OSError, host: str, port: int) -> ConfigError:
+    where = f"{host}:{port}"
+    if error.errno == errno.EADDRINUSE:
+        return AddressTaken(f"cannot listen on {where}: another program has it; choose another with --listen", port)
+    if error.errno == errno.EACCES:
+        return ConfigError(f"cannot listen on {where}: ports below 1024 need root; choose one above with --listen")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return ConfigError(f"cannot listen on {where}: no interface has that address (freebind = true waits for it)")
+    return ConfigError(f"cannot listen on {where}: {error.strerror or error}; check the setting listen")
+
+
+def url(sock: socket.socket) -> str:
+    """The MCP URL that reaches `sock`, with the real port."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+
+
+# --- the server ------------------------------------------------------------------------------
+
+
+class Server:
+    """A waitress server whose loop we turn ourselves: sweeps on the way, drains at the end."""
+
+    def __init__(self, app: Any, sockets: Sequence[socket.socket]) -> None:
+        self._map: dict[int, Any] = {}
+        self._stop = threading.Event()
+        # The limit counts two entries more for every listener: itself and its trigger.
+        limit = CONNECTIONS + 2 * len(sockets)
+        created = create_server(app, map=self._map, sockets=list(sockets), connection_limit=limit, **WAITRESS)
+        self._tasks = created.task_dispatcher
+        self._listeners = [entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)]
+        for listener in self._listeners:
+            listener.channel_class = Channel
+            listener.maintenance = _leave_to_sweep
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            stall = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MS)
+            created.adj.socket_options = [*created.adj.socket_options, stall]
+
+    def run(self) -> None:
+        """Serve until `stop`, then hand over what is owed and return."""
+        next_sweep = 0.0
+        while not self._stop.is_set():
+            wasyncore.poll(SWEEP_SECONDS, self._map)
+            now = time.monotonic()
+            if now >= next_sweep:
+                next_sweep = now + SWEEP_SECONDS
+                self._sweep(now)
+        self._drain()
+
+    def stop(self) -> None:
+        """Ask `run` to end; safe from any thread and from a signal handler."""
+        self._stop.set()
+        self._listeners[0].pull_trigger()
+
+    def _sweep(self, now: float) -> None:
+        for reason in sweep(self._map.values(), now):
+            log.debug("connection ended: %s", reason)
+
+    def _drain(self) -> None:
+        """Refuse newcomers at once, then keep the loop turning until nothing is owed or the grace is over."""
+        for listener in self._listeners:
+            wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
+        over = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < over and any(channel.owes for channel in self._channels()):
+            wasyncore.poll(0.1, self._map)
+        self._tasks.shutdown(cancel_pending=True, timeout=0.5)
+        for channel in self._channels():
+            channel.handle_close()
+        for listener in self._listeners:
+            listener.trigger.close()
+
+    def _channels(self) -> list[Channel]:
+        return [entry for entry in self._map.values() if isinstance(entry, Channel)]
+
+
+def _leave_to_sweep(now: float) -> None:
+    """In place of waitress' own cleanup, which counts by the wall clock."""
+
+
+def serve(app: Any, sockets: Sequence[socket.socket]) -> int:
+    """Serve until SIGTERM or SIGINT, drain, return 0; a second signal ends the process at once."""
+    server = Server(app, sockets)
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: os._exit(1))
+        server.stop()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    server.run()
+    return 0

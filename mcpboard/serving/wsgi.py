@@ -1,0 +1,248 @@
+"""WSGI on one side, the endpoint and a role on the other: the path of a request, top to bottom, once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from waitress.channel import ClientDisconnected
+from werkzeug.wsgi import get_input_stream
+
+from mcpboard.errors import McpboardError, ProtocolError, Refused, ToolError
+from mcpboard.protocol.admission import BODY_LIMIT
+from mcpboard.protocol.endpoint import JSON, Endpoint
+from mcpboard.protocol.headers import Standard
+from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Reply, ToolCall
+from mcpboard.protocol.tools import ByteSource, Content
+from mcpboard.serving import stream
+from mcpboard.serving.turns import Turn, Turns
+
+log = logging.getLogger("mcpboard")
+
+Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+Outcome = Content | ToolError | ProtocolError
+
+# Built once: HTTPStatus look-ups are slow, and there are few.
+_STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+
+
+class Role(Protocol):
+    """What the edge asks of a role; only `run` and `newest` may wait, each within its own limit."""
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint of this moment; never waits."""
+
+    def newest(self) -> Endpoint:
+        """The same after a look for newer tools; asked for `tools/list` alone."""
+
+    def run(self, call: ToolCall) -> Content:
+        """Do it, once; raises ToolError or ProtocolError."""
+
+    def lost(self, call: ToolCall, outcome: Outcome) -> None:
+        """The caller had gone before `outcome` could be handed over."""
+
+    def page(self, head: Head) -> Reply:
+        """A path of the role's own; raises Refused."""
+
+    def open_session(self, step: OpenSession) -> str:
+        """Mint a legacy session id."""
+
+    def close_session(self, step: CloseSession) -> None:
+        """End a legacy session and what it held."""
+
+
+@dataclass
+class Exchange:
+    """One answer under way: what is owed back when it is over, and what to tell of it."""
+
+    reply: Reply
+    turn: Turn | None = None
+    lost: Callable[[], None] | None = None  # told when the reply was not handed over whole
+    note: Callable[[int], None] | None = None  # told the bytes handed over, for the log line
+    close: list[ByteSource] = field(default_factory=list)
+
+
+class Edge:
+    """A WSGI application that serves one role."""
+
+    def __init__(self, role: Role, turns: Turns) -> None:
+        self._role = role
+        self._turns = turns
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        head = read_head(environ)
+        try:
+            exchange = self._exchange(head, environ)
+        except Refused as refused:
+            exchange = Exchange(refusal(refused))
+        except Exception:
+            log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
+            exchange = Exchange(refusal(Refused(500, {"error": "internal error; the server's log has the details"})))
+        return _start(exchange, head.method == "HEAD", start_response)
+
+    def _exchange(self, head: Head, environ: Environ) -> Exchange:
+        endpoint = self._role.endpoint()
+        admitted = endpoint.admit(head)
+        if admitted.page:
+            return Exchange(self._role.page(head))
+        step = endpoint.receive(admitted, read_body(environ) if head.method == "POST" else b"")
+        if isinstance(step, ToolCall):
+            return self._take_turn(endpoint, step, environ.get("waitress.client_disconnected", _never))
+        return Exchange(self._finish(endpoint, step))
+
+    def _finish(self, endpoint: Endpoint, step: Reply | ListTools | OpenSession | CloseSession) -> Reply:
+        if isinstance(step, ListTools):
+            return self._role.newest().listed(step)
+        if isinstance(step, OpenSession):
+            return endpoint.opened(step, self._role.open_session(step))
+        if isinstance(step, CloseSession):
+            self._role.close_session(step)
+            return endpoint.closed()
+        return step
+
+    def _take_turn(self, endpoint: Endpoint, call: ToolCall, gone: Callable[[], bool]) -> Exchange:
+        started = time.monotonic()
+        try:
+            turn = self._turns.take()
+        except ToolError as busy:
+            return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
+        if gone():
+            turn.done()
+            log.info("%s: never made, its caller had gone", call.name)
+            return Exchange(Reply(499))  # nobody reads it
+        outcome = self._run(call)
+        reply = endpoint.crashed(call.id) if outcome is None else endpoint.reply(call, outcome)
+        lost = None if outcome is None else lambda: self._role.lost(call, outcome)
+        return Exchange(reply, turn, lost, _logged(call, outcome, started), stream.sources(reply.parts))
+
+    def _run(self, call: ToolCall) -> Outcome | None:
+        """What the call came to; None when a bug of ours got in the way."""
+        try:
+            return self._role.run(call)
+        except (ToolError, ProtocolError) as error:
+            return error
+        except Exception:
+            log.exception("%s: internal error", call.name)
+            return None
+
+
+# --- environ -> head and body ----------------------------------------------------------------
+
+
+def read_head(environ: Environ) -> Head:
+    """The parts of the request head that anything here looks at, raw, as the server passed them."""
+    get = environ.get
+    length = get("CONTENT_LENGTH")
+    return Head(
+        method=environ["REQUEST_METHOD"],
+        path=get("PATH_INFO", ""),
+        host=get("HTTP_HOST"),
+        origin=get("HTTP_ORIGIN"),
+        authorization=get("HTTP_AUTHORIZATION"),
+        content_type=get("CONTENT_TYPE"),
+        content_encoding=get("HTTP_CONTENT_ENCODING"),
+        content_length=int(length) if length else None,
+        session=get("HTTP_MCP_SESSION_ID"),
+        standard=Standard(
+            get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")
+        ),
+    )
+
+
+def read_body(environ: Environ) -> bytes:
+    """The whole body; the server has it already and bounded it, werkzeug bounds it again."""
+    return get_input_stream(environ, max_content_length=BODY_LIMIT).read()
+
+
+# --- reply -> response -----------------------------------------------------------------------
+
+
+def refusal(refused: Refused) -> Reply:
+    """The HTTP answer that `refused` carries; its body is JSON for every status."""
+    body = () if refused.body is None else (json.dumps(refused.body).encode("utf-8"),)
+    return Reply(refused.status, (JSON, *refused.headers), body)
+
+
+def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
+    reply = exchange.reply
+    length = stream.content_length(reply.parts)
+    headers = list(reply.headers)
+    if length is not None and reply.status != 204:
+        headers.append(("Content-Length", str(length)))
+    start_response(_STATUS_LINES.get(reply.status, f"{reply.status} Closed"), headers)
+    if exchange.turn is None and exchange.note is None:
+        return [] if head_only else [part for part in reply.parts if isinstance(part, bytes)]
+    return Handover(exchange)
+
+
+class Handover:
+    """The bytes of one tool reply on their way out; what was borrowed is given back once, in close().
+
+    A class with close() and not a generator: a generator that was never advanced would not run
+    its `finally`, and the turn would be lost with the caller.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._pieces = stream.pieces(exchange.reply.parts)
+        self._sent = 0  # bytes
+        self._whole = False
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece = next(self._pieces)
+        except StopIteration:
+            self._whole = True
+            raise
+        except McpboardError as error:
+            # The head is out, so the only honest answer left is to break off: the reader then
+            # knows that what it has is not the whole.
+            log.warning("reply broken off after %d bytes: %s", self._sent, error)
+            raise ClientDisconnected from error
+        self._sent += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Give back turn and sources, tell the role when the reply was not handed over."""
+        if self._closed:
+            return
+        self._closed = True
+        for source in self._exchange.close:
+            source.close()
+        if self._exchange.turn is not None:
+            self._exchange.turn.done()
+        if not self._whole and self._exchange.lost is not None:
+            self._exchange.lost()
+        if self._exchange.note is not None:
+            self._exchange.note(self._sent)
+
+
+def _never() -> bool:
+    return False
+
+
+def _logged(call: ToolCall, outcome: Outcome | None, started: float) -> Callable[[int], None]:
+    """The one log line of a tool call: never an argument, never a token."""
+
+    def note(sent: int) -> None:
+        word = "crashed" if outcome is None else _word(outcome)
+        milliseconds = (time.monotonic() - started) * 1000
+        log.info("%s: %s, %d bytes, %.0f ms", call.name, word, sent, milliseconds)
+
+    return note
+
+
+def _word(outcome: Outcome) -> str:
+    if isinstance(outcome, Content):
+        return "error" if outcome.is_error else "ok"
+    return type(outcome).__name__
