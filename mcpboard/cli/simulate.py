@@ -1,0 +1,45 @@
+"""`mcpboard simulate`: a pretend board on loopback, with a pretend phone."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import threading
+
+from mcpboard.cli.settings import Verbs
+from mcpboard.errors import ConfigError
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verb `simulate`."""
+    parser = verbs.add_parser("simulate", help="run a pretend Agent and Config Web; print their URLs as one JSON line")
+    parser.add_argument("--agent-port", metavar="N", type=int, default=0, help="port of the Agent (default: any)")
+    parser.add_argument("--config-web-port", metavar="N", type=int, default=0, help="port of Config Web (default: any)")
+    parser.set_defaults(run=simulate)
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Pretend until SIGINT, a normal end here, or SIGTERM."""
+    try:
+        from mcpboard.simulator import Simulator
+    except ModuleNotFoundError as error:
+        raise ConfigError(_missing(error)) from None
+    simulator = Simulator(agent_port=arguments.agent_port, config_web_port=arguments.config_web_port)
+    try:
+        simulator.start()
+    except (OSError, OverflowError) as error:  # a port in use, not ours to take, or no port at all
+        raise ConfigError(f"cannot listen: {error}; choose other ports, or 0 for any free one") from None
+    try:
+        print(json.dumps({"agent": simulator.agent_url, "config_web": simulator.config_web_url}), flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+    finally:
+        simulator.stop()
+    return 0
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    if (error.name or "").partition(".")[0] == "PIL":
+        return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
+    return f"this installation came without the simulator ({error.name} is missing); install mcpboard whole"
