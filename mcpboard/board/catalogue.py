@@ -1,0 +1,152 @@
+"""The Agent's live schemas over the built-in ones (contracts: agent-api, decision 2 and facts 1.2).
+
+The allowlist decides which tools there are; the Agent may only say what they take, and only in
+a form that no client stumbles over.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from mcpboard.board.readers import finite_json
+from mcpboard.board.tools import ROWS, SHELL, Row
+from mcpboard.errors import BackendBroken, ToolError
+
+if TYPE_CHECKING:
+    from mcpboard.board.loopback import Answer
+
+FRESH_S = 60.0  # how long a copy is good for; tools change with the board's software only
+RETRY_S = 5.0  # after a failure: soon enough for a board that boots, too rare to slow every list
+
+# Words that make clients drop a tool: at the root for some providers, anywhere for the references.
+_ROOT_NEVERS = frozenset({"anyOf", "oneOf", "allOf", "not", "if"})
+_NEVERS = frozenset({"$ref", "$defs", "definitions"})
+# Words whose values are no schemas: plain data, and `properties`, which is a table of them.
+_DATA = frozenset({"properties", "examples", "example", "enum", "const", "default"})
+_PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_DEPTH_LIMIT = 16  # schemas in schemas; the Agent's deepest has 4
+
+
+class Catalogue:
+    """The rows with the schemas of this board's Agent; always all of them, in the same order.
+
+    `fetch` asks the Agent for `GET /api/tools`, within its own limit, and may raise ToolError;
+    `clock` is monotonic, in seconds. Nothing is fetched before the first `refresh`.
+    """
+
+    def __init__(self, fetch: Callable[[], Answer], clock: Callable[[], float]) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._reading = threading.Lock()
+        self._due: float | None = None  # None: never read
+        self._offers = _offers(ROWS)
+
+    def current(self) -> Mapping[str, Mapping[str, Any]]:
+        """Tool name to input schema, as last known; never waits."""
+        return MappingProxyType({row.tool.name: row.tool.input_schema for row in self.rows(shell=True)})
+
+    def rows(self, shell: bool) -> tuple[Row, ...]:
+        """The rows on offer with their schemas as last known; the same object until one changes."""
+        return self._offers[shell]
+
+    def refresh(self) -> None:
+        """Read the Agent's catalogue again when the copy is old; raises nothing.
+
+        One caller at a time reads. The others go on with the last good copy, as everybody does
+        when the reading fails.
+        """
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            if self._due is None or self._clock() >= self._due:
+                self._due = self._clock() + (FRESH_S if self._read() else RETRY_S)
+        finally:
+            self._reading.release()
+
+    def _read(self) -> bool:
+        try:
+            schemas = _schemas(self._fetch())
+        except (ToolError, ValueError, RecursionError):
+            return False
+        offers = _offers(tuple(_with_schema(row, schemas.get(row.tool.name)) for row in ROWS))
+        if offers != self._offers:
+            self._offers = offers
+        return True
+
+
+def _offers(rows: tuple[Row, ...]) -> Mapping[bool, tuple[Row, ...]]:
+    return {True: rows, False: tuple(row for row in rows if row.lane != SHELL)}
+
+
+def _with_schema(row: Row, live: object) -> Row:
+    """The row with the live schema where that is usable, else as built in."""
+    if not isinstance(live, dict) or not is_usable(live):
+        return row
+    schema = _described(live, row.tool.input_schema)
+    if not schema["properties"]:
+        schema["additionalProperties"] = False
+    return replace(row, tool=replace(row.tool, input_schema=schema))
+
+
+def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """`live`, with our words for the properties that it does not describe."""
+    schema = dict(live)
+    if "description" in own:
+        schema.setdefault("description", own["description"])
+    if "properties" in live:
+        words = own.get("properties", {})
+        schema["properties"] = {
+            name: _described(rule, words.get(name, {})) for name, rule in live["properties"].items()
+        }
+    return schema
+
+
+def _schemas(answer: Answer) -> dict[str, Any]:
+    """Tool name to whatever the Agent calls its schema; BackendBroken when the answer is no catalogue."""
+    found = finite_json(answer.body) if answer.status == 200 else None
+    tools = found.get("tools") if isinstance(found, dict) else None
+    if not isinstance(tools, list):
+        raise BackendBroken("the Agent's answer is no tool catalogue")
+    return {str(entry.get("name")): entry.get("args_schema") for entry in tools if isinstance(entry, dict)}
+
+
+def is_usable(schema: Mapping[str, Any]) -> bool:
+    """True when every client takes the schema as a tool's, and the argument check can walk it."""
+    is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
+    return is_object and not _ROOT_NEVERS & schema.keys() and _is_sound(schema, _DEPTH_LIMIT)
+
+
+def _is_sound(schema: Mapping[str, Any], depth: int) -> bool:
+    if depth == 0 or _NEVERS & schema.keys() or None in schema.values():
+        return False
+    required = schema.get("required", [])
+    return (
+        isinstance(schema.get("type", ""), str)
+        and isinstance(schema.get("description", ""), str)
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in required)
+        and _are_sound_properties(schema.get("properties", {}))
+        and all(_is_sound(part, depth - 1) for part in _parts(schema))
+    )
+
+
+def _are_sound_properties(properties: object) -> bool:
+    return isinstance(properties, dict) and all(
+        _PROPERTY_NAME.fullmatch(name) and isinstance(rule, dict) for name, rule in properties.items()
+    )
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas directly inside `schema`; values that are data, such as examples, are none."""
+    yield from schema.get("properties", {}).values()
+    for word, value in schema.items():
+        if word in _DATA:
+            continue
+        for part in value if isinstance(value, list) else (value,):
+            if isinstance(part, dict):
+                yield part

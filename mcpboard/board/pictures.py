@@ -1,0 +1,57 @@
+"""Pictures as the Agent sends them: base64 that is carried over to the client, never decoded."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Mapping
+
+from mcpboard.protocol.tools import Image
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_HEAD = 16  # base64 characters, 12 bytes: as far as the longest magic reaches
+
+# First bytes -> label. What the sender says of the format is not asked: a wrong label makes some
+# providers refuse the whole conversation.
+MAGIC: Mapping[bytes, str] = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+def image_of(data: object) -> Image | None:
+    """The picture in `data`, base64 text with or without `data:` prefix and line breaks; None when it is none.
+
+    The result's `data` is pure base64 and its label follows from the bytes.
+    """
+    if not isinstance(data, str):
+        return None
+    cleaned = _cleaned(data)
+    mime = _label(cleaned) if _is_base64(cleaned) else None
+    return Image(cleaned, mime) if mime else None
+
+
+def byte_size(image: Image) -> int:
+    """Bytes of the picture itself, known from its base64 without decoding it."""
+    return len(image.data) // 4 * 3 - image.data.count("=", -2)
+
+
+def _cleaned(data: str) -> str:
+    if data[:5].lower() == "data:":
+        data = data.partition(",")[2]
+    return "".join(data.split()) if "\n" in data or "\r" in data else data
+
+
+def _is_base64(data: str) -> bool:
+    """True for whole groups of four; a table walk in C, three times as fast as a pattern."""
+    digits = data.rstrip("=")
+    well_cut = len(data) % 4 == 0 and len(data) - len(digits) <= 2
+    return well_cut and digits.isascii() and not digits.encode("ascii").translate(None, _ALPHABET)
+
+
+def _label(data: str) -> str | None:
+    head = a2b_base64(data[:_HEAD])
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for magic, mime in MAGIC.items() if head.startswith(magic)), None)
