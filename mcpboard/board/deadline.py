@@ -1,0 +1,89 @@
+"""A total deadline on a socket that is read in pieces.
+
+A timeout of requests counts anew for every read, so a peer that drips one byte now and then keeps
+a thread for as long as it likes. Here the socket itself gets what is left before each read and
+write, which covers head, body, chunk sizes and trailer alike.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Clock = Callable[[], float]  # seconds, monotonic: the board's wall clock jumps when it first hears the time
+
+CONNECT_SECONDS = 1.0  # per address; two addresses (localhost) stay within the 2 s a connection may take
+
+
+class Deadline:
+    """The moment after which a call has lasted long enough, on a clock that never jumps."""
+
+    def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def remaining(self) -> float:
+        """Seconds left, always more than zero; raises TimeoutError once there are none."""
+        left = self._end - self._clock()
+        if left <= 0:
+            raise TimeoutError(f"the deadline of {self.seconds:g} s is over")
+        return left
+
+    def waited(self) -> float:
+        """Seconds since the deadline was set."""
+        return self._clock() - self._end + self.seconds
+
+
+class DeadlineSocket(socket.socket):
+    """A TCP socket whose every read and write ends at its deadline, however the peer drips.
+
+    Only what `http.client` uses is covered: `recv_into` (through `makefile`) and `sendall`. A
+    timeout set by anyone else is overruled. `deadline` may be replaced between two reads.
+    """
+
+    def __init__(self, family: int, deadline: Deadline) -> None:
+        super().__init__(family, socket.SOCK_STREAM)
+        self.deadline = deadline
+        # Whether the kernel holds every byte given to it so far: while it does not, the peer
+        # cannot have the whole request, and so cannot have acted on it.
+        self.handed_over = False
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        self.settimeout(self.deadline.remaining())
+        return super().recv_into(*args, **kwargs)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        self.handed_over = False
+        self.settimeout(self.deadline.remaining())
+        super().sendall(*args, **kwargs)
+        self.handed_over = True
+
+
+def connect(addresses: Iterable[str], port: int, deadline: Deadline) -> DeadlineSocket:
+    """A socket connected to the first address that answers; raises the OSError of the last one that did not.
+
+    Addresses are IP literals, so that no name service is ever waited for.
+    """
+    problem = OSError("no address to connect to")
+    for address in addresses:
+        try:
+            return _connected(address, port, deadline)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+def _connected(address: str, port: int, deadline: Deadline) -> DeadlineSocket:
+    sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
+    try:
+        # Head and body go out in two writes; with Nagle's rule the second would wait for an ACK.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(min(CONNECT_SECONDS, deadline.remaining()))
+        sock.connect((address, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock

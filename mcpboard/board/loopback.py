@@ -1,0 +1,348 @@
+"""The two loopback APIs as backends: one fresh connection a request, one deadline, no second try.
+
+The only board module that names requests, and the door where foreign exceptions stop: those of
+requests, urllib3, http.client and the socket become BackendUnreachable, BackendTimeout or
+BackendBroken, whose texts name the backend, its setting and the seconds, never a body.
+(contracts: agent-api, decisions 7, 8, 11, 12, 14, 17, 18)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from mcpboard.board.deadline import Clock, Deadline, DeadlineSocket, connect
+from mcpboard.errors import (
+    NOT_SENT,
+    UNKNOWN,
+    BackendBroken,
+    BackendTimeout,
+    BackendUnreachable,
+    NotOffered,
+    ToolError,
+    ToolRefused,
+)
+
+if TYPE_CHECKING:
+    import requests
+
+ANSWER_LIMIT = 4 * 1024 * 1024  # bytes, decision 19: some twenty screenshots; a 128 MB board holds no more
+BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
+FOREIGN_LIMIT = 500  # characters of a foreign body that an error may repeat, decision 18
+
+# Backend -> what a person calls it, and the setting that says where it is.
+BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web", "mcp_config_web_base_url")}
+
+# Resolved here, not by the system: IPv4 first, where both backends listen; no name service to
+# wait for, and no way off this machine.
+ADDRESSES = {"localhost": ("127.0.0.1", "::1")}
+
+HEADERS = {
+    "User-Agent": "mcpboard",
+    "Connection": "close",  # a kept connection may die between two requests, and then who knows
+    "Accept-Encoding": "identity",  # loopback gains nothing by gzip, the board's only core loses
+}
+
+# Foreign error -> ours; of the names in an error's ancestry the most specific counts. Names,
+# because requests is not imported before the first request.
+KINDS: dict[str, type[ToolError]] = {
+    "requests.exceptions.ConnectTimeout": BackendUnreachable,
+    "requests.exceptions.Timeout": BackendTimeout,
+    "requests.exceptions.RequestException": BackendBroken,
+    "urllib3.exceptions.ConnectTimeoutError": BackendUnreachable,
+    "urllib3.exceptions.TimeoutError": BackendTimeout,
+    "urllib3.exceptions.ProxySchemeUnsupported": BackendBroken,  # a ValueError, outside their own tree
+    "urllib3.exceptions.HTTPError": BackendBroken,
+    "http.client.HTTPException": BackendBroken,
+    "builtins.TimeoutError": BackendTimeout,
+    "builtins.OSError": BackendBroken,
+}
+
+# What to do about a failure, by what became of the request.
+CURES = {
+    NOT_SENT: "The request had not gone out whole, so nothing was done and calling again is safe.",
+    UNKNOWN: "The request had gone out: if it was to change something, it may have done so. "
+    "Look at the screen before repeating it.",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend answered, whole: any status, redirects too; `content_type` is "" when not sent."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How the latest request went and how long ago: `ok` when an answer came, whatever its status."""
+
+    ok: bool
+    seconds_ago: float
+
+
+class Backend:
+    """One loopback API: an answer or a ToolError by the deadline; a request goes out once at most.
+
+    `name` is a key of BACKENDS; `base_url` has passed config: http, a loopback host, no path.
+    """
+
+    def __init__(self, name: str, base_url: str, clock: Clock = time.monotonic) -> None:
+        self.title, self.setting = BACKENDS[name]
+        self._base = base_url.rstrip("/")
+        parts = urlsplit(base_url)
+        self._addresses = ADDRESSES.get(parts.hostname or "", (parts.hostname or "",))
+        self._port = parts.port or 80
+        self._clock = clock
+        self._noted: tuple[bool, float] | None = None
+
+    def call(self, method: str, path: str, body: bytes | None, seconds: float, limit: int = ANSWER_LIMIT) -> Answer:
+        """The answer to one request: whole, at most `limit` bytes, within `seconds` from connecting to last byte."""
+        with contextlib.closing(self._open(method, path, body, seconds, Ceiling(limit))) as stream:
+            return Answer(stream.status, stream.content_type, b"".join(stream))
+
+    def stream(self, path: str, first_byte_seconds: float, total_seconds: float, limit: int) -> BodyStream:
+        """The body of a GET as it arrives; its first block is here already, so early failures raise at once.
+
+        `first_byte_seconds` reach to the end of the first block (Config Web writes at once what it
+        has built), `total_seconds` to the end of the last. Any status but 200 raises ToolRefused,
+        404 NotOffered, both with the beginning of the body.
+        """
+        whole = Deadline(total_seconds, self._clock)
+        stream = self._open("GET", path, None, first_byte_seconds, Ceiling(limit, " (support_bundle_max_bytes)"))
+        with contextlib.ExitStack() as undo:
+            undo.callback(stream.close)
+            stream.begin()
+            stream.trip.sock.deadline = whole
+            undo.pop_all()
+        return stream
+
+    @property
+    def last_seen(self) -> Seen | None:
+        """How the latest request went, None before the first; asks nobody and never waits."""
+        noted = self._noted
+        return noted and Seen(noted[0], self._clock() - noted[1])
+
+    def note(self, ok: bool) -> None:
+        """Remember how a request went."""
+        self._noted = (ok, self._clock())
+
+    def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
+        errand = f"{method} {path}"
+        with contextlib.ExitStack() as undo:
+            sock = undo.enter_context(self._connected(errand, Deadline(seconds, self._clock)))
+            trip = Trip(self, errand, sock, ceiling)
+            with translated(trip):
+                response = _sender()(sock, method, self._base + path, body)
+            undo.callback(response.close)
+            self.note(ok=True)
+            stream = BodyStream(trip, response)
+            stream.check_head()
+            undo.pop_all()
+        return stream
+
+    def _connected(self, errand: str, deadline: Deadline) -> DeadlineSocket:
+        try:
+            return connect(self._addresses, self._port, deadline)
+        except OSError as error:
+            self.note(ok=False)
+            raise BackendUnreachable(
+                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {errand}: "
+                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. Nothing was sent. "
+                f"Call again once it runs; if it does run, correct {self.setting}."
+            ) from error
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most bytes a body may have, and a note on the setting that says so."""
+
+    size: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Trip:
+    """One request under way: by whom it is answered, what it is ("GET /health"), over which socket."""
+
+    backend: Backend
+    errand: str
+    sock: DeadlineSocket
+    ceiling: Ceiling
+
+    def late(self) -> str:
+        """Words for an answer that did not come, or not to its end, before the deadline."""
+        return f"{self._who()} did not finish {self.errand} within {self.sock.deadline.seconds:g} s"
+
+    def cut(self, error: BaseException) -> str:
+        """Words for a connection that broke; the error's name only, since its text may quote anything."""
+        waited = self.sock.deadline.waited()
+        return f"{self._who()} broke off {self.errand} after {waited:.1f} s ({type(error).__name__})"
+
+    def failed(self, kind: type[ToolError], words: str) -> ToolError:
+        """The error to raise: `words`, and what became of the request."""
+        self.backend.note(ok=False)
+        delivery = UNKNOWN if self.sock.handed_over else NOT_SENT
+        return kind(f"{words}. {CURES[delivery]}", delivery=delivery)
+
+    def misread(self, what: str) -> ToolError:
+        """The error for an answer that came but cannot be used, and why."""
+        return self.failed(BackendBroken, f"{self._who()} answered {self.errand} badly: {what}")
+
+    def _who(self) -> str:
+        return f"{self.backend.title} ({self.backend.setting})"
+
+
+class BodyStream:
+    """A body that is arriving, in blocks of at most 48 KiB; iterated once, closed always.
+
+    Ends only when the body was whole. Raises BackendTimeout or BackendBroken when the source dies,
+    falls short of its announced length, passes its limit or its time; what came is then worthless.
+    """
+
+    def __init__(self, trip: Trip, response: requests.Response) -> None:
+        self.trip = trip
+        self.status = response.status_code
+        self.content_type = response.headers.get("Content-Type", "")
+        self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
+        self._response = response
+        self._first = b""
+        self._arrived = 0
+        self._over = False
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        block, self._first = self._first or self._block(), b""
+        if not block:
+            raise StopIteration
+        return block
+
+    def close(self) -> None:
+        """Let go of the connection; more than once is fine."""
+        self._closed = True
+        self._response.close()
+        self.trip.sock.close()
+
+    def check_head(self) -> None:
+        """Raise BackendBroken for a body that is not worth reading."""
+        label = self._response.headers.get("Content-Encoding", "identity").strip().lower()
+        if label != "identity":
+            raise self.trip.misread("it is compressed, though that was ruled out")
+        self._check_size(self.length or 0)
+
+    def begin(self) -> None:
+        """Read the first block, or raise what the status means."""
+        self._first = self._block()
+        if self.status == 200:
+            return
+        refused = NotOffered if self.status == 404 else ToolRefused
+        raise refused(f"{self.trip.backend.title} answered HTTP {self.status}: {foreign(self._first)}")
+
+    def _block(self) -> bytes:
+        if self._over:
+            return b""
+        if self._closed:
+            raise self.trip.misread("it was closed before its end")
+        with translated(self.trip):
+            block: bytes = self._response.raw.read(BLOCK, decode_content=False)
+        self._arrived += len(block)
+        self._check_size(self._arrived)
+        self._over = not block or self._arrived == self.length
+        if self._over and self.length not in (None, self._arrived):
+            raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
+        return block
+
+    def _check_size(self, size: int) -> None:
+        ceiling = self.trip.ceiling
+        if size > ceiling.size:
+            raise self.trip.misread(f"its body is over the limit of {ceiling.size} bytes{ceiling.note}")
+
+
+def foreign(body: bytes) -> str:
+    """The beginning of a foreign body for an error: one line of at most 500 printable characters."""
+    # Four bytes are the longest character of UTF-8, so this much always holds the 500.
+    text = body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace")
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT]
+
+
+@contextlib.contextmanager
+def translated(trip: Trip) -> Iterator[None]:
+    """Lets no error of requests, urllib3, http.client or a socket out untranslated; ours and bugs pass."""
+    try:
+        yield
+    except Exception as error:
+        kind = kind_of(type(error))
+        if kind is None:
+            raise
+        words = trip.late() if kind is BackendTimeout else trip.cut(error)
+        raise trip.failed(kind, words) from error
+
+
+def kind_of(error: type[BaseException]) -> type[ToolError] | None:
+    """What a foreign error becomes here; None when it is none of those."""
+    ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
+    return next((KINDS[name] for name in ancestry if name in KINDS), None)
+
+
+@functools.cache
+def _sender() -> Callable[[DeadlineSocket, str, str, bytes | None], requests.Response]:
+    """What sends a request over a connected socket; made on the first request.
+
+    The one place that imports requests: an idle server does without its 6 MB.
+    """
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.connection import HTTPConnection
+
+    class Errand(requests.PreparedRequest):
+        """A request that brings the socket it travels on."""
+
+        def __init__(self, sock: DeadlineSocket) -> None:
+            super().__init__()
+            self.sock = sock
+
+    class OwnSocket(HTTPAdapter):
+        """Sends each errand over its own socket: no pool, no proxy, no retry, one deadline for everything."""
+
+        def send(self, request: Errand, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
+            connection = HTTPConnection(urlsplit(cast(str, request.url)).netloc)
+            connection.sock = request.sock
+            # A backend may answer early and close, for example with 503; then its answer counts.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(
+                    cast(str, request.method), request.path_url, request.body, request.headers,
+                    preload_content=False, decode_content=False,
+                )  # fmt: skip
+            return self.build_response(request, connection.getresponse())
+
+    class Direct(requests.Session):
+        """No proxy or netrc from the environment, no cookies, no redirects."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.trust_env = False
+            self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self.mount("http://", OwnSocket())
+
+        def get_redirect_target(self, resp: requests.Response) -> None:
+            """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
+
+    session = Direct()
+
+    def send(sock: DeadlineSocket, method: str, url: str, body: bytes | None) -> requests.Response:
+        errand = Errand(sock)
+        errand.prepare(method=method, url=url, headers=HEADERS, data=body)
+        return session.send(errand, stream=True, allow_redirects=False)
+
+    return send
