@@ -30,7 +30,7 @@ def serve(arguments: argparse.Namespace) -> int:
     for warning in in_force.warnings:
         logging.getLogger(__name__).warning("%s", warning)
     app = board.build(watched.current)
-    sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
+    sockets = server.listeners([(a.host, a.port) for a in in_force.listen], freebind=in_force.freebind)
     _announce(sockets)
     return server.serve(app, sockets)
 

@@ -207,9 +207,10 @@ class Endpoint:
         """The answer to a tool call that came to `outcome`."""
         if isinstance(outcome, ProtocolError):
             return self.refuse(call.id, outcome)
-        content = error_content(outcome) if isinstance(outcome, ToolError) else outcome
+        if isinstance(outcome, ToolError):
+            outcome = error_content(outcome, self.listing.acts(call.name))
         fixed = self._fixed["modern" if call.wire.modern else "legacy"]
-        return Reply(200, (JSON,), result_parts(call.id, content, fixed))
+        return Reply(200, (JSON,), result_parts(call.id, outcome, fixed))
 
     def listed(self, step: ListTools) -> Reply:
         """The answer to `tools/list`, from this endpoint's own listing."""

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpboard.errors import ProtocolError, ToolError
 from mcpboard.protocol.eras import Wire
 from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.jsonrpc import Id
-from mcpboard.protocol.tools import Part, Tool, compact
+from mcpboard.protocol.tools import Content, Part, Tool, compact
 
 # --- what comes in -------------------------------------------------------------------------
 
@@ -98,6 +99,14 @@ class CloseSession:
 Step = Reply | ToolCall | ListTools | OpenSession | CloseSession
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool call came to, and what to do should its caller be gone before it hears of it."""
+
+    result: Content | ToolError | ProtocolError
+    lost: Callable[[], None] | None = None
+
+
 # --- what a role decides -------------------------------------------------------------------
 
 
@@ -108,6 +117,11 @@ class Listing:
         self.tools = {tool.name: tool for tool in tools}
         listed = [tool.listed() for tool in tools]
         self.result = compact({"tools": listed, "ttlMs": ttl_ms, "cacheScope": "private"})[1:-1]
+
+    def acts(self, name: str) -> bool:
+        """True for a tool that changes something, so that its errors owe a word on what became of it."""
+        tool = self.tools.get(name)
+        return tool is not None and not tool.annotations.get("readOnlyHint", False)
 
 
 @dataclass(frozen=True)

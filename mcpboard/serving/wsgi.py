@@ -17,7 +17,7 @@ from mcpboard.errors import McpboardError, ProtocolError, Refused, ToolError
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
-from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Reply, ToolCall
+from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, Reply, ToolCall
 from mcpboard.protocol.tools import ByteSource, Content
 from mcpboard.serving import stream
 from mcpboard.serving.turns import Turn, Turns
@@ -26,8 +26,6 @@ log = logging.getLogger("mcpboard")
 
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
-Outcome = Content | ToolError | ProtocolError
-
 # Built once: HTTPStatus look-ups are slow, and there are few.
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -41,11 +39,8 @@ class Role(Protocol):
     def newest(self) -> Endpoint:
         """The same after a look for newer tools; asked for `tools/list` alone."""
 
-    def run(self, call: ToolCall) -> Content:
-        """Do it, once; raises ToolError or ProtocolError."""
-
-    def lost(self, call: ToolCall, outcome: Outcome) -> None:
-        """The caller had gone before `outcome` could be handed over."""
+    def run(self, call: ToolCall) -> Outcome:
+        """Do it, once; may raise ToolError or ProtocolError instead."""
 
     def page(self, head: Head) -> Reply:
         """A path of the role's own; raises Refused."""
@@ -111,22 +106,24 @@ class Edge:
         try:
             turn = self._turns.take()
         except ToolError as busy:
-            return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
+            return Exchange(endpoint.reply(call, busy), note=_logged(call, "Busy", started))
         if gone():
             turn.done()
             log.info("%s: never made, its caller had gone", call.name)
             return Exchange(Reply(499))  # nobody reads it
         outcome = self._run(call)
-        reply = endpoint.crashed(call.id) if outcome is None else endpoint.reply(call, outcome)
-        lost = None if outcome is None else lambda: self._role.lost(call, outcome)
-        return Exchange(reply, turn, lost, _logged(call, outcome, started), stream.sources(reply.parts))
+        if outcome is None:
+            return Exchange(endpoint.crashed(call.id), turn, note=_logged(call, "crashed", started))
+        reply = endpoint.reply(call, outcome.result)
+        note = _logged(call, _word(outcome.result), started)
+        return Exchange(reply, turn, outcome.lost, note, stream.sources(reply.parts))
 
     def _run(self, call: ToolCall) -> Outcome | None:
         """What the call came to; None when a bug of ours got in the way."""
         try:
             return self._role.run(call)
         except (ToolError, ProtocolError) as error:
-            return error
+            return Outcome(error)
         except Exception:
             log.exception("%s: internal error", call.name)
             return None
@@ -231,18 +228,17 @@ def _never() -> bool:
     return False
 
 
-def _logged(call: ToolCall, outcome: Outcome | None, started: float) -> Callable[[int], None]:
+def _logged(call: ToolCall, word: str, started: float) -> Callable[[int], None]:
     """The one log line of a tool call: never an argument, never a token."""
 
     def note(sent: int) -> None:
-        word = "crashed" if outcome is None else _word(outcome)
         milliseconds = (time.monotonic() - started) * 1000
         log.info("%s: %s, %d bytes, %.0f ms", call.name, word, sent, milliseconds)
 
     return note
 
 
-def _word(outcome: Outcome) -> str:
-    if isinstance(outcome, Content):
-        return "error" if outcome.is_error else "ok"
-    return type(outcome).__name__
+def _word(result: Content | ToolError | ProtocolError) -> str:
+    if isinstance(result, Content):
+        return "error" if result.is_error else "ok"
+    return type(result).__name__

@@ -1,0 +1,111 @@
+"""Run one row: a place in its lane, one request to its backend, its reader for the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from mcpboard.board.lanes import Lanes, Place
+from mcpboard.board.loopback import Backend
+from mcpboard.board.orphans import Orphans, Telling
+from mcpboard.board.tools import INPUT, Row
+from mcpboard.errors import DONE, NOT_SENT, Busy, ToolError
+from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
+
+# Places a lane has (decision 10); together they are the turns of the server.
+PLACES: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
+BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all (decision 12)
+
+Backends = Callable[[str], Backend]
+
+
+class Forward:
+    """The only caller of the backends: every call is made at most once, and never waits for another."""
+
+    def __init__(self, lanes: Lanes, orphans: Orphans) -> None:
+        self._lanes = lanes
+        self._orphans = orphans
+
+    def run(self, row: Row, call: ToolCall, backend: Backend, bundle_limit: int) -> Outcome:
+        """What became of `call`; an action's outcome begins with those that nobody heard of."""
+        try:
+            result: Content | ToolError = self._made(row, call, backend, bundle_limit)
+        except ToolError as error:
+            result = error
+        if row.lane != INPUT:
+            return Outcome(result)
+        return self._told(row, result)
+
+    def _made(self, row: Row, call: ToolCall, backend: Backend, bundle_limit: int) -> Content:
+        place = self._lanes.enter(row.lane, row.tool.name)
+        if row.streams:
+            return _bundle(row, backend, place, bundle_limit)
+        with place:
+            body = b'{"input":' + call.arguments_json + b"}" if row.method == "POST" else None
+            return row.read(backend.call(row.method, row.path, body, row.deadline_s))
+
+    def _told(self, row: Row, result: Content | ToolError) -> Outcome:
+        telling = self._orphans.take()
+
+        def lost() -> None:
+            self._orphans.put_back(telling)
+            words = _orphan_words(result)
+            if words:
+                self._orphans.record(row.tool.name, words, time.monotonic())
+
+        return Outcome(_begun_with(telling, result), lost)
+
+
+def _begun_with(telling: Telling, result: Content | ToolError) -> Content | ToolError:
+    if not telling.text:
+        return result
+    if isinstance(result, ToolError):
+        result.text = f"{telling.text}\n{result.text}"
+        return result
+    return replace(result, blocks=(Text(telling.text), *result.blocks))
+
+
+def _orphan_words(result: Content | ToolError) -> str:
+    """What to tell of an outcome that nobody heard of; nothing of a call that did nothing."""
+    if isinstance(result, Content):
+        return "finished OK"
+    if isinstance(result, Busy) or result.delivery == NOT_SENT:
+        return ""
+    return "took place, although something after it failed" if result.delivery == DONE else "ended with an error"
+
+
+# --- the support bundle ----------------------------------------------------------------------
+
+
+def _bundle(row: Row, backend: Backend, place: Place, limit: int) -> Content:
+    try:
+        source = backend.stream(row.path, row.deadline_s, BUNDLE_TOTAL_S, limit)
+    except BaseException:
+        place.leave()
+        raise
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    name = f"{stamp}.tar.gz"
+    size = "size not announced" if source.length is None else f"{source.length} bytes"
+    note = f"support bundle {name}, {size}, application/gzip: prompts and logs as they are, nothing removed"
+    blob = Blob(f"mcpboard://support-bundle/{name}", "application/gzip", InPlace(source, place))
+    return Content((Text(note), blob))
+
+
+class InPlace:
+    """A source that keeps its place in the lane until it is closed, read or not."""
+
+    def __init__(self, source: ByteSource, place: Place) -> None:
+        self.length = source.length
+        self._source = source
+        self._place = place
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._source)
+
+    def close(self) -> None:
+        try:
+            self._source.close()
+        finally:
+            self._place.leave()
