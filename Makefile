@@ -1,0 +1,45 @@
+# The project's menu. Every target makes the virtual environment it needs; PYTHON chooses the interpreter.
+PYTHON ?= python3
+RUFF = --line-length 120 --target-version py310
+LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,PTH123,T10 --ignore SIM115
+
+.PHONY: help demo test test-fast check bench clean
+.DEFAULT_GOAL := help
+
+help: ## this menu
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv-demo/ready ## a pretend phone behind a real server: prints the URL, runs an MCP session, keeps serving
+	.venv-demo/bin/mcpboard demo
+
+test: .venv-test/ready ## the whole test suite; installs what the tests need (pip, npm, and apt when root)
+	bash tests/system-packages
+	.venv-test/bin/python -m pytest
+
+test-fast: .venv-test/ready ## what needs pip alone, in under 90 seconds
+	.venv-test/bin/python -m pytest -m "not tools and not slow"
+
+check: .venv-check/ready ## ruff and mypy
+	.venv-check/bin/ruff check $(LINT) mcpboard tests
+	.venv-check/bin/mypy
+
+bench: .venv-test/ready ## the numbers of the README, side by side in one run
+	.venv-test/bin/python -m tests.bench
+
+clean: ## remove the virtual environments and what was built
+	rm -rf .venv-* build dist out demo *.egg-info
+
+.venv-demo/ready: setup.cfg
+	$(PYTHON) -m venv --clear .venv-demo
+	.venv-demo/bin/pip install -q -e '.[simulator]'
+	touch $@
+
+.venv-test/ready: setup.cfg
+	$(PYTHON) -m venv --clear .venv-test
+	.venv-test/bin/pip install -q -e '.[test]'
+	touch $@
+
+.venv-check/ready: setup.cfg
+	$(PYTHON) -m venv --clear .venv-check
+	.venv-check/bin/pip install -q -e '.[dev,test]'
+	touch $@
