@@ -125,8 +125,9 @@ def _after(found: object) -> Content:
 def _pictured(image: Image, found: Any) -> Content:
     """Picture, then caption, and nothing structured: one client would drop the picture for it."""
     size = f"{byte_size(image)} bytes, {image.mime}"
-    if "width" in found and "height" in found:
-        size = f"{found['width']}x{found['height']} pixels, {size}"
+    width, height = found.get("width"), found.get("height")
+    if isinstance(width, int) and isinstance(height, int):
+        size = f"{width}x{height} pixels, {size}"
     return Content((image, Text(f"{size}\n{_told(found)}")))
 
 
@@ -169,7 +170,7 @@ def _delivery(error: Mapping[str, Any]) -> str:
     details = error.get("details")
     if isinstance(details, dict) and details.get("action_completed") is True:
         return DONE
-    return NOT_SENT if error.get("code") in NOTHING_MOVED else UNKNOWN
+    return NOT_SENT if str(error.get("code")) in NOTHING_MOVED else UNKNOWN
 
 
 def _refuse_failure(found: object) -> None:
