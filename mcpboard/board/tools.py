@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcpboard.board.loopback import Answer
 
 # Lanes: calls of one lane share its places (decision 10).
-STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "bundle"
+STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "support_bundle"
 
 # Backends, by the setting that holds their address without `_base_url`.
 AGENT, CONFIG_WEB = "agent", "config_web"

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from mcpboard.board.catalogue import FRESH_S, RETRY_S, Catalogue, is_usable
+from mcpboard.board.loopback import Answer
 from mcpboard.board.tools import ROWS, allowed
 from mcpboard.errors import BackendUnreachable
-
-
-class Answer(NamedTuple):
-    status: int
-    content_type: str
-    body: bytes
 
 
 class Agent:

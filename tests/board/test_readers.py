@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from mcpboard.board import readers
+from mcpboard.board.loopback import Answer
 from mcpboard.board.pictures import byte_size, image_of
 from mcpboard.board.readers import QUOTE_LIMIT, TEXT_LIMIT
 from mcpboard.board.tools import ROWS
@@ -24,13 +25,6 @@ from mcpboard.errors import (
     ToolRefused,
 )
 from mcpboard.protocol.tools import Content, Image, Text, compact
-
-
-class Answer(NamedTuple):
-    status: int
-    content_type: str
-    body: bytes
-
 
 Reader = Callable[[Any], Content]
 
@@ -312,6 +306,11 @@ def test_a_hard_failure_of_enter_text_shows_its_suggestion() -> None:
     message = '{"ok": false, "suggestion": "tap the field first"}'
     error = refusal_of(readers.aftermath, failure(message, "tool_execution_failed"))
     assert error.text.count("tap the field first") == 1
+
+
+def test_a_status_loses_no_member_and_details_neither() -> None:
+    assert json.loads(only_text(readers.status(sent({"data": "x"})))) == {"data": "x"}
+    assert "kept" in refusal_of(readers.output, failure("no", "canceled", data="kept")).text
 
 
 OLD_SERVERS = [

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcpboard.board.forward import PLACES
 from mcpboard.board.tools import ROWS, Row, allowed
 from mcpboard.errors import BadArgument
 from mcpboard.protocol.tools import check_arguments, compact
@@ -27,7 +28,7 @@ quick_action            agent       POST /api/tools/quick_action             310
 bridge_clipboard        agent       POST /api/tools/bridge_clipboard          60  input
 shell                   agent       POST /api/tools/shell                    310  shell
 device_status           config_web  GET  /api/device/status                   10  status
-support_bundle          config_web  GET  /api/logs/support                    70  bundle
+support_bundle          config_web  GET  /api/logs/support                    70  support_bundle
 """
 ACTIONS = [
     "touch_gesture",
@@ -46,6 +47,10 @@ each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.tool.name)
 def test_the_rows_are_the_missions_table_in_its_order() -> None:
     ours = [[row.tool.name, row.backend, row.method, row.path, f"{row.deadline_s:.0f}", row.lane] for row in ROWS]
     assert ours == [line.split() for line in MISSION.strip().splitlines()]
+
+
+def test_every_lane_has_its_places() -> None:
+    assert {row.lane for row in ROWS} == PLACES.keys()
 
 
 def test_without_the_switch_shell_does_not_exist() -> None:
