@@ -6,6 +6,7 @@ a form that no client stumbles over.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mcpboard.board.readers import finite_json
-from mcpboard.board.tools import ROWS, SHELL, Row
+from mcpboard.board.tools import ROWS, Row, allowed
 from mcpboard.errors import BackendBroken, ToolError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Catalogue:
         self._fetch = fetch
         self._clock = clock
         self._reading = threading.Lock()
-        self._due: float | None = None  # None: never read
+        self._due = -math.inf  # clock time from which the copy is old
         self._offers = _offers(ROWS)
 
     def current(self) -> Mapping[str, Mapping[str, Any]]:
@@ -63,7 +64,7 @@ class Catalogue:
         if not self._reading.acquire(blocking=False):
             return
         try:
-            if self._due is None or self._clock() >= self._due:
+            if self._clock() >= self._due:
                 self._due = self._clock() + (FRESH_S if self._read() else RETRY_S)
         finally:
             self._reading.release()
@@ -80,7 +81,7 @@ class Catalogue:
 
 
 def _offers(rows: tuple[Row, ...]) -> Mapping[bool, tuple[Row, ...]]:
-    return {True: rows, False: tuple(row for row in rows if row.lane != SHELL)}
+    return {shell: allowed(shell, rows) for shell in (True, False)}
 
 
 def _with_schema(row: Row, live: object) -> Row:

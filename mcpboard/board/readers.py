@@ -107,7 +107,7 @@ def turned_down(answer: Answer) -> NoReturn:
 
 
 def _plain(found: object) -> Content:
-    return Content((Text(_told(found)),), structured=found if isinstance(found, dict) else None)
+    return Content((Text(_as_text(found)),), structured=found if isinstance(found, dict) else None)
 
 
 def _image(found: object) -> Image | None:
@@ -125,8 +125,9 @@ def _after(found: object) -> Content:
 def _pictured(image: Image, found: Any) -> Content:
     """Picture, then caption, and nothing structured: one client would drop the picture for it."""
     size = f"{byte_size(image)} bytes, {image.mime}"
-    if "width" in found and "height" in found:
-        size = f"{found['width']}x{found['height']} pixels, {size}"
+    width, height = found.get("width"), found.get("height")
+    if isinstance(width, int) and isinstance(height, int):
+        size = f"{width}x{height} pixels, {size}"
     return Content((image, Text(f"{size}\n{_told(found)}")))
 
 
@@ -138,12 +139,15 @@ def _no_picture(found: object) -> str:
 
 
 def _told(found: object) -> str:
-    """What the board said as text, JSON where it is JSON, and never the base64 of a picture."""
-    if isinstance(found, str):
-        return found
+    """What a tool put out, as text; never the base64 of a picture."""
     if isinstance(found, dict):
         found = {key: value for key, value in found.items() if key != "data"}
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return _as_text(found)
+
+
+def _as_text(found: object) -> str:
+    """Text as it is, all else as compact JSON in which a model can read every script."""
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
 def _failed(reply: Mapping[str, Any]) -> bool:
@@ -161,7 +165,7 @@ def _refusal(reply: Mapping[str, Any]) -> ToolRefused:
     if code:
         lines.append(", ".join(f"{key}: {value}" for key, value in code.items()))
     if error.get("details"):
-        lines.append(f"details: {_capped(_told(error['details']))}")
+        lines.append(f"details: {_capped(_as_text(error['details']))}")
     return ToolRefused("\n".join(lines), delivery=_delivery(error), structured=code)
 
 
@@ -169,7 +173,7 @@ def _delivery(error: Mapping[str, Any]) -> str:
     details = error.get("details")
     if isinstance(details, dict) and details.get("action_completed") is True:
         return DONE
-    return NOT_SENT if error.get("code") in NOTHING_MOVED else UNKNOWN
+    return NOT_SENT if str(error.get("code")) in NOTHING_MOVED else UNKNOWN
 
 
 def _refuse_failure(found: object) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcpboard.board.loopback import Answer
 
 # Lanes: calls of one lane share its places (decision 10).
-STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "bundle"
+STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "support_bundle"
 
 # Backends, by the setting that holds their address without `_base_url`.
 AGENT, CONFIG_WEB = "agent", "config_web"
@@ -81,6 +81,6 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def allowed(shell: bool) -> tuple[Row, ...]:
+def allowed(shell: bool, rows: tuple[Row, ...] = ROWS) -> tuple[Row, ...]:
     """The rows on offer, in order; without `shell` its row does not exist for anybody."""
-    return tuple(row for row in ROWS if shell or row.lane != SHELL)
+    return tuple(row for row in rows if shell or row.lane != SHELL)

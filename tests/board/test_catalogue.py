@@ -1,0 +1,231 @@
+"""Live schemas over built-in ones: which are taken, which are not, and when the Agent is asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from mcpboard.board.catalogue import FRESH_S, RETRY_S, Catalogue, is_usable
+from mcpboard.board.loopback import Answer
+from mcpboard.board.tools import ROWS, allowed
+from mcpboard.errors import BackendUnreachable
+
+
+class Agent:
+    """A pretend Agent: counts how often it is asked, and answers what it was given last."""
+
+    def __init__(self, *entries: Any) -> None:
+        self.asked = 0
+        self.now = 1000.0
+        self.answer: Answer | Exception = listing(*entries)
+
+    def fetch(self) -> Any:
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.fetch, lambda: self.now)
+
+
+def listing(*entries: Any) -> Answer:
+    return Answer(200, "application/json", json.dumps({"tools": list(entries)}).encode())
+
+
+def entry(name: str, schema: Any) -> dict[str, Any]:
+    return {"name": name, "category": "input", "description": "theirs", "input_mode": "json", "args_schema": schema}
+
+
+def text_schema(name: str = "app", **rule: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string", **rule}}, "required": [name]}
+
+
+def built_in(name: str) -> Any:
+    return next(row.tool.input_schema for row in ROWS if row.tool.name == name)
+
+
+def test_nothing_is_asked_before_the_first_refresh() -> None:
+    agent = Agent(entry("open_app", text_schema()))
+    catalogue = agent.catalogue()
+    assert catalogue.rows(shell=True) == ROWS
+    assert catalogue.rows(shell=False) == allowed(shell=False)
+    assert agent.asked == 0
+
+
+def test_a_usable_schema_replaces_the_built_in_one_and_our_words_stay() -> None:
+    live = text_schema(description="their words", minLength=1)
+    agent = Agent(entry("open_app", live))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    row = next(row for row in catalogue.rows(shell=False) if row.tool.name == "open_app")
+    assert row.tool.input_schema == live
+    assert row.tool.description != "theirs"
+    assert catalogue.current()["open_app"] == live
+
+
+def test_properties_without_words_get_ours_also_inside() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "number"}, "z": {"type": "number"}}}
+    agent = Agent(entry("enter_text", {"type": "object", "properties": {"focus": point}}))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    focus = catalogue.current()["enter_text"]["properties"]["focus"]
+    assert focus["description"] == built_in("enter_text")["properties"]["focus"]["description"]
+    assert focus["properties"] == {"x": {"type": "number", "description": "left to right"}, "z": {"type": "number"}}
+
+
+def test_a_schema_without_properties_is_closed() -> None:
+    agent = Agent(entry("wait_for_stable_screen", {"type": "object", "properties": {}}))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    assert catalogue.current()["wait_for_stable_screen"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("extra", ["run_script", "mouse_move", "Screenshot", "screenshot "])
+def test_tools_beyond_the_allowlist_never_appear(extra: str) -> None:
+    agent = Agent(entry(extra, text_schema()), entry("open_app", text_schema("title")))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    assert [row.tool.name for row in catalogue.rows(shell=True)] == [row.tool.name for row in ROWS]
+    assert catalogue.current()["screenshot"] == built_in("screenshot")
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"inner": schema}}
+    return schema
+
+
+UNUSABLE = [
+    pytest.param(None, id="none, as in old catalogues"),
+    pytest.param([], id="a list"),
+    pytest.param({}, id="an empty object"),
+    pytest.param({"type": "object"}, id="no properties"),
+    pytest.param({"type": "string", "properties": {}}, id="a root that is no object"),
+    pytest.param({"type": ["object"], "properties": {}}, id="a list of types at the root"),
+    *(
+        pytest.param({**text_schema(), word: [{"required": ["app"]}]}, id=f"{word} at the root")
+        for word in ("anyOf", "oneOf", "allOf", "not", "if")
+    ),
+    pytest.param({**text_schema(), "$defs": {}}, id="definitions"),
+    pytest.param(text_schema(**{"$ref": "#/$defs/app"}), id="a reference"),
+    pytest.param({"type": "object", "properties": {"a": {"items": {"$ref": "#"}}}}, id="a reference in a list"),
+    pytest.param({"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}]}}}, id="a reference in a choice"),
+    pytest.param({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}, id="a list of types inside"),
+    pytest.param({"type": "object", "properties": {"a": True}}, id="a property that is no object"),
+    pytest.param({"type": "object", "properties": [1]}, id="properties as a list"),
+    pytest.param({"type": "object", "properties": {"a": {"properties": None}}}, id="null inside"),
+    pytest.param({"type": "object", "properties": {}, "required": None}, id="required null"),
+    pytest.param({"type": "object", "properties": {}, "required": True}, id="required as a claim"),
+    pytest.param({"type": "object", "properties": {}, "required": [1]}, id="a required number"),
+    pytest.param(text_schema("with blank"), id="a name with a blank"),
+    pytest.param(text_schema("n" * 65), id="a name too long"),
+    pytest.param(text_schema(description=7), id="a description that is no text"),
+    pytest.param(_deep(50), id="nested too deep"),
+]
+
+
+@pytest.mark.parametrize("schema", UNUSABLE)
+def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
+    agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    assert catalogue.current()["open_app"] == built_in("open_app")
+    assert catalogue.current()["open_url"] == text_schema("address")
+
+
+USABLE = [
+    pytest.param(text_schema("type"), id="a property called type"),
+    pytest.param(text_schema("required"), id="a property called required"),
+    pytest.param({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}]}}}, id="a choice inside"),
+    pytest.param(text_schema(examples=[{"type": ["x"], "$ref": 1}]), id="odd examples"),
+]
+
+
+@pytest.mark.parametrize("schema", USABLE)
+def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
+    assert is_usable(schema)
+
+
+def test_a_copy_is_read_again_when_it_is_old() -> None:
+    agent = Agent()
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    agent.now += FRESH_S - 0.1
+    catalogue.refresh()
+    assert agent.asked == 1
+    agent.now += 0.1
+    catalogue.refresh()
+    assert agent.asked == 2
+
+
+FAILURES = [
+    pytest.param(BackendUnreachable("no connection"), id="no connection"),
+    pytest.param(Answer(503, "text/plain", b"Server is shutting down\n"), id="shutting down"),
+    pytest.param(Answer(200, "text/html", b"<html>"), id="a page"),
+    pytest.param(Answer(200, "application/json", b'{"tools":{}}'), id="no list"),
+    pytest.param(Answer(200, "application/json", b"[]"), id="no object"),
+    pytest.param(Answer(200, "application/json", b"\xff\xfe\x00"), id="no text"),
+    pytest.param(Answer(200, "application/json", b"[" * 100_000), id="nesting without end"),
+    pytest.param(Answer(200, "application/json", b'{"tools":[{"x":NaN}]}'), id="a number that is none"),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: Answer | Exception) -> None:
+    agent = Agent(entry("open_app", text_schema("title")))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    good = catalogue.rows(shell=True)
+    agent.answer = failure
+    agent.now += FRESH_S
+    catalogue.refresh()
+    catalogue.refresh()
+    assert agent.asked == 2
+    assert catalogue.rows(shell=True) is good
+    agent.answer = listing()
+    agent.now += RETRY_S
+    catalogue.refresh()
+    assert agent.asked == 3
+    assert catalogue.rows(shell=True) == ROWS
+
+
+def test_entries_that_are_no_tools_are_passed_over() -> None:
+    agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    assert catalogue.current()["open_app"] == text_schema("title")
+
+
+def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stays_good() -> None:
+    agent = Agent(entry("open_app", text_schema("title")))
+    catalogue = agent.catalogue()
+    catalogue.refresh()
+    rows = catalogue.rows(shell=False)
+    agent.now += FRESH_S
+    catalogue.refresh()
+    assert agent.asked == 2
+    assert catalogue.rows(shell=False) is rows
+
+
+def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
+    asked, answer_now = threading.Event(), threading.Event()
+
+    def fetch() -> Any:
+        asked.set()
+        assert answer_now.wait(5)
+        return listing(entry("open_app", text_schema("title")))
+
+    catalogue = Catalogue(fetch, lambda: 0.0)
+    first = threading.Thread(target=catalogue.refresh)
+    first.start()
+    assert asked.wait(5)
+    catalogue.refresh()  # would never return if it waited: only we let the first one go on
+    assert catalogue.current()["open_app"] == built_in("open_app")
+    answer_now.set()
+    first.join(5)
+    assert catalogue.current()["open_app"] == text_schema("title")

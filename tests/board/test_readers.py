@@ -1,0 +1,445 @@
+"""Answers of the Agent and of Config Web, as they are and as they should not be, against what a client gets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcpboard.board import readers
+from mcpboard.board.loopback import Answer
+from mcpboard.board.pictures import byte_size, image_of
+from mcpboard.board.readers import QUOTE_LIMIT, TEXT_LIMIT
+from mcpboard.board.tools import ROWS
+from mcpboard.errors import (
+    DONE,
+    NOT_SENT,
+    UNKNOWN,
+    BackendBroken,
+    BackendUnreachable,
+    NotOffered,
+    ToolError,
+    ToolRefused,
+)
+from mcpboard.protocol.tools import Content, Image, Text, compact
+
+Reader = Callable[[Any], Content]
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01 not quite a picture"
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR and so on"
+WEBP = b"RIFF\x10\x00\x00\x00WEBPVP8 and so on"
+GIF = b"GIF89a\x01\x00\x01\x00 and so on"
+
+
+def b64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def shot(raw: bytes = JPEG, **more: Any) -> dict[str, Any]:
+    return {"width": 498, "height": 1080, "format": "jpeg", "size": len(raw), "data": b64(raw), **more}
+
+
+def reply(output: Any, **more: Any) -> Answer:
+    """A 200 of the Agent; an `output` that is no text becomes JSON in it, as the Agent does."""
+    text = output if isinstance(output, str) else json.dumps(output)
+    return sent({"tool": {"name": "x"}, "raw_input": "{}", "output": text, "is_error": False, **more})
+
+
+def failure(message: str, code: str, category: str = "internal", **details: Any) -> Answer:
+    error = {"category": category, "code": code, "message": message}
+    return reply(
+        message, is_error=True, error=message, tool_error={**error, **({"details": details} if details else {})}
+    )
+
+
+def sent(value: Any) -> Answer:
+    return Answer(200, "application/json", json.dumps(value).encode() + b"\n")
+
+
+def image_and_text(content: Content) -> tuple[Image, str]:
+    image, text = content.blocks
+    assert isinstance(image, Image)
+    assert isinstance(text, Text)
+    return image, text.text
+
+
+def only_text(content: Content) -> str:
+    (block,) = content.blocks
+    assert isinstance(block, Text)
+    return block.text
+
+
+def refusal_of(read: Reader, answer: Answer) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        read(answer)
+    return caught.value
+
+
+PICTURED = [
+    pytest.param(readers.picture, shot(), id="a screenshot"),
+    pytest.param(readers.picture, shot(ok=True, stable=False, screen_changed=False), id="a screen that never rests"),
+    pytest.param(readers.aftermath, shot(action_output="ok", screen_changed=False), id="a tap that changed nothing"),
+    pytest.param(readers.aftermath, shot(action_output='{"ok":true}'), id="text entered"),
+    pytest.param(readers.output, shot(action_output='{"ok":true,"target":"Mail"}'), id="an app opened, newest board"),
+]
+
+
+@pytest.mark.parametrize(("read", "output"), PICTURED)
+def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, output: dict[str, Any]) -> None:
+    content = read(reply(output))
+    image, text = image_and_text(content)
+    assert base64.b64decode(image.data) == JPEG
+    assert content.structured is None
+    assert not content.is_error
+    caption, told = text.split("\n")
+    assert caption == f"498x1080 pixels, {len(JPEG)} bytes, image/jpeg"
+    assert json.loads(told).keys() == output.keys() - {"data"}
+
+
+def test_json_in_the_action_output_is_unfolded() -> None:
+    _, text = image_and_text(readers.aftermath(reply(shot(action_output='{"ok":true,"binding":"primary"}'))))
+    assert json.loads(text.split("\n")[1])["action_output"] == {"ok": True, "binding": "primary"}
+
+
+LABELS = [
+    pytest.param(JPEG, "image/jpeg", id="JPEG"),
+    pytest.param(PNG, "image/png", id="PNG"),
+    pytest.param(WEBP, "image/webp", id="WebP"),
+    pytest.param(GIF, "image/gif", id="GIF"),
+]
+
+
+@pytest.mark.parametrize(("raw", "mime"), LABELS)
+def test_a_picture_is_labelled_by_its_bytes(raw: bytes, mime: str) -> None:
+    """BL-402: whatever the board says of the format."""
+    image, text = image_and_text(readers.picture(reply(shot(raw, format="bmp"))))
+    assert image.mime == mime
+    assert mime in text
+
+
+WRAPPINGS = [
+    pytest.param(b64(PNG), id="bare"),
+    pytest.param("data:image/jpeg;base64," + b64(PNG), id="a data prefix with the wrong type"),
+    pytest.param("DATA:;base64," + b64(PNG), id="a shouted prefix"),
+    pytest.param("\r\n".join([b64(PNG)[:20], b64(PNG)[20:], ""]), id="line breaks"),
+]
+
+
+@pytest.mark.parametrize("data", WRAPPINGS)
+def test_wrappings_are_removed(data: str) -> None:
+    assert image_of(data) == Image(b64(PNG), "image/png")
+
+
+NO_PICTURES = [
+    pytest.param(None, id="null"),
+    pytest.param("", id="nothing"),
+    pytest.param(7, id="a number"),
+    pytest.param("<html><body>500</body></html>", id="a page"),
+    pytest.param(b64(b"<html>an error page</html>"), id="a page in base64"),
+    pytest.param(b64(PNG)[:-1], id="base64 cut short"),
+    pytest.param(b64(PNG) + "====", id="too much padding"),
+    pytest.param("=" + b64(PNG)[1:], id="padding at the front"),
+    pytest.param(b64(PNG)[:20] + '"}' + b64(PNG)[22:], id="a quote in the middle"),
+    pytest.param(b64(PNG)[:20] + "é" + b64(PNG)[21:], id="a letter beyond ASCII"),
+    pytest.param(b64(PNG)[:20] + "-_" + b64(PNG)[22:], id="the alphabet for addresses"),
+    pytest.param(b64(PNG)[:20] + "=" + b64(PNG)[21:], id="padding in the middle"),
+    pytest.param("\ud83d" * 8, id="lone surrogates"),
+    pytest.param("data:image/png;base64", id="a prefix alone"),
+]
+
+
+@pytest.mark.parametrize("data", NO_PICTURES)
+def test_what_is_no_picture_is_never_sent_as_one(data: Any) -> None:
+    assert image_of(data) is None
+
+
+@pytest.mark.parametrize("data", NO_PICTURES)
+def test_an_observation_without_a_picture_is_an_error(data: Any) -> None:
+    error = refusal_of(readers.picture, reply(shot() | {"data": data}))
+    assert isinstance(error, BackendBroken)
+    assert "picture is missing" in error.text
+    assert len(error.text) < 1000
+
+
+@pytest.mark.parametrize("data", NO_PICTURES)
+def test_an_action_without_a_picture_is_still_a_success_that_says_so(data: Any) -> None:
+    content = readers.aftermath(reply(shot(action_output="ok") | {"data": data}))
+    text = only_text(content)
+    assert not content.is_error
+    assert '"action_output":"ok"' in text
+    assert "picture is missing" in text
+    assert "do not repeat" in text
+
+
+@pytest.mark.parametrize("length", [900 * 1024, 1126 * 1024, 3000 * 1024], ids=lambda n: f"{n // 1024} KiB")
+def test_a_big_picture_passes_whole_and_its_size_is_told(length: int) -> None:
+    """BL-401: the limit is that of the Agent's reply; base64 is never cut."""
+    raw = PNG + bytes(length - len(PNG))
+    image, text = image_and_text(readers.picture(reply(shot(raw, width=4000, height=9000))))
+    assert image.data == b64(raw)
+    assert text.startswith(f"4000x9000 pixels, {length} bytes, image/png\n")
+
+
+def test_a_picture_without_a_size_in_pixels_is_told_in_bytes() -> None:
+    _, text = image_and_text(readers.picture(reply({"data": b64(PNG), "width": "wide"})))
+    assert text.startswith(f"{len(PNG)} bytes, image/png\n")
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2], ids=["no padding", "two signs of padding", "one sign of padding"])
+def test_the_size_is_known_without_decoding(spare: int) -> None:
+    raw = PNG[: 21 + spare]
+    image = image_of(b64(raw))
+    assert image is not None
+    assert byte_size(image) == len(raw)
+
+
+PLAIN = [
+    pytest.param({"ok": True, "text": "a\r\nb\n"}, id="a clipboard with line ends"),
+    pytest.param({"ok": True, "text": "\n"}, id="a clipboard of one line break"),
+    pytest.param({"ok": True, "text": "error: only a text"}, id="a clipboard that talks of errors"),
+    pytest.param({"ok": True, "text": "שלום 👩‍👧 \u0301"}, id="a clipboard beyond ASCII"),
+    pytest.param({"ok": True, "text": "x" * (1 << 20)}, id="a clipboard of 1 MiB"),
+    pytest.param({"ok": True, "method": "open_url", "target": "https://x.test/?a=1&b=<2>"}, id="an address opened"),
+    pytest.param({"ok": True, "target": "Mail", "steps": [], "vlm_calls": 2}, id="an app found by search"),
+]
+
+
+@pytest.mark.parametrize("output", PLAIN)
+def test_plain_json_is_told_as_text_and_structured_alike(output: dict[str, Any]) -> None:
+    content = readers.output(reply(output))
+    assert json.loads(only_text(content)) == output
+    assert content.structured == output
+
+
+def test_text_that_is_no_json_stays_text() -> None:
+    content = readers.output(reply("opened NaN\n"))
+    assert only_text(content) == "opened NaN\n"
+    assert content.structured is None
+
+
+def test_text_beyond_ascii_is_legible_to_the_model() -> None:
+    assert "שלום" in only_text(readers.output(reply({"ok": True, "text": "שלום"})))
+
+
+STATUSES = [
+    pytest.param({"connected": False}, id="no phone"),
+    pytest.param({"connected": True, "environment": {"screen": {}, "system_apps": [{"name": "Mail"}]}}, id="a phone"),
+    pytest.param({"ok": True, "agent_status": {"state": "error", "startup_error": "error: x"}}, id="a sick Agent"),
+]
+
+
+@pytest.mark.parametrize("found", STATUSES)
+def test_a_status_is_told_as_text_and_structured_alike(found: dict[str, Any]) -> None:
+    content = readers.status(sent(found))
+    assert json.loads(only_text(content)) == found
+    assert content.structured == found
+
+
+SOFT_FAILURES = [
+    pytest.param(readers.aftermath, shot(action_output='{"ok":false,"suggestion":"use focus"}'), id="text not entered"),
+    pytest.param(
+        readers.output, shot(action_output='{"ok":false,"reason":"not found"}'), id="an app not found, newest"
+    ),
+    pytest.param(readers.output, {"ok": False, "target": "Mail", "reason": "not found"}, id="an app not found"),
+    pytest.param(readers.output, "error: no model is configured", id="the old prefix"),
+    pytest.param(readers.output, "Error: no model", id="the old prefix in capitals"),
+    pytest.param(readers.aftermath, shot(action_output="ERROR: hid"), id="the old prefix inside"),
+    pytest.param(readers.picture, shot(ok=False), id="a screenshot that is not ok"),
+]
+
+
+@pytest.mark.parametrize(("read", "output"), SOFT_FAILURES)
+def test_a_failure_dressed_as_success_is_an_error_with_every_word(read: Reader, output: Any) -> None:
+    error = refusal_of(read, reply(output))
+    assert isinstance(error, ToolRefused)
+    assert error.delivery == UNKNOWN
+    assert b64(JPEG) not in error.text
+    inner = output.get("action_output", "") if isinstance(output, dict) else output
+    for word in (*inner.replace('"', " ").split(), *(["target"] if "target" in output else [])):
+        assert word.strip("{}:,") in error.text
+
+
+def test_ok_false_in_a_status_is_an_error() -> None:
+    assert isinstance(refusal_of(readers.status, sent({"ok": False, "error": "busy"})), ToolRefused)
+
+
+DELIVERIES = [
+    pytest.param("invalid_arguments", {}, NOT_SENT, id="bad arguments"),
+    pytest.param("module_unavailable", {}, NOT_SENT, id="a module that is missing"),
+    pytest.param("bridge_not_connected", {"fallback": "use touch_gesture"}, NOT_SENT, id="no phone link"),
+    pytest.param("app_backgrounded", {}, NOT_SENT, id="the companion app asleep"),
+    pytest.param("quick_action_reserved", {"action": "x"}, NOT_SENT, id="an action reserved"),
+    pytest.param("bridge_timeout", {}, UNKNOWN, id="no word from the phone"),
+    pytest.param("deadline_exceeded", {}, UNKNOWN, id="five minutes over"),
+    pytest.param("canceled", {}, UNKNOWN, id="canceled"),
+    pytest.param("bridge_write_failed", {}, UNKNOWN, id="a broken link"),
+    pytest.param("subtool_failed", {"failed_step": 2}, UNKNOWN, id="half a sequence"),
+    pytest.param("tool_execution_failed", {}, UNKNOWN, id="a device that failed"),
+    pytest.param("tool_execution_failed", {"action_completed": False}, UNKNOWN, id="a claim that it was not done"),
+    pytest.param("tool_execution_failed", {"action_completed": True}, DONE, id="only the picture failed"),
+    pytest.param("a_code_of_tomorrow", {}, UNKNOWN, id="an unknown code"),
+]
+
+
+@pytest.mark.parametrize(("code", "details", "delivery"), DELIVERIES)
+@pytest.mark.parametrize("read", [readers.aftermath, readers.output, readers.shell])
+def test_the_code_says_what_became_of_the_action(
+    read: Reader, code: str, details: dict[str, Any], delivery: str
+) -> None:
+    error = refusal_of(read, failure("it went wrong", code, "some_category", **details))
+    assert isinstance(error, ToolRefused)
+    assert error.delivery == delivery
+    assert error.structured == {"code": code, "category": "some_category"}
+    for word in ("it went wrong", code, "some_category", *map(str, details), *map(str, details.values())):
+        assert word.lower() in error.text.lower()
+
+
+def test_each_word_of_a_refusal_is_said_once() -> None:
+    error = refusal_of(readers.aftermath, failure("point is required for tap", "invalid_arguments"))
+    assert error.text.count("point is required for tap") == 1
+
+
+def test_a_hard_failure_of_enter_text_shows_its_suggestion() -> None:
+    message = '{"ok": false, "suggestion": "tap the field first"}'
+    error = refusal_of(readers.aftermath, failure(message, "tool_execution_failed"))
+    assert error.text.count("tap the field first") == 1
+
+
+def test_a_status_loses_no_member_and_details_neither() -> None:
+    assert json.loads(only_text(readers.status(sent({"data": "x"})))) == {"data": "x"}
+    assert "kept" in refusal_of(readers.output, failure("no", "canceled", data="kept")).text
+
+
+OLD_SERVERS = [
+    pytest.param({"output": "frame service: STALE_FRAME", "is_error": True}, "STALE_FRAME", id="output alone"),
+    pytest.param({"output": "", "error": "hid: write failed", "is_error": True}, "hid", id="error alone"),
+    pytest.param({"output": "a", "error": "b", "is_error": True, "tool_error": "c"}, "a\nb", id="two texts"),
+    pytest.param({"is_error": True}, "no reason", id="no word at all"),
+    pytest.param({"output": None, "is_error": True, "tool_error": {"code": 7}}, "no reason", id="a code that is none"),
+    pytest.param({"output": "", "is_error": True, "tool_error": {"code": ["x"]}}, "no reason", id="a list of codes"),
+]
+
+
+@pytest.mark.parametrize("read", [readers.picture, readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize(("value", "word"), OLD_SERVERS)
+def test_errors_of_older_boards_are_told(read: Reader, value: dict[str, Any], word: str) -> None:
+    error = refusal_of(read, sent(value))
+    assert isinstance(error, ToolRefused)
+    assert error.delivery == UNKNOWN
+    assert error.structured == {}
+    assert word in error.text
+
+
+SHELL_OUTPUTS = [
+    pytest.param("hello\n\n", id="text with its last line breaks"),
+    pytest.param("error: not ours", id="a line that begins with error"),
+    pytest.param('{"ok":false}', id="JSON that is not ok"),
+    pytest.param('{\n  "session_id": "1"\n}', id="a session"),
+    pytest.param("", id="nothing"),
+    pytest.param("x" * TEXT_LIMIT, id="just as much as fits"),
+]
+
+
+@pytest.mark.parametrize("text", SHELL_OUTPUTS)
+def test_output_of_a_command_passes_as_it_is(text: str) -> None:
+    content = readers.shell(reply(text))
+    assert only_text(content) == text
+    assert content.structured is None
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "👩"], ids=["one byte", "two bytes", "four bytes"])
+def test_long_output_of_a_command_is_cut_between_letters_with_a_note(letter: str) -> None:
+    text = only_text(readers.shell(reply("." + letter * TEXT_LIMIT)))
+    kept, _, note = text.rpartition("\n")
+    assert set(kept[1:]) == {letter}
+    assert TEXT_LIMIT - 4 < len(kept.encode()) <= TEXT_LIMIT
+    assert f"{1 + len(letter.encode()) * TEXT_LIMIT} bytes" in note
+
+
+def test_a_command_that_failed_has_run_and_shows_its_output() -> None:
+    message = "Error: exit status 2\nStderr:\nno such file\nStdout:\n\n"
+    error = refusal_of(readers.shell, failure(message, "tool_execution_failed"))
+    assert error.delivery == DONE
+    assert "no such file" in error.text
+
+
+def test_long_output_of_a_command_that_failed_is_cut_too() -> None:
+    message = "Error: exit status 2\n" + "x" * TEXT_LIMIT
+    error = refusal_of(readers.shell, failure(message, "tool_execution_failed"))
+    assert len(error.text) < TEXT_LIMIT + 300
+    assert "tool_execution_failed" in error.text
+
+
+TURNED_DOWN = [
+    pytest.param(404, b"Unknown tool: enter_text\n", NotOffered, NOT_SENT, id="an unknown tool"),
+    pytest.param(404, b"404 page not found\n", NotOffered, NOT_SENT, id="an unknown page"),
+    pytest.param(400, b"Invalid request: EOF\n", ToolRefused, NOT_SENT, id="a bad request"),
+    pytest.param(405, b"Method not allowed\n", ToolRefused, NOT_SENT, id="the wrong method"),
+    pytest.param(503, b"Server is shutting down\n", BackendUnreachable, NOT_SENT, id="shutting down"),
+    pytest.param(302, b"", BackendBroken, UNKNOWN, id="a redirect"),
+    pytest.param(401, b"who are you", BackendBroken, UNKNOWN, id="a question for a password"),
+    pytest.param(500, b'{"ok":false,"error":"tar failed"}', BackendBroken, UNKNOWN, id="an error in JSON"),
+    pytest.param(500, b"<html>" + b"x" * (1 << 20), BackendBroken, UNKNOWN, id="an error page of 1 MB"),
+    pytest.param(204, b"", BackendBroken, UNKNOWN, id="no content"),
+    pytest.param(200, b"<html>hello</html>", BackendBroken, UNKNOWN, id="a page"),
+    pytest.param(200, b"", BackendBroken, UNKNOWN, id="nothing"),
+    pytest.param(200, b"[]", BackendBroken, UNKNOWN, id="a list"),
+    pytest.param(200, b'{"output":"ok"', BackendBroken, UNKNOWN, id="JSON cut short"),
+    pytest.param(200, b'{"output":"\xff"}', BackendBroken, UNKNOWN, id="no UTF-8"),
+    pytest.param(200, b'{"output":"ok","x":NaN}', BackendBroken, UNKNOWN, id="a number that is none"),
+    pytest.param(200, b'{"output":"ok","x":1e999}', BackendBroken, UNKNOWN, id="a number beyond all"),
+    pytest.param(200, b"[" * 100_000, BackendBroken, UNKNOWN, id="nesting without end"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.tool.name)
+@pytest.mark.parametrize(("status", "body", "kind", "delivery"), TURNED_DOWN)
+def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
+    row: Any, status: int, body: bytes, kind: type[ToolError], delivery: str
+) -> None:
+    """BL-411: never a cheerful success, never an exception that is not ours, never a flood."""
+    error = refusal_of(row.read, Answer(status, "text/plain", body))
+    assert type(error) is kind
+    assert error.delivery == delivery
+    assert str(status) in error.text
+    assert body[:10].decode("utf-8", "replace").strip() in error.text
+    assert len(error.text) < QUOTE_LIMIT + 200
+
+
+@pytest.mark.parametrize("read", [readers.picture, readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize("value", [{}, {"output": {"ok": True}}, {"output": None}, {"output": 7, "is_error": False}])
+def test_output_that_is_no_text_makes_no_sense(read: Reader, value: dict[str, Any]) -> None:
+    error = refusal_of(read, sent(value))
+    assert isinstance(error, BackendBroken)
+    assert error.delivery == UNKNOWN
+
+
+def test_a_quote_is_500_characters_of_whatever_width() -> None:
+    error = refusal_of(readers.status, Answer(500, "", ("👩" * 1000).encode()))
+    assert error.text.count("👩") == QUOTE_LIMIT
+    assert "\ufffd" not in error.text
+
+
+ODD_OUTPUTS = [
+    "null",
+    "7",
+    "[]",
+    '"text"',
+    "{}",
+    '{"action_output":null}',
+    '{"action_output":{"ok":1}}',
+    "1e999",
+    "\ud83d",
+]
+
+
+@pytest.mark.parametrize("output", ODD_OUTPUTS)
+@pytest.mark.parametrize("read", [readers.aftermath, readers.output, readers.shell])
+def test_odd_outputs_of_actions_that_worked_can_be_sent_on(read: Reader, output: str) -> None:
+    content = read(reply(output))
+    assert only_text(content)
+    assert all(content.blocks[0].parts())
+    assert compact(content.structured)
