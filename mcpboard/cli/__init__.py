@@ -46,7 +46,7 @@ def _run(argv: Sequence[str] | None) -> int:
         code: int = arguments.run(arguments)
         return code
     finally:
-        sys.stdout.flush()  # here, where a closed pipe can still be answered
+        _flush_stdout()  # here, where a closed pipe or a full disk can still be answered
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,9 +67,19 @@ def _fill_standard_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a path of bytes that are no text can still be shown
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flush_stdout() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _give_up_stdout()
+        raise ConfigError(f"the output cannot be written: {error.strerror}") from None
 
 
 def _give_up_stdout() -> None:
