@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import ConfigError
 
@@ -39,8 +39,7 @@ _BASE_URL_FORM = (
 )
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(NamedTuple):
     """Where to listen. `host` is an IP literal without brackets, a name, or `*` for every address."""
 
     host: str
