@@ -34,6 +34,7 @@ from mcpboard.settings import (
     file_path,
     misplaced,
     rows,
+    token,
 )
 
 if sys.version_info >= (3, 11):
@@ -48,7 +49,6 @@ log = logging.getLogger(__name__)
 STANDARD_FILE = "/etc/mcpboard/mcpboard.toml"
 VARIABLE = "MCPBOARD_CONFIG"
 
-SHORTEST_TOKEN = 16  # characters; fewer can be tried out over a network
 LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
 
 
@@ -136,15 +136,11 @@ def _load(flags: Mapping[str, object], variable: str, files: _Files) -> Settings
 
 def _our_file(flag: object, variable: str, files: _Files) -> _Document:
     named_by = "--config" if flag is not None else VARIABLE if variable else None
-    path = _valid_path(flag if flag is not None else variable or STANDARD_FILE, named_by)
-    return files.toml(path, named_by) or _Document(path, {})
-
-
-def _valid_path(path: object, named_by: str | None) -> str:
     try:
-        return file_path(path)
+        path = file_path(flag if flag is not None else variable or STANDARD_FILE)
     except ConfigError as error:
         raise ConfigError(f"{named_by}: {error}") from None
+    return files.toml(path, named_by) or _Document(path, {})
 
 
 def _check_places(ours: _Document) -> None:
@@ -191,14 +187,11 @@ def _shown(value: object) -> str:
 
 
 def _token(path: str, files: _Files) -> bytes:
-    token = files.read(path, named_by="token_file").strip()
-    if not token:
-        raise ConfigError(f"{path}: the token file is empty; write a token into it, or leave token_file out")
-    if len(token) < SHORTEST_TOKEN:
-        raise ConfigError(f"{path}: the token is shorter than {SHORTEST_TOKEN} characters; write a longer one")
-    if not all(0x21 <= byte <= 0x7E for byte in token):  # what a header can carry without a blank
-        raise ConfigError(f"{path}: a token is one line of visible ASCII characters without blanks")
-    return token
+    content = files.read(path, named_by="token_file")
+    try:
+        return token(content)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _warnings(in_ours: Mapping[str, _Found], agent: _Document | None, token_file: str | None) -> Iterable[str]:
@@ -255,9 +248,9 @@ class _Missing(ConfigError):
 
 
 class _Files:
-    """Reads files, and remembers how each looked just before, those that are missing too.
+    """Reads files, and remembers how each looked just before, also where there was none.
 
-    A file in `present` was there at the last good reading and must not be missing now.
+    A file in `present` had content at the last good reading, and must not be without it now.
     """
 
     def __init__(self, present: Iterable[str] = ()) -> None:
@@ -268,11 +261,12 @@ class _Files:
     def toml(self, path: str, named_by: str | None) -> _Document | None:
         """The file's tables, or None when it is missing and nobody named it."""
         try:
-            return _Document(path, _parsed(path, self.read(path, named_by)))
+            content = self.read(path, named_by)
         except _Missing:
             if named_by or path in self._required:
                 raise
             return None
+        return _Document(path, _parsed(path, content))
 
     def read(self, path: str, named_by: str | None) -> bytes:
         """The content, at most LARGEST_FILE bytes."""
@@ -288,7 +282,10 @@ class _Files:
             raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
         if len(content) > LARGEST_FILE:
             raise ConfigError(f"{path}: larger than the {LARGEST_FILE} bytes that a settings file may have")
-        self.present.add(path)
+        if content:
+            self.present.add(path)
+        elif path in self._required:  # an editor that writes in place empties the file first
+            raise ConfigError(f"{path}: is empty now")
         return content
 
 

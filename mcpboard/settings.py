@@ -13,13 +13,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import ConfigError
 
 OURS = "mcpboard"
 AGENT = "conversation_settings.agent"
 MIB = 1 << 20  # bytes
+SHORTEST_TOKEN = 16  # characters; fewer can be tried out over a network
 
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 LOG_PLACES = ("stderr", "syslog")
@@ -38,8 +39,7 @@ _BASE_URL_FORM = (
 )
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(NamedTuple):
     """Where to listen. `host` is an IP literal without brackets, a name, or `*` for every address."""
 
     host: str
@@ -54,13 +54,6 @@ def boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
     raise ConfigError("only true or false, without quotes")
-
-
-def text(value: object) -> str:
-    """A string that is not empty and has no control characters."""
-    if isinstance(value, str) and value.isprintable() and value.strip():
-        return value
-    raise ConfigError("a string that is not empty is expected")
 
 
 def size(value: object) -> int:
@@ -79,6 +72,18 @@ def file_path(value: object) -> str:
         return os.path.abspath(value)
     except OSError:
         raise ConfigError("an absolute path is needed, because the working directory is gone") from None
+
+
+def token(content: bytes) -> bytes:
+    """The bearer token that a token file holds, without the blanks around it."""
+    found = content.strip()
+    if not found:
+        raise ConfigError("the token file is empty; write a token into it, or leave token_file out")
+    if len(found) < SHORTEST_TOKEN:
+        raise ConfigError(f"the token is shorter than {SHORTEST_TOKEN} characters; write a longer one")
+    if not all(0x21 <= byte <= 0x7E for byte in found):  # what a header can carry without a blank
+        raise ConfigError("a token is one line of visible ASCII characters without blanks")
+    return found
 
 
 def log(value: object) -> str:
@@ -210,20 +215,20 @@ SETTINGS = (
 )  # fmt: skip
 
 
-# What our own file may hold at each place. `host` is the host role's table; the two may share a file.
-PLACES = {
-    "": [OURS, "conversation_settings", "host"],
-    OURS: [row.key for row in SETTINGS if row.table == OURS],
-    "conversation_settings": ["agent"],
-    AGENT: [row.key for row in SETTINGS if row.table == AGENT],
-}
-# The Agent's tables may be copied into our file whole: their other keys are no mistakes.
-_OURS_ALONE = ("", OURS)
-
-
 def rows(table: str) -> list[Setting]:
     """The rows of SETTINGS that belong to that table."""
     return [row for row in SETTINGS if row.table == table]
+
+
+# What our own file may hold at each place. `host` is the host role's table; the two may share a file.
+PLACES = {
+    "": [OURS, "conversation_settings", "host"],
+    OURS: [row.key for row in rows(OURS)],
+    "conversation_settings": ["agent"],
+    AGENT: [row.key for row in rows(AGENT)],
+}
+# The Agent's tables may be copied into our file whole: their other keys are no mistakes.
+_OURS_ALONE = ("", OURS)
 
 
 def misplaced(place: str, key: str) -> str | None:

@@ -1,6 +1,6 @@
 """The `mcpboard` command: one file for each group of verbs, every verb importing what it needs itself.
 
-Exit codes: 0 done, 1 a tool or check failed, 2 wrong usage or settings (one line on stderr),
+Exit codes: 0 done, 1 a tool, a check or the output failed, 2 wrong usage or settings (one line on stderr),
 130 interrupted, 141 nobody reads the output.
 """
 
@@ -38,6 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _give_up_stdout()
         return OUTPUT_CLOSED
+    except OSError as error:
+        _give_up_stdout()
+        print("mcpboard:", error, file=sys.stderr)
+        return 1
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -46,7 +50,7 @@ def _run(argv: Sequence[str] | None) -> int:
         code: int = arguments.run(arguments)
         return code
     finally:
-        sys.stdout.flush()  # here, where a closed pipe can still be answered
+        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,7 +71,7 @@ def _fill_standard_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a path of bytes that are no text can still be shown
         sys.stdout.reconfigure(errors="backslashreplace")
 

@@ -21,12 +21,14 @@ def add_to(verbs: Verbs) -> None:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
-    from mcpboard import board
-    from mcpboard.serving import server
-
     watched = config.Watched(settings.flags(arguments))
     in_force = watched.current()
     logs.configure(in_force.log, in_force.log_level)
+
+    # After the settings: what is wrong with them is told before a second of imports on a board.
+    from mcpboard import board
+    from mcpboard.serving import server
+
     for warning in in_force.warnings:
         logging.getLogger(__name__).warning("%s", warning)
     app = board.build(watched.current)
