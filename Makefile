@@ -1,7 +1,7 @@
 # The project's menu. Every target makes the virtual environment it needs; PYTHON chooses the interpreter.
 PYTHON ?= python3
 RUFF = --line-length 120 --target-version py310
-LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,PTH123,T10 --ignore SIM115
+LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115
 
 .PHONY: help demo test test-fast check bench clean
 .DEFAULT_GOAL := help

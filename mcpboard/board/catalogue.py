@@ -71,10 +71,10 @@ class Catalogue:
 
     def _read(self) -> bool:
         try:
-            schemas = _schemas(self._fetch())
+            live = schemas(self._fetch())
         except (ToolError, ValueError, RecursionError):
             return False
-        offers = _offers(tuple(_with_schema(row, schemas.get(row.tool.name)) for row in ROWS))
+        offers = _offers(tuple(_with_schema(row, live.get(row.tool.name)) for row in ROWS))
         if offers != self._offers:
             self._offers = offers
         return True
@@ -107,7 +107,7 @@ def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     return schema
 
 
-def _schemas(answer: Answer) -> dict[str, Any]:
+def schemas(answer: Answer) -> dict[str, Any]:
     """Tool name to whatever the Agent calls its schema; BackendBroken when the answer is no catalogue."""
     found = finite_json(answer.body) if answer.status == 200 else None
     tools = found.get("tools") if isinstance(found, dict) else None

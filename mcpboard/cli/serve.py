@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import socket
+import sys
 from collections.abc import Iterable
 
 from mcpboard import config
 from mcpboard.cli import logs, settings
 from mcpboard.cli.settings import Verbs
+from mcpboard.errors import AddressTaken
 
 
 def add_to(verbs: Verbs) -> None:
@@ -32,9 +34,24 @@ def serve(arguments: argparse.Namespace) -> int:
     for warning in in_force.warnings:
         logging.getLogger(__name__).warning("%s", warning)
     app = board.build(watched.current)
-    sockets = server.listeners([(a.host, a.port) for a in in_force.listen], freebind=in_force.freebind)
+    try:
+        sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
+    except AddressTaken as taken:
+        return _taken(taken)
     _announce(sockets)
     return server.serve(app, sockets)
+
+
+def _taken(taken: AddressTaken) -> int:
+    """Say who has the port; with the Agent of a stock board there, the two lines that cure it."""
+    from mcpboard.board import beside
+
+    lines = beside.advice(taken.port)
+    if lines is None:
+        raise taken
+    print(f"mcpboard: the board's own Agent listens on port {taken.port}; write into [mcpboard]:", file=sys.stderr)
+    print(lines, file=sys.stderr)
+    return 2
 
 
 def _announce(sockets: Iterable[socket.socket]) -> None:
