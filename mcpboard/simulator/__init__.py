@@ -1,0 +1,13 @@
+"""A pretend board for tests and demonstrations: the Agent's and Config Web's APIs over a drawn phone.
+
+Needs Pillow (`pip install 'mcpboard[simulator]'`); the ImportError of this package says so in one line.
+"""
+
+from __future__ import annotations
+
+from .faults import Fault, Faults
+from .phone import Phone
+from .runs import Hold, Request
+from .simulator import Simulator
+
+__all__ = ["Fault", "Faults", "Hold", "Phone", "Request", "Simulator"]

@@ -1,0 +1,201 @@
+"""One execution: where it may wait, what may end it, and who watches it from a test."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+SLICE_S = 0.02  # how often a wait looks for a caller that left, a deadline or the end of the simulator
+HOLD_LIMIT_S = 60.0  # a test that forgets to release must not hang for ever
+HANG_LIMIT_S = 600.0  # the longest a hung reply is kept open
+
+
+class Dropped(Exception):
+    """The connection is to be cut without a (further) byte; `reset` sends RST instead of FIN."""
+
+    def __init__(self, *, reset: bool) -> None:
+        super().__init__("reset" if reset else "closed")
+        self.reset = reset
+
+
+class ToolFailure(Exception):
+    """A tool failed: HTTP 200 with `is_error`; category and code are of the Agent's registry."""
+
+    def __init__(self, category: str, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.category, self.code, self.message, self.details = category, code, message, details
+
+
+class Hold:
+    """Keeps one tool inside its execution from `entered` until `release()`."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.released = threading.Event()
+
+    def release(self) -> None:
+        self.released.set()
+
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request as it was read: which port, what it asked, what it carried."""
+
+    port: str  # "agent" or "config_web"
+    method: str
+    path: str
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+
+class Ledger:
+    """What was asked and what ran, with waits that end at once when it happens."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._requests: list[Request] = []
+        self._calls: list[tuple[str, dict[str, Any]]] = []
+        self._finished: list[tuple[str, str]] = []
+        self._holds: dict[str, Hold] = {}
+
+    @property
+    def requests(self) -> list[Request]:
+        with self._changed:
+            return list(self._requests)
+
+    @property
+    def calls(self) -> list[tuple[str, dict[str, Any]]]:
+        with self._changed:
+            return list(self._calls)
+
+    @property
+    def finished(self) -> list[tuple[str, str]]:
+        with self._changed:
+            return list(self._finished)
+
+    def note_request(self, request: Request) -> None:
+        with self._changed:
+            self._requests.append(request)
+            self._changed.notify_all()
+
+    def note_call(self, name: str, arguments: dict[str, Any]) -> None:
+        with self._changed:
+            self._calls.append((name, arguments))
+            self._changed.notify_all()
+
+    def note_finished(self, name: str, outcome: str) -> None:
+        with self._changed:
+            self._finished.append((name, outcome))
+            self._changed.notify_all()
+
+    def wait(self, reached: Callable[[], bool], timeout: float, what: str) -> None:
+        """Return when `reached` holds; AssertionError naming `what` after `timeout` seconds."""
+        with self._changed:
+            if not self._changed.wait_for(reached, timeout):
+                raise AssertionError(f"no {what} within {timeout:g} s")
+
+    def hold(self, name: str) -> Hold:
+        with self._changed:
+            return self._holds.setdefault(name.lower(), Hold())
+
+    def hold_on(self, name: str) -> Hold | None:
+        """The hold that the tool must stop at, None when it is free to go."""
+        with self._changed:
+            hold = self._holds.get(name.lower())
+            if hold is not None and hold.released.is_set():
+                del self._holds[name.lower()]
+                return None
+            return hold
+
+    def release_all(self) -> None:
+        with self._changed:
+            holds, self._holds = list(self._holds.values()), {}
+        for hold in holds:
+            hold.release()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Board time: a clock in seconds since 1970, a sleep on it, and the event that ends everything."""
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    stop: threading.Event
+
+
+class Run:
+    """One request under way. Every wait of a tool goes through here.
+
+    `gone` says whether the caller's socket is closed; a detached run goes on regardless, the others are
+    cancelled. `limit_s` (board seconds) ends a run with `deadline_exceeded`.
+    """
+
+    def __init__(
+        self, pace: Pace, gone: Callable[[], bool], *, detached: bool = False, limit_s: float | None = None
+    ) -> None:
+        self._pace = pace
+        self._gone = gone
+        self._detached = detached
+        self._deadline = None if limit_s is None else pace.clock() + limit_s
+
+    def check(self) -> None:
+        """Raise what ends this run, if anything does."""
+        if self._pace.stop.is_set():
+            raise Dropped(reset=False)
+        if not self._detached and self._gone():
+            raise ToolFailure("transient", "canceled", "context canceled")
+        if self._deadline is not None and self._pace.clock() >= self._deadline:
+            raise ToolFailure("transient", "deadline_exceeded", "context deadline exceeded")
+
+    def now(self) -> float:
+        return self._pace.clock()
+
+    def pause(self, seconds: float) -> None:
+        """Let board time pass."""
+        self._wait(self._pace.clock, self._pace.sleep, seconds)
+
+    def stall(self, seconds: float) -> None:
+        """Let real time pass: what a fault asks for is not sped up with the board."""
+        self._wait(time.monotonic, self._pace.stop.wait, seconds)
+
+    def until(self, event: threading.Event, limit_s: float = HOLD_LIMIT_S) -> None:
+        """Wait for an event, in real time and not beyond the limit."""
+        end = time.monotonic() + limit_s
+        while not event.wait(SLICE_S) and time.monotonic() < end:
+            self.check()
+
+    def hang(self) -> None:
+        """Wait for the caller to leave or the simulator to stop, then cut the connection."""
+        self._detached = False
+        try:
+            self.stall(HANG_LIMIT_S)
+        except ToolFailure:
+            pass
+        raise Dropped(reset=False)
+
+    @contextmanager
+    def locked(self, lock: threading.Lock) -> Iterator[None]:
+        """Stand in line for a lock as the Agent's callers do, for as long as the run may live."""
+        while not lock.acquire(timeout=SLICE_S):
+            self.check()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _wait(self, clock: Callable[[], float], sleep: Callable[[float], object], seconds: float) -> None:
+        end = clock() + seconds
+        self.check()
+        while (left := end - clock()) > 1e-4:  # floats of today's epoch are no finer than a quarter of a microsecond
+            sleep(min(left, SLICE_S))
+            self.check()

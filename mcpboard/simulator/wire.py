@@ -1,0 +1,137 @@
+"""How the board's HTTP server, written in Go, puts an answer on the wire."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Any
+
+BUFFERED = 2048  # bytes; a reply that fits in Go's buffer gets a Content-Length, a longer one is chunked
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+BOARD_ZONE = timezone(timedelta(hours=8))
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP answer. `length` is sent as Content-Length; None lets the size decide between it and chunks."""
+
+    status: int
+    body: bytes | Iterable[bytes] = b""
+    content_type: str = TEXT
+    headers: tuple[tuple[str, str], ...] = ()
+    length: int | None = None
+    framing: str | None = None  # "chunked" or "length" against Go's own choice
+    keep: int | None = None  # bytes of the body after which the connection is cut
+    bytes_per_second: float | None = None
+
+    def with_body(self, body: bytes) -> Reply:
+        return replace(self, body=body)
+
+
+def go_json(value: Any) -> str:
+    """JSON as Go's encoder writes it: compact, UTF-8, with the three HTML characters escaped."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return re.sub("[<>&\u2028\u2029]", lambda found: _ESCAPES[found[0]], _scalar(text))
+
+
+def _scalar(text: str) -> str:
+    """The text with lone surrogates replaced, which Go strings cannot hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def json_reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
+    return Reply(status, (go_json(value) + "\n").encode(), content_type)
+
+
+def text_error(status: int, message: str) -> Reply:
+    """What Go's `http.Error` sends: the message, a newline, and a word against sniffing."""
+    return Reply(status, _scalar(message + "\n").encode(), headers=(("X-Content-Type-Options", "nosniff"),))
+
+
+def not_found() -> Reply:
+    return text_error(404, "404 page not found")
+
+
+def timestamp(seconds: float) -> str:
+    """RFC 3339 in the board's zone, nine digits of fraction."""
+    whole, nanos = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
+    stamp = datetime.fromtimestamp(whole, BOARD_ZONE)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{nanos:09d}+08:00"
+
+
+def labelled_gzip(reply: Reply, *, honest: bool) -> Reply:
+    body = gzip.compress(whole(reply), mtime=0) if honest else whole(reply)
+    return replace(reply, body=body, headers=(*reply.headers, ("Content-Encoding", "gzip")), length=None)
+
+
+def whole(reply: Reply) -> bytes:
+    return reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How one body is delimited: by its length, by chunks, or by the end of the connection."""
+
+    headers: tuple[tuple[str, str], ...]
+    chunked: bool = False
+    closes: bool = field(default=False)
+
+
+def frame(reply: Reply, *, http_1_1: bool) -> Framing:
+    """Choose as Go does; HTTP/1.0 knows no chunks, there the end of a long body is the connection's."""
+    length = reply.length
+    if length is None and isinstance(reply.body, bytes):
+        short = len(reply.body) <= BUFFERED
+        length = len(reply.body) if reply.framing == "length" or (short and reply.framing is None) else None
+    if length is not None:
+        return Framing((("Content-Length", str(length)),))
+    if http_1_1:
+        return Framing((("Transfer-Encoding", "chunked"),), chunked=True)
+    return Framing((), closes=True)
+
+
+def head(reply: Reply, framing: Framing, *, version: str, closes: bool) -> bytes:
+    """Status line and headers, without a `Server` header, as the board's server has none."""
+    lines = [f"{version} {reply.status} {HTTPStatus(reply.status).phrase}"]
+    headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True))]
+    headers += framing.headers
+    headers += [("Connection", "close")] if closes else []
+    lines += [f"{name}: {value}" for name, value in headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def pieces(reply: Reply) -> Iterator[bytes]:
+    """The body in the pieces it is written in: whole when it is, in tenths of a second when it drips."""
+    blocks = [reply.body] if isinstance(reply.body, bytes) else reply.body
+    step = None if reply.bytes_per_second is None else max(1, int(reply.bytes_per_second / 10))
+    for block in blocks:
+        yield from (block[at : at + step] for at in range(0, len(block), step)) if step else (block,)
+
+
+def cut(blocks: Iterable[bytes], keep: int) -> Iterator[bytes]:
+    """The first `keep` bytes and no more."""
+    for block in blocks:
+        yield block[:keep]
+        keep -= len(block)
+        if keep <= 0:
+            return
+
+
+def chunk(block: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(block), block)
+
+
+def reset(connection: socket.socket) -> None:
+    """Close with an RST instead of a FIN, which tells the peer that what it sent may be lost."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
