@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-import socket
-from collections.abc import Iterable
 
 from mcpboard import config
 from mcpboard.cli import logs, settings
 from mcpboard.cli.settings import Verbs
+from mcpboard.errors import AddressTaken, ConfigError, ToolError
+
+LOOK_SECONDS = 1.0  # for the question who has our port; an Agent on loopback answers in milliseconds
 
 
 def add_to(verbs: Verbs) -> None:
@@ -20,25 +21,42 @@ def add_to(verbs: Verbs) -> None:
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; each URL is printed as it really is, where a program can wait for it."""
     watched = config.Watched(settings.flags(arguments))
     in_force = watched.current()
     logs.configure(in_force.log, in_force.log_level)
+    for warning in in_force.warnings:
+        logging.getLogger(__name__).warning("%s", warning)
 
-    # After the settings: what is wrong with them is told before a second of imports on a board.
+    # Only now: what is wrong with the settings is told before the seconds that a board imports for.
     from mcpboard import board
     from mcpboard.serving import server
 
-    for warning in in_force.warnings:
-        logging.getLogger(__name__).warning("%s", warning)
     app = board.build(watched.current)
-    sockets = server.listeners([(a.host, a.port) for a in in_force.listen], freebind=in_force.freebind)
-    _announce(sockets)
+    try:
+        sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
+    except AddressTaken as taken:
+        raise _beside_the_agent(taken.port) if _is_agent(taken.port) else taken from None
+    for listener in sockets:
+        print(f"mcpboard: serving {server.url(listener)}", flush=True)
     return server.serve(app, sockets)
 
 
-def _announce(sockets: Iterable[socket.socket]) -> None:
-    """Print each URL as it really is, port 0 resolved, where a program can wait for it."""
-    for listener in sockets:
-        host, port = listener.getsockname()[:2]
-        print(f"mcpboard: serving http://{config.Address(host, port)}/mcp", flush=True)
+def _is_agent(port: int) -> bool:
+    """Whether the program that has our port is an Agent, as on a stock board (contracts: agent-api, decision 1)."""
+    from mcpboard.board.loopback import Backend
+    from mcpboard.board.readers import finite_json
+
+    try:
+        answer = Backend("agent", f"http://127.0.0.1:{port}").call("GET", "/api/tools", None, LOOK_SECONDS)
+        found = finite_json(answer.body)
+    except (ToolError, ValueError):
+        return False
+    return answer.status == 200 and isinstance(found, dict) and "tools" in found
+
+
+def _beside_the_agent(port: int) -> ConfigError:
+    return ConfigError(
+        f"the Agent has port {port}; to stand beside it, write below [{config.OURS}] in {config.STANDARD_FILE} "
+        f'the lines: listen = "0.0.0.0:8090" and: agent_base_url = "http://127.0.0.1:{port}"'
+    )
