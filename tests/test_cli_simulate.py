@@ -13,7 +13,7 @@ from mcpboard.cli import main
 
 
 @pytest.fixture
-def simulator(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def simulator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A stand-in that notes what is done with it."""
     noted: list[str] = []
 
@@ -36,7 +36,7 @@ def simulator(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_it_prints_one_json_line_and_stops_at_sigint(
-    self, simulator: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    simulator: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(self: threading.Event, timeout: float | None = None) -> bool:
         raise KeyboardInterrupt
@@ -55,7 +55,7 @@ def test_it_prints_one_json_line_and_stops_at_sigint(
     ],
 )
 def test_what_is_missing_is_one_line(
-    self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], missing: str, said: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], missing: str, said: str
 ) -> None:
     class Blocked:
         def find_spec(self, name: str, *_: object) -> None:

@@ -37,8 +37,8 @@ def serve(arguments: argparse.Namespace) -> int:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:
         raise _beside_the_agent(taken.port) if _is_agent(taken.port) else taken from None
-    for listener in sockets:
-        print(f"mcpboard: serving {server.url(listener)}", flush=True)
+    # In one write: a launcher may close its end after the first line.
+    print("\n".join(f"mcpboard: serving {server.url(listener)}" for listener in sockets), flush=True)
     return server.serve(app, sockets)
 
 
