@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from mcpboard import __version__
 from mcpboard.cli import serve, settings, simulate
@@ -53,12 +54,17 @@ def _run(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mcpboard", description="Model Context Protocol in front of phones.", allow_abbrev=False
-    )
+class _Parser(argparse.ArgumentParser):
+    """Takes no abbreviations: a script that used one would break with the next flag that begins like it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="mcpboard", description="Model Context Protocol in front of phones.")
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
     for group in GROUPS:
         group.add_to(verbs)
     return parser
@@ -71,7 +77,7 @@ def _fill_standard_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, closefd=False))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a path of bytes that are no text can still be shown
         sys.stdout.reconfigure(errors="backslashreplace")
 
