@@ -138,7 +138,8 @@ class Backend:
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
         errand = f"{method} {path}"
         with contextlib.ExitStack() as undo:
-            sock = undo.enter_context(self._connected(errand, Deadline(seconds, self._clock)))
+            sock = self._connected(errand, Deadline(seconds, self._clock))
+            undo.callback(sock.hang_up)
             trip = Trip(self, errand, sock, ceiling)
             with translated(trip):
                 response = _sender()(sock, method, self._base + path, body)
@@ -232,7 +233,7 @@ class BodyStream:
         """Let go of the connection; more than once is fine."""
         self._closed = True
         self._response.close()
-        self.trip.sock.close()
+        self.trip.sock.hang_up()
 
     def check_head(self) -> None:
         """Raise BackendBroken for a body that is not worth reading."""
@@ -250,18 +251,26 @@ class BodyStream:
         raise refused(f"{self.trip.backend.title} answered HTTP {self.status}: {foreign(self._first)}")
 
     def _block(self) -> bytes:
-        if self._over:
-            return b""
-        if self._closed:
-            raise self.trip.misread("it was closed before its end")
-        with translated(self.trip):
-            block: bytes = self._response.raw.read(BLOCK, decode_content=False)
-        self._arrived += len(block)
-        self._check_size(self._arrived)
-        self._over = not block or self._arrived == self.length
-        if self._over and self.length not in (None, self._arrived):
-            raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
+        # Filled up, so that a body of one block is known to be whole before any of it is passed on.
+        block = b""
+        while not self._over and len(block) < BLOCK:
+            block += self._piece(BLOCK - len(block))
         return block
+
+    def _piece(self, size: int) -> bytes:
+        if self._closed:
+            raise self.trip.misread("it was given up before its end")
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            with translated(self.trip):
+                piece: bytes = self._response.raw.read(size, decode_content=False)
+            self._arrived += len(piece)
+            self._check_size(self._arrived)
+            self._over = not piece or self._arrived == self.length
+            if self._over and self.length not in (None, self._arrived):
+                raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
+            undo.pop_all()
+        return piece
 
     def _check_size(self, size: int) -> None:
         ceiling = self.trip.ceiling
