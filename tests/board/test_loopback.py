@@ -70,9 +70,10 @@ class Wire:
     def hang(self) -> None:
         self.over.wait(20)
 
-    def reset(self) -> None:
+    def reset(self) -> Wire:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
+        return self
 
 
 class Fake:
