@@ -19,7 +19,8 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from mcpboard.board.loopback import BLOCK, Answer, Backend, BodyStream, Seen, foreign, kind_of
+from mcpboard.board.arrival import BLOCK, BodyStream, foreign
+from mcpboard.board.loopback import Answer, Backend, Seen, kind_of
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
