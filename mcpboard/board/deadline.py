@@ -61,6 +61,12 @@ class DeadlineSocket(socket.socket):
         super().sendall(*args, **kwargs)
         self.handed_over = True
 
+    def hang_up(self) -> None:
+        """Close now, also while a reader made by `makefile` is about, for which `close` would wait; repeatable."""
+        descriptor = self.detach()
+        if descriptor >= 0:
+            socket.close(descriptor)
+
 
 def connect(addresses: Iterable[str], port: int, deadline: Deadline) -> DeadlineSocket:
     """A socket connected to the first address that answers; raises the OSError of the last one that did not.

@@ -17,24 +17,14 @@ from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from mcpboard.board.arrival import BodyStream, Ceiling, Trip
 from mcpboard.board.deadline import Clock, Deadline, DeadlineSocket, connect
-from mcpboard.errors import (
-    NOT_SENT,
-    UNKNOWN,
-    BackendBroken,
-    BackendTimeout,
-    BackendUnreachable,
-    NotOffered,
-    ToolError,
-    ToolRefused,
-)
+from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 
 if TYPE_CHECKING:
     import requests
 
 ANSWER_LIMIT = 4 * 1024 * 1024  # bytes, decision 19: some twenty screenshots; a 128 MB board holds no more
-BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
-FOREIGN_LIMIT = 500  # characters of a foreign body that an error may repeat, decision 18
 
 # Backend -> what a person calls it, and the setting that says where it is.
 BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web", "mcp_config_web_base_url")}
@@ -62,13 +52,6 @@ KINDS: dict[str, type[ToolError]] = {
     "http.client.HTTPException": BackendBroken,
     "builtins.TimeoutError": BackendTimeout,
     "builtins.OSError": BackendBroken,
-}
-
-# What to do about a failure, by what became of the request.
-CURES = {
-    NOT_SENT: "The request had not gone out whole, so nothing was done and calling again is safe.",
-    UNKNOWN: "The request had gone out: if it was to change something, it may have done so. "
-    "Look at the screen before repeating it.",
 }
 
 
@@ -138,13 +121,14 @@ class Backend:
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
         errand = f"{method} {path}"
         with contextlib.ExitStack() as undo:
-            sock = undo.enter_context(self._connected(errand, Deadline(seconds, self._clock)))
+            sock = self._connected(errand, Deadline(seconds, self._clock))
+            undo.callback(sock.hang_up)
             trip = Trip(self, errand, sock, ceiling)
             with translated(trip):
                 response = _sender()(sock, method, self._base + path, body)
             undo.callback(response.close)
             self.note(ok=True)
-            stream = BodyStream(trip, response)
+            stream = BodyStream(trip, response, functools.partial(_read, trip, response))
             stream.check_head()
             undo.pop_all()
         return stream
@@ -161,119 +145,10 @@ class Backend:
             ) from error
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """The most bytes a body may have, and a note on the setting that says so."""
-
-    size: int
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Trip:
-    """One request under way: by whom it is answered, what it is ("GET /health"), over which socket."""
-
-    backend: Backend
-    errand: str
-    sock: DeadlineSocket
-    ceiling: Ceiling
-
-    def late(self) -> str:
-        """Words for an answer that did not come, or not to its end, before the deadline."""
-        return f"{self._who()} did not finish {self.errand} within {self.sock.deadline.seconds:g} s"
-
-    def cut(self, error: BaseException) -> str:
-        """Words for a connection that broke; the error's name only, since its text may quote anything."""
-        waited = self.sock.deadline.waited()
-        return f"{self._who()} broke off {self.errand} after {waited:.1f} s ({type(error).__name__})"
-
-    def failed(self, kind: type[ToolError], words: str) -> ToolError:
-        """The error to raise: `words`, and what became of the request."""
-        self.backend.note(ok=False)
-        delivery = UNKNOWN if self.sock.handed_over else NOT_SENT
-        return kind(f"{words}. {CURES[delivery]}", delivery=delivery)
-
-    def misread(self, what: str) -> ToolError:
-        """The error for an answer that came but cannot be used, and why."""
-        return self.failed(BackendBroken, f"{self._who()} answered {self.errand} badly: {what}")
-
-    def _who(self) -> str:
-        return f"{self.backend.title} ({self.backend.setting})"
-
-
-class BodyStream:
-    """A body that is arriving, in blocks of at most 48 KiB; iterated once, closed always.
-
-    Ends only when the body was whole. Raises BackendTimeout or BackendBroken when the source dies,
-    falls short of its announced length, passes its limit or its time; what came is then worthless.
-    """
-
-    def __init__(self, trip: Trip, response: requests.Response) -> None:
-        self.trip = trip
-        self.status = response.status_code
-        self.content_type = response.headers.get("Content-Type", "")
-        self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
-        self._response = response
-        self._first = b""
-        self._arrived = 0
-        self._over = False
-        self._closed = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        block, self._first = self._first or self._block(), b""
-        if not block:
-            raise StopIteration
-        return block
-
-    def close(self) -> None:
-        """Let go of the connection; more than once is fine."""
-        self._closed = True
-        self._response.close()
-        self.trip.sock.close()
-
-    def check_head(self) -> None:
-        """Raise BackendBroken for a body that is not worth reading."""
-        label = self._response.headers.get("Content-Encoding", "identity").strip().lower()
-        if label != "identity":
-            raise self.trip.misread("it is compressed, though that was ruled out")
-        self._check_size(self.length or 0)
-
-    def begin(self) -> None:
-        """Read the first block, or raise what the status means."""
-        self._first = self._block()
-        if self.status == 200:
-            return
-        refused = NotOffered if self.status == 404 else ToolRefused
-        raise refused(f"{self.trip.backend.title} answered HTTP {self.status}: {foreign(self._first)}")
-
-    def _block(self) -> bytes:
-        if self._over:
-            return b""
-        if self._closed:
-            raise self.trip.misread("it was closed before its end")
-        with translated(self.trip):
-            block: bytes = self._response.raw.read(BLOCK, decode_content=False)
-        self._arrived += len(block)
-        self._check_size(self._arrived)
-        self._over = not block or self._arrived == self.length
-        if self._over and self.length not in (None, self._arrived):
-            raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
-        return block
-
-    def _check_size(self, size: int) -> None:
-        ceiling = self.trip.ceiling
-        if size > ceiling.size:
-            raise self.trip.misread(f"its body is over the limit of {ceiling.size} bytes{ceiling.note}")
-
-
-def foreign(body: bytes) -> str:
-    """The beginning of a foreign body for an error: one line of at most 500 printable characters."""
-    # Four bytes are the longest character of UTF-8, so this much always holds the 500.
-    text = body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace")
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT]
+def _read(trip: Trip, response: requests.Response, size: int) -> bytes:
+    with translated(trip):
+        piece: bytes = response.raw.read(size, decode_content=False)
+    return piece
 
 
 @contextlib.contextmanager

@@ -1,0 +1,163 @@
+"""What comes back from a backend: the trip of one request, and the body that arrives on it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcpboard.board.deadline import DeadlineSocket
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, NotOffered, ToolError, ToolRefused
+
+if TYPE_CHECKING:
+    from mcpboard.board.loopback import Backend
+
+BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
+FOREIGN_LIMIT = 500  # characters of a foreign body that an error may repeat, decision 18
+
+# What to do about a failure, by what became of the request.
+CURES = {
+    NOT_SENT: "The request had not gone out whole, so nothing was done and calling again is safe.",
+    UNKNOWN: "The request had gone out: if it was to change something, it may have done so. "
+    "Look at the screen before repeating it.",
+}
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most bytes a body may have, and a note on the setting that says so."""
+
+    size: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Trip:
+    """One request under way: by whom it is answered, what it is ("GET /health"), over which socket."""
+
+    backend: Backend
+    errand: str
+    sock: DeadlineSocket
+    ceiling: Ceiling
+
+    def late(self) -> str:
+        """Words for an answer that did not come, or not to its end, before the deadline."""
+        return f"{self._who()} did not finish {self.errand} within {self.sock.deadline.seconds:g} s"
+
+    def cut(self, error: BaseException) -> str:
+        """Words for a connection that broke; the error's name only, since its text may quote anything."""
+        waited = self.sock.deadline.waited()
+        return f"{self._who()} broke off {self.errand} after {waited:.1f} s ({type(error).__name__})"
+
+    def turned_down(self, status: int, body: bytes) -> str:
+        """Words for an answer in good order that is not what was asked for."""
+        return f"{self._who()} answered {self.errand} with HTTP {status}: {foreign(body)}"
+
+    def failed(self, kind: type[ToolError], words: str) -> ToolError:
+        """The error to raise: `words`, and what became of the request."""
+        self.backend.note(ok=False)
+        delivery = UNKNOWN if self.sock.handed_over else NOT_SENT
+        return kind(f"{words}. {CURES[delivery]}", delivery=delivery)
+
+    def misread(self, what: str) -> ToolError:
+        """The error for an answer that came but cannot be used, and why."""
+        return self.failed(BackendBroken, f"{self._who()} answered {self.errand} badly: {what}")
+
+    def _who(self) -> str:
+        return f"{self.backend.title} ({self.backend.setting})"
+
+
+class Head(Protocol):
+    """What a body stream needs of a response whose head has come; one of requests is one."""
+
+    status_code: int
+    raw: Any  # with `length_remaining`, as in urllib3
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+class BodyStream:
+    """A body that is arriving, in blocks of at most 48 KiB; iterated once, closed always.
+
+    Ends only when the body was whole. Raises BackendTimeout or BackendBroken when the source dies,
+    falls short of its announced length, passes its limit or its time; what came is then worthless.
+    """
+
+    def __init__(self, trip: Trip, response: Head, read: Callable[[int], bytes]) -> None:
+        self.trip = trip
+        self.status = response.status_code
+        self.content_type = response.headers.get("Content-Type", "")
+        self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
+        self._response = response
+        self._read = read  # at most so many bytes, b"" at the end; raises ToolError only
+        self._first = b""
+        self._arrived = 0
+        self._over = False
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        block, self._first = self._first or self._block(), b""
+        if not block:
+            raise StopIteration
+        return block
+
+    def close(self) -> None:
+        """Let go of the connection; more than once is fine."""
+        self._closed = True
+        self._response.close()
+        self.trip.sock.hang_up()
+
+    def check_head(self) -> None:
+        """Raise BackendBroken for a body that is not worth reading."""
+        label = self._response.headers.get("Content-Encoding", "identity").strip().lower()
+        if label != "identity":
+            raise self.trip.misread("it is compressed, though that was ruled out")
+        self._check_size(self.length or 0)
+
+    def begin(self) -> None:
+        """Read the first block, or raise what the status means."""
+        self._first = self._block()
+        if self.status == 200:
+            return
+        refused = NotOffered if self.status == 404 else ToolRefused
+        raise refused(self.trip.turned_down(self.status, self._first))
+
+    def _block(self) -> bytes:
+        # Filled up, so that a body of one block is known to be whole before any of it is passed on.
+        block = b""
+        while not self._over and len(block) < BLOCK:
+            block += self._piece(BLOCK - len(block))
+        return block
+
+    def _piece(self, size: int) -> bytes:
+        if self._closed:
+            raise self.trip.misread("it was given up before its end")
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            piece = self._read(size)
+            self._arrived += len(piece)
+            self._check_size(self._arrived)
+            self._over = not piece or self._arrived == self.length
+            if self._over and self.length not in (None, self._arrived):
+                raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
+            undo.pop_all()
+        return piece
+
+    def _check_size(self, size: int) -> None:
+        ceiling = self.trip.ceiling
+        if size > ceiling.size:
+            raise self.trip.misread(f"its body is over the limit of {ceiling.size} bytes{ceiling.note}")
+
+
+def foreign(body: bytes) -> str:
+    """The beginning of a foreign body for an error: one line of at most 500 printable characters."""
+    # Four bytes are the longest character of UTF-8, so this much always holds the 500.
+    text = body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace")
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT]
