@@ -89,6 +89,11 @@ class Role:
         self.steps.append(self.endpoint.receive(admitted, body))
         return seen(self.finish(self.steps[-1]))
 
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls that were left to the role."""
+        return [step for step in self.steps if isinstance(step, ToolCall)]
+
     def finish(self, step: Step) -> Reply:
         """The reply that ends `step`."""
         if isinstance(step, ToolCall):

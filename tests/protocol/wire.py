@@ -32,18 +32,22 @@ def modern(method: str | None = None, name: str | None = None, **more: Any) -> H
 def message(method: Any, params: Any = UNSENT, *, id: Any = 1, **members: Any) -> bytes:
     """One JSON-RPC message; a member that is UNSENT is left out."""
     every = {"jsonrpc": "2.0", "id": id, "method": method, "params": params, **members}
-    return json.dumps({key: value for key, value in every.items() if value is not UNSENT}).encode()
+    return json.dumps(_sent(every)).encode()
+
+
+def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not UNSENT}
 
 
 def meta(version: Any = MODERN, capabilities: Any = UNSENT, client: Any = UNSENT, **more: Any) -> dict[str, Any]:
     """A `_meta` object; the capabilities are `{}` unless told otherwise, None leaves them out."""
     every = {VERSION_KEY: version, CAPABILITIES_KEY: {} if capabilities is UNSENT else capabilities, CLIENT_KEY: client}
-    return {key: value for key, value in every.items() if value is not UNSENT and value is not None} | more
+    return {key: value for key, value in _sent(every).items() if value is not None} | more
 
 
 def enveloped(method: str, envelope: Any = UNSENT, *, id: Any = 1, **params: Any) -> bytes:
     """A request with `params._meta`: a whole modern envelope unless one is given."""
-    return message(method, {**params, "_meta": meta() if envelope is UNSENT else envelope}, id=id)
+    return message(method, _sent({**params, "_meta": meta() if envelope is UNSENT else envelope}), id=id)
 
 
 @dataclass(frozen=True)
