@@ -38,9 +38,8 @@ def admit(policy: Policy, head: Head) -> Admitted:
 
 
 def _switched_off(head: Head, why: str) -> Admitted:
-    if head.method != "POST":
+    if head.method != "POST" or _too_long(head):
         raise Refused(404, {"error": why})
-    _check_size(head)
     return Admitted(head)  # the body is read for its id alone
 
 
@@ -60,8 +59,12 @@ def _principal(head: Head, policy: Policy) -> str:
     return principal
 
 
+def _too_long(head: Head) -> bool:
+    return head.content_length is not None and head.content_length > BODY_LIMIT
+
+
 def _check_size(head: Head) -> None:
-    if head.content_length is not None and head.content_length > BODY_LIMIT:
+    if _too_long(head):
         raise Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
 
 

@@ -29,7 +29,7 @@ from mcpboard.errors import (
 from mcpboard.protocol import eras, headers, jsonrpc
 from mcpboard.protocol.admission import admit
 from mcpboard.protocol.eras import Wire
-from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
+from mcpboard.protocol.jsonrpc import Id, Message, Notification, Request, Response
 from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.steps import (
     Admitted,
@@ -90,7 +90,8 @@ class Endpoint:
             request_id = jsonrpc.readable_id(document)
             if self.policy.off is not None:
                 raise MethodNotFound(self.policy.off)
-            return self._message(admitted, document)
+            session = self._session(admitted, document)
+            return self._message(admitted, session, jsonrpc.shape(document))
         except ProtocolError as error:
             return self.refuse(request_id, error)
 
@@ -100,29 +101,27 @@ class Endpoint:
         except ProtocolError:
             if self.policy.off is not None:
                 return None
-            self._session(admitted, "")  # a dead session is told before a broken body
+            self._session(admitted, None)  # a dead session is told before a broken body
             raise
 
-    def _message(self, admitted: Admitted, document: Any) -> Step:
-        message = jsonrpc.shape(document)
+    def _message(self, admitted: Admitted, session: str | None, message: Message) -> Step:
         if isinstance(message, Request):
-            return self._request(admitted, message)
-        self._session(admitted, "")
+            return self._request(admitted, session, message)
         return _acknowledge(message, admitted.head.standard.version)
 
-    def _request(self, admitted: Admitted, request: Request) -> Step:
-        session = self._session(admitted, request.method)
+    def _request(self, admitted: Admitted, session: str | None, request: Request) -> Step:
         wire = headers.check(admitted.head.standard, request, strict_meta=self.policy.strict_meta)
         answer = METHODS.get(request.method)
         if answer is None or (wire.enveloped and request.method in REMOVED):
             raise self._unknown(request.method, wire)
         return answer(self, request, wire, session, admitted.principal)
 
-    def _session(self, admitted: Admitted, method: str) -> str | None:
-        """The live legacy session of the request; SessionGone for one that is not (rows 83-84)."""
+    def _session(self, admitted: Admitted, document: Any) -> str | None:
+        """The live legacy session of the post; SessionGone for one that is not (rows 83-84)."""
         head = admitted.head
         modern = head.standard.version == eras.MODERN
-        if self.policy.knows_session is None or head.session is None or modern or method == "initialize":
+        opening = isinstance(document, dict) and document.get("method") == "initialize"
+        if self.policy.knows_session is None or head.session is None or modern or opening:
             return None
         if not self.policy.knows_session(head.session, admitted.principal):
             raise SessionGone("the session is unknown or over: initialize again")
@@ -144,17 +143,18 @@ class Endpoint:
         version = eras.negotiate(asked, self.policy.echoed_versions)
         if self.policy.sessions and not wire.modern:
             return OpenSession(request.id, version, _client(request.params), principal)
-        return self._handshake(request.id, version)
+        return self._handshake(request.id, version, modern=wire.modern)
 
-    def _handshake(self, request_id: Id, version: str, extra: tuple[tuple[str, str], ...] = ()) -> Reply:
+    def _handshake(
+        self, request_id: Id, version: str, extra: tuple[tuple[str, str], ...] = (), *, modern: bool = False
+    ) -> Reply:
         answer = {
             "protocolVersion": version,
             "capabilities": {"tools": {}},
             "serverInfo": dict(self.policy.server),
             "instructions": self.policy.instructions,
-            "resultType": "complete",
         }
-        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, compact(answer)),))
+        return self._result(request_id, compact(answer)[1:-1], extra, modern=modern)
 
     def _ping(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
         # One client family rejects any member in the answer to a ping sent under a legacy header
@@ -232,9 +232,9 @@ class Endpoint:
         """The answer to a bug of ours: no details (row 81)."""
         return self.refuse(request_id, InternalError("internal error; the server's log has the details"))
 
-    def _result(self, request_id: Id, body: bytes, *, modern: bool) -> Reply:
+    def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]
-        return Reply(200, (JSON,), (jsonrpc.result(request_id, b"{" + body + b"," + fixed + b"}"),))
+        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{" + body + b"," + fixed + b"}"),))
 
 
 # --- messages that want no answer ------------------------------------------------------------
@@ -257,10 +257,11 @@ def _acknowledge(message: Notification | Response, version: str | None) -> Reply
 
 
 def _client(params: Mapping[str, Any]) -> str:
-    """The client's name and version from `initialize`, at most 80 characters, for people to read."""
+    """The client's name and version from `initialize`, one line of at most 80 characters, for people to read."""
     info = params.get("clientInfo")
     found = info if isinstance(info, dict) else {}
-    return f"{found.get('name', '')} {found.get('version', '')}".strip()[:80]
+    words = [found[key] for key in ("name", "version") if isinstance(found.get(key), str)]
+    return "".join(c if c.isprintable() else "?" for c in " ".join(words)[:80]).strip()
 
 
 def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
@@ -270,6 +271,8 @@ def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
         written = text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidParams("the arguments hold half a surrogate pair, which is no character") from error
+    except RecursionError as error:
+        raise InvalidParams("the arguments are nested too deeply") from error
     except ValueError as error:
         raise InvalidParams("the arguments hold a number that is not finite") from error
     if len(written) > ARGUMENTS_LIMIT:

@@ -7,7 +7,7 @@ of the decision table, and the first failure wins.
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,9 @@ LOG_LEVEL_KEY = _PREFIX + "logLevel"
 SERVER_KEY = _PREFIX + "serverInfo"
 
 _RESERVED = (VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY)
-_LOG_LEVELS = frozenset("debug info notice warning error critical alert emergency".split())
+_LOG_LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
+
+_SENTINEL = re.compile(r"=\?base64\?(?P<payload>.*)\?=", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def check(sent: Standard, request: Request, *, strict_meta: bool = False) -> Wir
         modern=sent.version == MODERN,
         enveloped=enveloped,
         version=sent.version,
-        capabilities=envelope.get(CAPABILITIES_KEY, {}),
+        capabilities=envelope[CAPABILITIES_KEY] if VERSION_KEY in envelope else {},
     )
 
 
@@ -92,21 +94,24 @@ def _name_agrees(sent: Standard, request: Request) -> None:
 
 def decoded_name(value: str) -> str:
     """The name behind an `Mcp-Name` value; the base64 sentinel form is decoded, all else is literal."""
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
+    sentinel = _SENTINEL.fullmatch(value)
+    if sentinel is None:
         return value
-    payload = value[len("=?base64?") : -len("?=")]
+    payload = sentinel["payload"]
     try:
         raw = base64.b64decode(payload.encode("ascii"), validate=True)
         if base64.b64encode(raw).decode("ascii") != payload:
             raise ValueError("not canonical")
         return raw.decode("utf-8")
-    except (ValueError, binascii.Error) as error:
+    except ValueError as error:  # binascii.Error and both Unicode errors are kinds of it
         raise HeaderMismatch("Mcp-Name is not well-formed base64 of UTF-8 text") from error
 
 
 def _shown(value: object) -> str:
-    """`value` for a message: quoted, one line, at most 80 characters."""
-    return ascii(value)[:80]
+    """`value` for a message: quoted text, one line, at most 80 characters; any other kind is not spelt out."""
+    if value is None:
+        return "missing"
+    return ascii(value)[:80] if isinstance(value, str) else "no text"
 
 
 # --- rung 2: the version is one we speak (-32022) ------------------------------------------

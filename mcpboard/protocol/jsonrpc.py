@@ -34,7 +34,6 @@ class Request:
     id: Id
     method: str
     params: Mapping[str, Any]
-    has_params: bool  # a member that is absent and one that is empty differ for `initialize`
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,14 @@ def readable_id(document: Any) -> Id | None:
 
     The id of a posted response belongs to another count and is not ours to echo.
     """
-    if not isinstance(document, dict) or "result" in document or "error" in document:
+    if not isinstance(document, dict) or _is_response(document):
         return None
     found = document.get("id")
     return found if valid_id(found) else None
+
+
+def _is_response(document: Mapping[str, Any]) -> bool:
+    return "method" not in document and ("result" in document or "error" in document)
 
 
 def shape(document: Any) -> Message:
@@ -105,15 +108,11 @@ def shape(document: Any) -> Message:
         raise InvalidRequest("the body must be one JSON-RPC object")
     if document.get("jsonrpc") != "2.0":
         raise InvalidRequest('"jsonrpc" must be "2.0"')
-    if "method" not in document:
-        return _response(document)
-    return _call(document)
-
-
-def _response(document: Mapping[str, Any]) -> Response:
-    if "result" in document or "error" in document:
+    if _is_response(document):
         return Response()
-    raise InvalidRequest("the message has neither method nor result nor error")
+    if "method" not in document:
+        raise InvalidRequest("the message has neither method nor result nor error")
+    return _call(document)
 
 
 def _call(document: Mapping[str, Any]) -> Request | Notification:
@@ -128,7 +127,7 @@ def _call(document: Mapping[str, Any]) -> Request | Notification:
         raise InvalidRequest('"id" must be a string or an integer')
     if "params" in document and not isinstance(params, dict):
         raise InvalidRequest('"params" must be an object')
-    return Request(document["id"], method, params or {}, params is not None)
+    return Request(document["id"], method, params or {})
 
 
 def result(request_id: Id, body: bytes) -> bytes:

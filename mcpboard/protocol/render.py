@@ -53,4 +53,4 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
             continue
         run += [b"".join(pending), part]
         pending.clear()
-    return tuple([*run, b"".join(pending)])
+    return (*run, b"".join(pending))

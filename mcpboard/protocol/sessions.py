@@ -60,6 +60,6 @@ class SessionBook:
         idle = [s for s in self._sessions.values() if s.id not in holding]
         over = [s for s in idle if now - s.used > KEEP_SECONDS]
         excess = len(self._sessions) - len(over) - MOST_SESSIONS + 1
-        rest = sorted((s for s in idle if s not in over), key=lambda s: (s.has_held, s.used))
+        rest = sorted((s for s in idle if now - s.used <= KEEP_SECONDS), key=lambda s: (s.has_held, s.used))
         for session in over + rest[: max(0, excess)]:
             del self._sessions[session.id]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.errors import ProtocolError, ToolError
@@ -28,7 +28,7 @@ class Head:
     content_encoding: str | None = None
     content_length: int | None = None
     session: str | None = None  # Mcp-Session-Id
-    standard: Standard = Standard()
+    standard: Standard = field(default_factory=Standard)
 
 
 @dataclass(frozen=True)

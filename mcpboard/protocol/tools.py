@@ -118,12 +118,16 @@ class Content:
 def _is_number(value: object) -> bool:
     if isinstance(value, str):
         return _numeric(value) is not None
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return _is_int(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _is_integer(value: object) -> bool:
     number = _numeric(value) if isinstance(value, str) else value
-    return _is_number(value) and float(number).is_integer()  # type: ignore[arg-type]
+    return _is_int(number) or (isinstance(number, float) and number.is_integer())
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _numeric(text: str) -> float | None:

@@ -1,0 +1,54 @@
+"""The decision table of the wire contract, held against the core line by line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+
+from mcpboard.protocol.steps import Head
+
+from . import rows_calls, rows_knocking, rows_messages, rows_versions
+from .cases import Case
+
+CASES = [*rows_knocking.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_calls.CASES]
+
+# Rows without a case of their own, each with the reason.
+ELSEWHERE = {
+    15: "the core never sees Accept: its head has no field for it",
+    16: "merged into row 15",
+    87: "the core never sees Mcp-Param-*: its head has no field for them",
+    88: "a client that hangs up is a matter of sockets",
+    89: "merged into row 88",
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"row {case.row}: {case.phrase}" for case in CASES])
+def test_the_row_is_kept(case: Case) -> None:
+    case.check()
+
+
+def test_every_row_has_a_case_or_a_reason() -> None:
+    assert {case.row for case in CASES} | set(ELSEWHERE) == set(range(1, 91))
+    assert not {case.row for case in CASES} & set(ELSEWHERE)
+
+
+def test_no_phrase_says_two_things() -> None:
+    assert [phrase for phrase, count in Counter((case.row, case.phrase) for case in CASES).items() if count > 1] == []
+
+
+def test_the_head_has_no_room_for_what_must_not_count() -> None:
+    """Accept, Sec-Fetch-*, Last-Event-ID, Mcp-Param-* and forwarded addresses cannot sway the core."""
+    assert {field.name for field in fields(Head)} == {
+        "method",
+        "path",
+        "host",
+        "origin",
+        "authorization",
+        "content_type",
+        "content_encoding",
+        "content_length",
+        "session",
+        "standard",
+    }

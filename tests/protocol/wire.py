@@ -1,0 +1,92 @@
+"""Posts as a test writes them, and answers as a test reads them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcpboard.protocol.eras import MODERN
+from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, Standard
+from mcpboard.protocol.steps import Head, Reply
+
+ADDRESS = "192.168.42.1:8080"
+UNSENT: Any = object()  # a member or header that is left out, where None would be sent
+
+
+def head(
+    version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any
+) -> Head:
+    """The head of a POST to /mcp with the standard headers given; `more` are fields of Head."""
+    plain = Head(http, "/mcp", host=ADDRESS, content_type="application/json")
+    return replace(plain, standard=Standard(version, method, name), **more)
+
+
+def modern(method: str | None = None, name: str | None = None, **more: Any) -> Head:
+    """A head that says 2026-07-28, with Mcp-Method and Mcp-Name as given."""
+    return head(MODERN, method, name, **more)
+
+
+def message(method: Any, params: Any = UNSENT, *, id: Any = 1, **members: Any) -> bytes:
+    """One JSON-RPC message; a member that is UNSENT is left out."""
+    every = {"jsonrpc": "2.0", "id": id, "method": method, "params": params, **members}
+    return json.dumps(_sent(every)).encode()
+
+
+def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not UNSENT}
+
+
+def meta(version: Any = MODERN, capabilities: Any = UNSENT, client: Any = UNSENT, **more: Any) -> dict[str, Any]:
+    """A `_meta` object; the capabilities are `{}` unless told otherwise, None leaves them out."""
+    every = {VERSION_KEY: version, CAPABILITIES_KEY: {} if capabilities is UNSENT else capabilities, CLIENT_KEY: client}
+    return {key: value for key, value in _sent(every).items() if value is not None} | more
+
+
+def enveloped(method: str, envelope: Any = UNSENT, *, id: Any = 1, **params: Any) -> bytes:
+    """A request with `params._meta`: a whole modern envelope unless one is given."""
+    return message(method, _sent({**params, "_meta": meta() if envelope is UNSENT else envelope}), id=id)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a client would see: status, headers, and the body's text; `body` is None for no bytes."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | None
+
+    @property
+    def json(self) -> Any:
+        return None if self.body is None else json.loads(self.body)
+
+    @property
+    def code(self) -> int | None:
+        """The JSON-RPC error code, None when the body is no JSON-RPC error."""
+        found = self.json.get("error") if isinstance(self.json, dict) else None
+        return found.get("code") if isinstance(found, dict) else None
+
+    @property
+    def result(self) -> Any:
+        return self.json["result"]
+
+    @property
+    def text(self) -> str:
+        """The first text block of a tool's result."""
+        return str(self.result["content"][0]["text"])
+
+
+def seen(reply: Reply) -> Seen:
+    """`reply` as it would go out, every source read, encoded and closed."""
+    return Seen(reply.status, dict(reply.headers), b"".join(map(_bytes, reply.parts)) or None)
+
+
+def _bytes(part: Any) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    try:
+        return base64.b64encode(b"".join(part))
+    finally:
+        part.close()
