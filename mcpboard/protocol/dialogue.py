@@ -111,30 +111,28 @@ class Dialogue:
     # --- settling the era ---
 
     def _discover(self) -> Talk[bool]:
-        """True when the server speaks the modern revision, False when `initialize` is worth trying."""
-        verdict, error = yield from self._probe()
-        if verdict is None:  # it says that it speaks the revision in which it was asked
-            verdict, error = yield from self._probe()
-        if error is not None and not verdict and _is_final(error):
-            raise error
-        return bool(verdict)
+        """True once the modern revision is settled on, False when `initialize` is worth trying."""
+        refusal = yield from self._probe()
+        if refusal is not None and MODERN in _offered(refusal):
+            refusal = yield from self._probe()  # it says that it speaks what it was asked in
+        if refusal is not None and _is_final(refusal):
+            raise refusal
+        return self.version is not None
 
-    def _probe(self) -> Talk[tuple[bool | None, ClientError | None]]:
+    def _probe(self) -> Talk[ClientError | None]:
+        """Settle on the modern revision if the server says that it speaks it; the error when it answers one."""
         number = next(self._ids)
         answer = yield self._ask("server/discover", number, {}, MODERN)
         try:
-            return self._understood(result_of(answer, number)), None
+            self._understand(result_of(answer, number))
         except ClientError as error:
-            return (None if MODERN in _offered(error) else False), error
+            return error
+        return None
 
-    def _understood(self, found: Mapping[str, Any]) -> bool:
-        """Settle on the modern revision if `found` is a sound discovery of it."""
-        versions = found.get("supportedVersions")
-        if not isinstance(versions, list) or MODERN not in versions:
-            return False
-        meta = found.get("_meta")
-        self._settle(MODERN, meta.get(headers.SERVER_KEY) if isinstance(meta, dict) else None, found)
-        return True
+    def _understand(self, found: Mapping[str, Any]) -> None:
+        versions, meta = found.get("supportedVersions"), found.get("_meta")
+        if isinstance(versions, list) and MODERN in versions:
+            self._settle(MODERN, meta.get(headers.SERVER_KEY) if isinstance(meta, dict) else None, found)
 
     def _initialize(self) -> Talk[None]:
         number = next(self._ids)
@@ -145,7 +143,7 @@ class Dialogue:
         if version not in HANDSHAKES:
             spoken = shown(str(version))
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
-        self.session = answer.headers.get(SESSION.lower())
+        self.session = _session_id(answer)
         self._settle(version, result.get("serverInfo"), result)
         yield Ask(self._headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
@@ -203,6 +201,12 @@ class Dialogue:
 
     def _envelope(self) -> Mapping[str, Any]:
         return {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
+
+
+def _session_id(answer: Answer) -> str | None:
+    """The session id in the answer to a handshake; None when there is none that a header could repeat."""
+    given = answer.headers.get(SESSION.lower(), "")
+    return given if given and given.isascii() and given.isprintable() else None
 
 
 def _page(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
