@@ -15,6 +15,13 @@
     │   ├── HeaderMismatch      -32020
     │   ├── MissingCapability   -32021
     │   └── UnsupportedVersion  -32022
+    ├── ClientError             a request of ours, as a client, that came to no result
+    │   ├── PeerUnreachable     no connection could be made; nothing was sent
+    │   ├── PeerTimeout         the limit passed; after sending, the outcome is unknown
+    │   ├── PeerBroken          the connection broke off, or more came than is taken
+    │   ├── NotMcp              what answers there does not speak MCP, or no revision of ours
+    │   ├── PeerRefused         an HTTP status instead of an answer (token, path, redirect)
+    │   └── PeerError           a JSON-RPC error
     └── ToolError               a tool result with `isError`, whose text says what to do
         ├── BadArgument         the arguments fail the light check; nothing was sent
         ├── Busy                a lane or the budget of turns is full; nothing was sent
@@ -199,3 +206,55 @@ class NotOffered(ToolError):
 
 class ToolRefused(ToolError):
     """The backend answered in good order that the tool failed."""
+
+
+class ClientError(McpboardError):
+    """A request that we made as a client and that came to no result; one line with the cure.
+
+    `delivery` is what became of a tool call, `NOT_SENT`, `DONE` or `UNKNOWN`, as far as the
+    client can know; `status` is the HTTP status, None where there was none.
+    """
+
+    delivery = UNKNOWN
+    status: int | None = None
+
+    def __init__(self, text: str, *, delivery: str | None = None, status: int | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+        if delivery is not None:
+            self.delivery = delivery
+
+
+class PeerUnreachable(ClientError):
+    """No connection to the server could be made."""
+
+    delivery = NOT_SENT
+
+
+class PeerTimeout(ClientError):
+    """The limit of the call passed before the answer was whole."""
+
+
+class PeerBroken(ClientError):
+    """The connection broke after sending, or the answer is over the limits."""
+
+
+class NotMcp(ClientError):
+    """What answered does not speak MCP, or no revision that this client speaks."""
+
+
+class PeerRefused(ClientError):
+    """The server answered with an HTTP status and no JSON-RPC message."""
+
+
+class PeerError(ClientError):
+    """The server answered with a JSON-RPC error: `code`, `message` and `data` are its own."""
+
+    def __init__(
+        self, code: int, message: str, data: object = None, status: int | None = None, *, delivery: str | None = None
+    ) -> None:
+        super().__init__(f"{message} (JSON-RPC error {code})", delivery=delivery, status=status)
+        self.code = code
+        self.message = message
+        self.data = data

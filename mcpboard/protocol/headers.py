@@ -107,6 +107,14 @@ def decoded_name(value: str) -> str:
         raise HeaderMismatch("Mcp-Name is not well-formed base64 of UTF-8 text") from error
 
 
+def encoded_name(name: str) -> str:
+    """`name` as an `Mcp-Name` value: as it is, or in the sentinel form where a header could not carry it."""
+    sentinel = name.startswith("=?base64?") and name.endswith("?=")
+    if name and name.isascii() and name.isprintable() and name == name.strip() and not sentinel:
+        return name
+    return "=?base64?" + base64.b64encode(name.encode("utf-8", "replace")).decode("ascii") + "?="
+
+
 def _shown(value: object) -> str:
     """`value` for a message: quoted text, one line, at most 80 characters; any other kind is not spelt out."""
     if value is None:
