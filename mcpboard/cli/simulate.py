@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from mcpboard.cli.settings import Verbs
 from mcpboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcpboard.simulator import Simulator
 
 
 def add_to(verbs: Verbs) -> None:
@@ -20,23 +26,32 @@ def add_to(verbs: Verbs) -> None:
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Pretend until SIGINT, a normal end here, or SIGTERM."""
+    """Pretend until SIGINT or SIGTERM."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with simulator(arguments.agent_port, arguments.config_web_port) as board:
+        print(json.dumps({"agent": board.agent_url, "config_web": board.config_web_url}), flush=True)
+        stopped.wait()
+    return 0
+
+
+@contextlib.contextmanager
+def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
+    """A pretend board that runs; ConfigError when it cannot be had."""
     try:
         from mcpboard.simulator import Simulator
     except ModuleNotFoundError as error:
         raise ConfigError(_missing(error)) from None
-    simulator = Simulator(agent_port=arguments.agent_port, config_web_port=arguments.config_web_port)
+    board = Simulator(agent_port=agent_port, config_web_port=config_web_port)
     try:
-        simulator.start()
+        board.start()
     except (OSError, OverflowError) as error:  # a port in use, not ours to take, or no port at all
         raise ConfigError(f"cannot listen: {error}; choose other ports, or 0 for any free one") from None
     try:
-        print(json.dumps({"agent": simulator.agent_url, "config_web": simulator.config_web_url}), flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+        yield board
     finally:
-        simulator.stop()
-    return 0
+        board.stop()
 
 
 def _missing(error: ModuleNotFoundError) -> str:
