@@ -42,7 +42,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["AGENT", "SETTINGS", "STANDARD_FILE", "Address", "Setting", "Settings", "Watched", "load"]
+__all__ = ["AGENT", "OURS", "SETTINGS", "STANDARD_FILE", "Address", "Setting", "Settings", "Watched", "load"]
 
 log = logging.getLogger(__name__)
 

@@ -111,7 +111,9 @@ class TestTheAgentsFile:
         assert f"mcp_enabled in our own file: no effect while {agent} is there" in settings.warnings
 
     def test_without_it_our_own_table_counts(self, ours: Path) -> None:
-        settings = settings_of(ours, AGENT_TABLE + 'mcp_enabled = false\nmcp_config_web_base_url = "http://[::1]:8000/"\n')
+        settings = settings_of(
+            ours, AGENT_TABLE + 'mcp_enabled = false\nmcp_config_web_base_url = "http://[::1]:8000/"\n'
+        )
         assert not settings.mcp_enabled
         assert settings.mcp_config_web_base_url == "http://[::1]:8000"
         assert settings.sources["mcp_enabled"] == str(ours)
@@ -156,18 +158,24 @@ class TestTheAgentsFile:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("[mcpboard]\nlissen = 1\n", "unknown key 'lissen' in [mcpboard]; did you mean listen?", id="a typo"),
+        pytest.param(
+            "[mcpboard]\nlissen = 1\n", "unknown key 'lissen' in [mcpboard]; did you mean listen?", id="a typo"
+        ),
         pytest.param("[mcpboard]\nx = 1\n", "unknown key 'x' in [mcpboard]; known there: listen, ", id="nothing close"),
         pytest.param("[mcpbord]\n", "did you mean mcpboard?", id="an unknown table"),
         pytest.param("surprise = 1\n", "unknown table or key 'surprise' at the top of the file", id="an unknown key"),
         pytest.param("mcp_enabled = false\n", "belongs in [conversation_settings.agent]", id="mcp_ key at the top"),
-        pytest.param("[mcpboard]\nmcp_shell_enabled = true\n", "belongs in [conversation_settings.agent]", id="in ours"),
+        pytest.param(
+            "[mcpboard]\nmcp_shell_enabled = true\n", "belongs in [conversation_settings.agent]", id="in ours"
+        ),
         pytest.param(
             "[conversation_settings]\nmcp_enabled = true\n", "belongs in [conversation_settings.agent]", id="too high"
         ),
         pytest.param(AGENT_TABLE + "mcp_enable = false\n", "did you mean mcp_enabled?", id="a typo in an mcp_ key"),
         pytest.param(AGENT_TABLE + 'listen = "*:1"\n', "belongs in [mcpboard]", id="our key in the Agent's table"),
-        pytest.param('listen = "*:1"\n', "listen stands at the top of the file, but belongs in [mcpboard]", id="no table"),
+        pytest.param(
+            'listen = "*:1"\n', "listen stands at the top of the file, but belongs in [mcpboard]", id="no table"
+        ),
         pytest.param("mcpboard = 3\n", "mcpboard: a table is expected", id="a value for a table"),
         pytest.param("[[conversation_settings]]\n", "a table is expected", id="a list of tables"),
     ],

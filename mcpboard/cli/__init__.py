@@ -7,6 +7,7 @@ Exit codes: 0 done, 1 a tool, a check or the output failed, 2 wrong usage or set
 from __future__ import annotations
 
 import argparse
+import functools
 import io
 import os
 import sys
@@ -54,11 +55,11 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mcpboard", description="Model Context Protocol in front of phones.", allow_abbrev=False
-    )
+    # No abbreviations: a script that uses one breaks when a second flag begins like it.
+    exact = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    parser = exact(prog="mcpboard", description="Model Context Protocol in front of phones.")
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, parser_class=exact)
     for group in GROUPS:
         group.add_to(verbs)
     return parser
@@ -71,7 +72,7 @@ def _fill_standard_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, closefd=False))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a path of bytes that are no text can still be shown
         sys.stdout.reconfigure(errors="backslashreplace")
 
