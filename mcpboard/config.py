@@ -22,20 +22,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from mcpboard import settings
 from mcpboard.errors import ConfigError
-from mcpboard.settings import (
-    AGENT,
-    OURS,
-    PLACES,
-    SETTINGS,
-    Address,
-    Setting,
-    Settings,
-    file_path,
-    misplaced,
-    rows,
-    token,
-)
+from mcpboard.settings import AGENT, OURS, SETTINGS, Address, Setting, Settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -137,7 +126,7 @@ def _load(flags: Mapping[str, object], variable: str, files: _Files) -> Settings
 def _our_file(flag: object, variable: str, files: _Files) -> _Document:
     named_by = "--config" if flag is not None else VARIABLE if variable else None
     try:
-        path = file_path(flag if flag is not None else variable or STANDARD_FILE)
+        path = settings.file_path(flag if flag is not None else variable or STANDARD_FILE)
     except ConfigError as error:
         raise ConfigError(f"{named_by}: {error}") from None
     return files.toml(path, named_by) or _Document(path, {})
@@ -145,10 +134,9 @@ def _our_file(flag: object, variable: str, files: _Files) -> _Document:
 
 def _check_places(ours: _Document) -> None:
     """Refuse what stands in our file and would have no effect there."""
-    for place in PLACES:
+    for place in settings.PLACES:
         for key in ours.table(place):
-            complaint = misplaced(place, key)
-            if complaint:
+            if complaint := settings.misplaced(place, key):
                 raise ConfigError(f"{ours.path}: {complaint}")
 
 
@@ -156,7 +144,7 @@ def _table(document: _Document, name: str) -> dict[str, _Found]:
     table = document.table(name)
     return {
         row.key: _Found(_valid(row, table[row.key], f"{document.path}: [{name}] {row.key}"), document.path)
-        for row in rows(name)
+        for row in settings.rows(name)
         if row.key in table
     }
 
@@ -189,7 +177,7 @@ def _shown(value: object) -> str:
 def _token(path: str, files: _Files) -> bytes:
     content = files.read(path, named_by="token_file")
     try:
-        return token(content)
+        return settings.token(content)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -206,9 +194,9 @@ def _warnings(in_ours: Mapping[str, _Found], agent: _Document | None, token_file
 def _overlooked(agent: _Document) -> Iterable[str]:
     tables = {"": agent.content, **agent.content}
     for place, table in tables.items():
-        for row in rows(AGENT) if isinstance(table, dict) else ():
+        for row in settings.rows(AGENT) if isinstance(table, dict) else ():
             if row.key in table:
-                yield f"{agent.path}: {misplaced(place, row.key)}; it has no effect"
+                yield f"{agent.path}: {settings.misplaced(place, row.key)}; it has no effect"
 
 
 def _readable_by_all(path: str) -> bool:

@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,13 @@ TOKEN = "0123456789abcdef"
 LIMIT = 20  # seconds for a process; a slow machine under load still makes it
 
 
-def run(*words: str, **how: object) -> subprocess.CompletedProcess[str]:
-    how.setdefault("stdin", subprocess.DEVNULL)
-    how.setdefault("env", environment())
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, **how)  # type: ignore[call-overload, no-any-return]
+def run(*words: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
+    return process(*COMMAND, *words, **how)
+
+
+def process(*command: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
+    defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
+    return subprocess.run(command, check=False, text=True, timeout=LIMIT, cwd=ROOT, **(defaults | how))
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -48,26 +52,24 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 def through_shell(redirected: str) -> subprocess.CompletedProcess[str]:
     """Run in a shell, for streams that only a shell can close."""
     command = redirected.replace("mcpboard", f"'{sys.executable}' -m mcpboard")
-    return subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, env=environment()
-    )
+    return process("sh", "-c", command)
 
 
 @contextlib.contextmanager
-def serving(*words: str, **how: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*words: str, **how: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A real `serve` on a free port of loopback, and its URL."""
     how.setdefault("env", environment())
     command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **how) as process:  # type: ignore[call-overload]
-        guard = threading.Timer(LIMIT, process.kill)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **how) as server:
+        guard = threading.Timer(LIMIT, server.kill)
         guard.start()
         try:
-            line = process.stdout.readline()
+            line = server.stdout.readline()
             assert line.startswith("mcpboard: serving http://127.0.0.1:")
-            yield process, line.split()[-1]
+            yield server, line.split()[-1]
         finally:
-            process.terminate()
-            process.wait(LIMIT)
+            server.terminate()
+            server.wait(LIMIT)
             guard.cancel()
             guard.join()
 
@@ -115,9 +117,7 @@ class TestPlainVerbs:
             "import sys; from mcpboard.cli import main; main(['config']);"
             "print([name for name in ('werkzeug', 'waitress', 'requests', 'PIL', 'http.server') if name in sys.modules])"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, env=environment()
-        )
+        done = process(sys.executable, "-c", program)
         assert done.stdout.splitlines()[-1] == "[]"
 
     def test_a_flag_for_every_row_that_has_one(self) -> None:
@@ -153,15 +153,7 @@ class TestRefusals:
         one_line(run("config", "--config", "/no/such\nthing"))
 
     def test_a_name_that_is_no_text_stays_one_line(self) -> None:
-        done = subprocess.run(
-            [*COMMAND, "config", "--config", b"/no/\xff"],
-            capture_output=True,
-            timeout=LIMIT,
-            cwd=ROOT,
-            env=environment(),
-        )
-        assert done.returncode == 2
-        assert done.stderr.count(b"\n") == 1
+        one_line(run("config", "--config", b"/no/\xff"))
 
     def test_a_port_in_use(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -184,12 +176,15 @@ class TestRefusals:
             thread = threading.Thread(target=agent.serve_forever, args=(0.05,))
             thread.start()
             try:
-                said = one_line(run("serve", "--listen", f"127.0.0.1:{agent.server_port}"))
+                done = run("serve", "--listen", f"127.0.0.1:{agent.server_port}")
             finally:
                 agent.shutdown()
                 thread.join(LIMIT)
-        assert 'listen = "0.0.0.0:8090"' in said
-        assert f'agent_base_url = "http://127.0.0.1:{agent.server_port}"' in said
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[1:] == [
+            'listen = "0.0.0.0:8090"',
+            f'agent_base_url = "http://127.0.0.1:{agent.server_port}"',
+        ]
 
 
 class TestStreams:
@@ -200,12 +195,10 @@ class TestStreams:
         reading, writing = os.pipe()
         os.close(reading)
         try:
-            done = subprocess.run(
-                [*COMMAND, "config"], stdout=writing, stderr=subprocess.PIPE, timeout=LIMIT, cwd=ROOT, env=environment()
-            )
+            done = run("config", stdout=writing)
         finally:
             os.close(writing)
-        assert (done.returncode, done.stderr) == (141, b"")
+        assert (done.returncode, done.stderr) == (141, "")
 
     @pytest.mark.parametrize(
         ("redirected", "code"),
@@ -228,20 +221,20 @@ class TestStreams:
 
 class TestServe:
     def test_it_serves_where_it_says_until_sigterm(self) -> None:
-        with serving(stdin=subprocess.DEVNULL) as (process, url):
+        with serving(stdin=subprocess.DEVNULL) as (server, url):
             with urllib.request.urlopen(url.replace("/mcp", "/health"), timeout=LIMIT) as answer:
                 assert answer.status == 200
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(LIMIT) == 0
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(LIMIT) == 0
 
     def test_without_stdin_and_stderr(self, tmp_path: Path) -> None:
         """The listener must not get the number of a closed stream, or stray output would reach a client."""
         log = tmp_path / "log"
-        with serving("--log", str(log), preexec_fn=close_in_and_err) as (process, url):
+        with serving("--log", str(log), preexec_fn=close_in_and_err) as (server, url):
             with urllib.request.urlopen(url.replace("/mcp", "/health"), timeout=LIMIT) as answer:
                 assert answer.status == 200
-            assert os.readlink(f"/proc/{process.pid}/fd/0") == os.devnull
-            assert os.readlink(f"/proc/{process.pid}/fd/2") == os.devnull
+            assert os.readlink(f"/proc/{server.pid}/fd/0") == os.devnull
+            assert os.readlink(f"/proc/{server.pid}/fd/2") == os.devnull
 
     def test_the_verb_joins_settings_board_and_server(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -28,7 +28,7 @@ def own_logging() -> Iterator[None]:
     root.setLevel(level)
 
 
-def test_a_file_gets_one_line_a_message(self, tmp_path: Path) -> None:
+def test_a_file_gets_one_line_a_message(tmp_path: Path) -> None:
     file = tmp_path / "log"
     logs.configure(str(file), "info")
     logging.getLogger("mcpboard.x").info("called %s", "evil\n2026 forged \x1b[31m \udcff é")
@@ -38,7 +38,7 @@ def test_a_file_gets_one_line_a_message(self, tmp_path: Path) -> None:
     assert lines[0].endswith("INFO mcpboard.x: called evil\\n2026 forged \\x1b[31m \\udcff é")
 
 
-def test_a_traceback_keeps_its_lines(self, tmp_path: Path) -> None:
+def test_a_traceback_keeps_its_lines(tmp_path: Path) -> None:
     file = tmp_path / "log"
     logs.configure(str(file), "info")
     try:
@@ -48,13 +48,13 @@ def test_a_traceback_keeps_its_lines(self, tmp_path: Path) -> None:
     assert file.read_text().splitlines()[-1] == "ValueError: x"
 
 
-def test_waitress_is_quieter(self, tmp_path: Path) -> None:
+def test_waitress_is_quieter(tmp_path: Path) -> None:
     logs.configure(str(tmp_path / "log"), "debug")
     assert not logging.getLogger("waitress.queue").isEnabledFor(logging.WARNING)
     assert logging.getLogger("waitress").isEnabledFor(logging.WARNING)
 
 
-def test_syslog_gets_the_program_and_the_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_syslog_gets_the_program_and_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
         daemon.settimeout(LIMIT)
         daemon.bind(str(tmp_path / "log"))
@@ -64,7 +64,7 @@ def test_syslog_gets_the_program_and_the_line(self, tmp_path: Path, monkeypatch:
         assert daemon.recv(1000).startswith(f"<28>mcpboard[{os.getpid()}]: WARNING mcpboard.x: hello".encode())
 
 
-def test_without_a_syslog_daemon_it_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_syslog_daemon_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "SYSLOG_SOCKET", str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="start a syslog daemon, or log to stderr or a file"):
         logs.configure("syslog", "info")

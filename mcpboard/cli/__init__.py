@@ -7,11 +7,11 @@ Exit codes: 0 done, 1 a tool, a check or the output failed, 2 wrong usage or set
 from __future__ import annotations
 
 import argparse
-import functools
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from mcpboard import __version__
 from mcpboard.cli import serve, settings, simulate
@@ -54,12 +54,17 @@ def _run(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
 
 
-def _parser() -> argparse.ArgumentParser:
-    # No abbreviations: a script that uses one breaks when a second flag begins like it.
-    exact = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
-    parser = exact(prog="mcpboard", description="Model Context Protocol in front of phones.")
+class _Parser(argparse.ArgumentParser):
+    """Takes no abbreviations: a script that used one would break with the next flag that begins like it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="mcpboard", description="Model Context Protocol in front of phones.")
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, parser_class=exact)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
     for group in GROUPS:
         group.add_to(verbs)
     return parser

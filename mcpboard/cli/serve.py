@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import socket
 import sys
-from collections.abc import Iterable
 
 from mcpboard import config
 from mcpboard.cli import logs, settings
@@ -22,7 +20,7 @@ def add_to(verbs: Verbs) -> None:
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; each URL is printed as it really is, where a program can wait for it."""
     watched = config.Watched(settings.flags(arguments))
     in_force = watched.current()
     logs.configure(in_force.log, in_force.log_level)
@@ -38,7 +36,8 @@ def serve(arguments: argparse.Namespace) -> int:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:
         return _taken(taken)
-    _announce(sockets)
+    # In one write: a launcher may close its end after the first line.
+    print("\n".join(f"mcpboard: serving {server.url(listener)}" for listener in sockets), flush=True)
     return server.serve(app, sockets)
 
 
@@ -52,10 +51,3 @@ def _taken(taken: AddressTaken) -> int:
     print(f"mcpboard: the board's own Agent listens on port {taken.port}; write into [mcpboard]:", file=sys.stderr)
     print(lines, file=sys.stderr)
     return 2
-
-
-def _announce(sockets: Iterable[socket.socket]) -> None:
-    """Print each URL as it really is, port 0 resolved, where a program can wait for it."""
-    for listener in sockets:
-        host, port = listener.getsockname()[:2]
-        print(f"mcpboard: serving http://{config.Address(host, port)}/mcp", flush=True)

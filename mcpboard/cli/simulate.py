@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import threading
 
 from mcpboard.cli.settings import Verbs
@@ -20,11 +21,14 @@ def add_to(verbs: Verbs) -> None:
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Pretend until SIGINT, a normal end here, or SIGTERM."""
+    """Pretend until SIGINT or SIGTERM, both a normal end here."""
     try:
         from mcpboard.simulator import Simulator
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise ConfigError(_missing(error)) from None
+    # SIGINT as well: a shell starts background programs with it ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     simulator = Simulator(agent_port=arguments.agent_port, config_web_port=arguments.config_web_port)
     try:
         simulator.start()
@@ -39,7 +43,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _missing(error: ModuleNotFoundError) -> str:
-    if (error.name or "").partition(".")[0] == "PIL":
-        return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
-    return f"this installation came without the simulator ({error.name} is missing); install mcpboard whole"
+def _missing(error: ImportError) -> str:
+    if (error.name or "").startswith("mcpboard"):
+        return "this installation came without the simulator; install mcpboard whole"
+    return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
