@@ -1,68 +1,75 @@
-"""The verb `simulate`, with a stand-in for the simulator: what it prints, how it ends, what it needs."""
+"""The verb `simulate`: what it prints, how it ends, what it needs."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
+import subprocess
 import sys
 import threading
-import types
+import urllib.request
+from pathlib import Path
 
 import pytest
 
-from mcpboard.cli import main
+ROOT = Path(__file__).parent.parent
+LIMIT = 20  # seconds for a process; a slow machine under load still makes it
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
 
 
-@pytest.fixture
-def simulator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A stand-in that notes what is done with it."""
-    noted: list[str] = []
-
-    class Simulator:
-        agent_url, config_web_url = "http://127.0.0.1:1", "http://127.0.0.1:2"
-
-        def __init__(self, agent_port: int, config_web_port: int) -> None:
-            noted.append(f"{agent_port} {config_web_port}")
-
-        def start(self) -> None:
-            noted.append("start")
-
-        def stop(self) -> None:
-            noted.append("stop")
-
-    module = types.ModuleType("mcpboard.simulator")
-    module.Simulator = Simulator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "mcpboard.simulator", module)
-    return noted
-
-
-def test_it_prints_one_json_line_and_stops_at_sigint(
-    simulator: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(self: threading.Event, timeout: float | None = None) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(threading.Event, "wait", interrupt)
-    assert main(["simulate", "--agent-port", "5"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"agent": "http://127.0.0.1:1", "config_web": "http://127.0.0.1:2"}
-    assert simulator == ["5 0", "start", "stop"]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_one_json_line_and_pretends_until_a_signal(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "mcpboard", "simulate"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
+    ) as simulator:
+        guard = threading.Timer(LIMIT, simulator.kill)
+        guard.start()
+        try:
+            assert simulator.stdout is not None
+            urls = json.loads(simulator.stdout.readline())
+            assert list(urls) == ["agent", "config_web"]
+            for url in (urls["agent"] + "/api/tools", urls["config_web"] + "/api/device/status"):
+                with urllib.request.urlopen(url, timeout=LIMIT) as answer:
+                    assert answer.status == 200
+            simulator.send_signal(number)
+            assert simulator.communicate(timeout=LIMIT) == ("", "")
+            assert simulator.returncode == 0
+        finally:
+            simulator.kill()
+            guard.cancel()
+            guard.join()
 
 
-@pytest.mark.parametrize(
-    ("missing", "said"),
-    [
-        pytest.param("PIL", "cure: pip install 'mcpboard[simulator]'", id="no Pillow"),
-        pytest.param("mcpboard.simulator", "came without the simulator", id="a board's installation"),
-    ],
-)
-def test_what_is_missing_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], missing: str, said: str
-) -> None:
-    class Blocked:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "mcpboard.simulator":
-                raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+def simulate(*words: str, without: str = "") -> str:
+    """What a `simulate` that refuses says, with the module `without` missing."""
+    program = (
+        "import sys; from mcpboard.cli import main; without, *words = sys.argv[1:];"
+        "sys.modules.update({without: None} if without else {}); sys.exit(main(['simulate', *words]))"
+    )
+    command = [sys.executable, "-c", program, without, *words]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    return done.stderr
 
-    monkeypatch.delitem(sys.modules, "mcpboard.simulator", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Blocked(), *sys.meta_path])
-    assert main(["simulate"]) == 2
-    assert said in capsys.readouterr().err
+
+def test_without_pillow_the_cure_is_told() -> None:
+    assert "pip install 'mcpboard[simulator]'" in simulate(without="PIL")
+
+
+def test_a_boards_installation_has_no_simulator() -> None:
+    assert "came without the simulator" in simulate(without="mcpboard.simulator")
+
+
+@pytest.mark.parametrize("option", ["--agent-port", "--config-web-port"])
+def test_a_port_in_use_is_one_line(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert "choose other ports" in simulate(option, str(other.getsockname()[1]))
+
+
+def test_a_port_that_cannot_be_is_one_line() -> None:
+    assert "choose other ports" in simulate("--agent-port", "65536")

@@ -24,11 +24,11 @@ EXTENSIONS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verbs `tools` and `call`."""
-    tools = verbs.add_parser("tools", help="list the tools of an MCP server", allow_abbrev=False)
+    tools = verbs.add_parser("tools", help="list the tools of an MCP server")
     _add_connection(tools)
     tools.add_argument("--json", action="store_true", help="as the server describes them")
     tools.set_defaults(run=list_tools)
-    call = verbs.add_parser("call", help="call one tool of an MCP server", allow_abbrev=False)
+    call = verbs.add_parser("call", help="call one tool of an MCP server")
     _add_connection(call)
     call.add_argument("tool", metavar="TOOL")
     call.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema")

@@ -41,7 +41,7 @@ def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
     """A pretend board that runs; ConfigError when it cannot be had."""
     try:
         from mcpboard.simulator import Simulator
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise ConfigError(_missing(error)) from None
     board = Simulator(agent_port=agent_port, config_web_port=config_web_port)
     try:
@@ -54,7 +54,7 @@ def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
         board.stop()
 
 
-def _missing(error: ModuleNotFoundError) -> str:
-    if (error.name or "").partition(".")[0] == "PIL":
-        return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
-    return f"this installation came without the simulator ({error.name} is missing); install mcpboard whole"
+def _missing(error: ImportError) -> str:
+    if (error.name or "").startswith("mcpboard"):
+        return "this installation came without the simulator; install mcpboard whole"
+    return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
