@@ -130,8 +130,8 @@ def _offenders(modules: set[str], allowed: object) -> list[str]:
 
 
 def test_nothing_imports_the_command_line() -> None:
-    inner = [each for each in ALL if each.module.startswith("mcpboard.cli") and room(each.file) not in ("cli", "__main__")]
-    assert not inner
+    inner = [each for each in ALL if each.module.startswith("mcpboard.cli")]
+    assert not [each.where for each in inner if room(each.file) not in ("cli", "__main__")]
 
 
 # File -> modules it may import inside a function: first use, and optional extras.
@@ -165,7 +165,9 @@ def _source_matches(claim: object, owner: str | None = None) -> list[tuple[str, 
     return found
 
 
-FIXED = {"setup.cfg", "pyproject.toml", "Makefile", "README.md", "LICENSE", ".gitignore", ".ci", "mcpboard", "tests", "deploy"}
+FIXED = {
+    "setup.cfg", "pyproject.toml", "Makefile", "README.md", "LICENSE", ".gitignore", ".ci", "mcpboard", "tests", "deploy"
+}  # fmt: skip
 
 
 def test_the_top_level_holds_what_was_agreed_and_nothing_else() -> None:
@@ -182,6 +184,6 @@ def test_the_standard_library_of_the_core_is_short() -> None:
     """Five or so modules are enough for a protocol; a new one here is worth a thought."""
     used = {each.module.split(".")[0] for each in ALL if each.file.startswith("protocol/")} & sys.stdlib_module_names
     assert used <= {
-        "__future__", "base64", "binascii", "collections", "dataclasses", "hmac", "ipaddress", "json", "math", "re",
-        "typing",
+        "__future__", "base64", "binascii", "collections", "dataclasses", "hmac", "ipaddress", "itertools", "json", "math",
+        "re", "typing",
     }  # fmt: skip

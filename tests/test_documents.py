@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,3 +75,84 @@ def test_the_public_names_of_the_package_are_listed() -> None:
 def test_every_make_target_named_in_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)) <= targets
+
+
+# --- what the README shows is run ----------------------------------------------------------------
+
+URL = "http://192.168.42.1:8080/mcp"
+LIMIT = 60  # seconds; each command takes well under one
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """`mcpboard demo` as a person starts it: what it said, and the URL it serves."""
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "mcpboard", "demo", "--port", "0", "--folder", str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "Ctrl-C" in line:
+                break
+        url = re.search(r"http://127\.0\.0\.1:\d+/mcp", "".join(said))
+        assert url, "".join(said)
+        yield "".join(said), url[0]
+        process.send_signal(signal.SIGTERM)
+        process.wait(LIMIT)
+        assert process.returncode == 0
+
+
+def shell_blocks(title: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```", section(title), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def session(demo: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Every command of the first session, run with the demo's URL: the folder, and what each block printed."""
+    folder = tmp_path_factory.mktemp("session")
+    command = folder / "mcpboard"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mcpboard "$@"\n')
+    command.chmod(0o755)
+    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    printed = []
+    for block in shell_blocks("First session with curl"):
+        script = "set -e -o pipefail\n" + block.replace(URL, demo[1])
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
+        )
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+    return folder, printed
+
+
+def test_the_demo_saves_a_picture_and_prints_the_url(demo: tuple[str, str]) -> None:
+    said, url = demo
+    picture = re.search(r"\(screenshot\) -> (\S+),", said)
+    assert picture
+    assert Path(picture[1]).read_bytes().startswith(b"\xff\xd8\xff")
+    assert f"Paste this into a client:   {url}" in said
+
+
+def test_the_curl_session_initializes_and_lists_the_tools(session: tuple[Path, list[str]]) -> None:
+    _, (printed, *_) = session
+    initialized, listed = (json.loads(line) for line in printed.replace("}{", "}\n{").splitlines())
+    assert initialized["result"]["protocolVersion"] == "2025-11-25"
+    assert [tool["name"] for tool in listed["result"]["tools"]] == [r.tool.name for r in ROWS if r.tool.name != "shell"]
+
+
+def test_the_curl_session_saves_a_picture(session: tuple[Path, list[str]]) -> None:
+    assert (session[0] / "screen.jpg").read_bytes().startswith(b"\xff\xd8\xff")
+
+
+def test_the_curl_session_saves_a_bundle(session: tuple[Path, list[str]]) -> None:
+    with tarfile.open(session[0] / "support-bundle.tar.gz") as bundle:
+        assert len(bundle.getnames()) == 3
+
+
+def test_the_modern_curl_line_discovers(session: tuple[Path, list[str]]) -> None:
+    assert json.loads(session[1][1])["result"]["supportedVersions"] == ["2026-07-28", "2025-11-25"]
+
+
+def test_the_mcpboard_lines_list_and_call(session: tuple[Path, list[str]]) -> None:
+    assert "phone_bridge_status" in session[1][2]

@@ -120,6 +120,11 @@ def _invitation(url: str, phone_url: str) -> str:
     return (
         f"\nStill serving. Paste this into a client:   {url}\n"
         f"Watch the phone in a browser:              {phone_url}/\n"
-        f"From another terminal:                     {sys.argv[0]} call {url} screenshot -o screen.jpg\n"
+        f"From another terminal:                     {_command()} call {url} screenshot -o screen.jpg\n"
         "Stop with Ctrl-C."
     )
+
+
+def _command() -> str:
+    """How this program was called, so that the line can be pasted."""
+    return sys.argv[0] if Path(sys.argv[0]).name == "mcpboard" else f"{sys.executable} -m mcpboard"
