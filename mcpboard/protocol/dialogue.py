@@ -140,7 +140,7 @@ class Dialogue:
         answer = yield self._ask("initialize", number, params, None)
         result = result_of(answer, number)
         version = result.get("protocolVersion")
-        if version not in HANDSHAKES:
+        if not isinstance(version, str) or version not in HANDSHAKES:
             spoken = shown(str(version))
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
         self.session = _session_id(answer)
