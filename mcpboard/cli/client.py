@@ -14,8 +14,7 @@ from mcpboard.cli.settings import Verbs
 from mcpboard.errors import ClientError, ConfigError
 
 if TYPE_CHECKING:
-    from mcpboard.client import CallResult, Client, Progress
-    from mcpboard.protocol.answers import Attachment, Picture
+    from mcpboard.client import Attachment, CallResult, Client, Picture, Progress
 
 MIB = 1 << 20  # bytes
 WORTH_A_LINE = MIB // 4  # bytes; only a bundle takes long enough for its progress to be read

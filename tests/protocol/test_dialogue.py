@@ -29,7 +29,7 @@ class Bytes:
 
     def __init__(self, content: bytes) -> None:
         self.content = content
-        self.length = len(content)
+        self.length: int | None = len(content)
 
     def __iter__(self) -> Iterator[bytes]:
         return iter([self.content])
@@ -248,7 +248,7 @@ def result(**members: Any) -> Callable[[Any], Answer]:
     return lambda number: Answer(200, JSON, json.dumps({"jsonrpc": "2.0", "id": number, "result": members}).encode())
 
 
-def plain(status: int, body: bytes = b"", **headers: str) -> Callable[[Any], Answer]:
+def plain(status: int, body: bytes = b"", /, **headers: str) -> Callable[[Any], Answer]:
     return lambda number: Answer(status, headers, body)
 
 
@@ -384,14 +384,18 @@ def test_a_handshake_fails_with(answer: Any, kind: type[ClientError]) -> None:
         pytest.param(unsupported(MODERN), PeerError, NOT_SENT, id="-32022, even one that lists our version"),
         pytest.param(error(-32020), PeerError, NOT_SENT, id="-32020"),
         pytest.param(error(-32603, 200), PeerError, UNKNOWN, id="-32603"),
-        pytest.param(error(-32000, 200, data={"delivery": "done"}), PeerError, "done", id="an error that tells the fate"),
+        pytest.param(
+            error(-32000, 200, data={"delivery": "done"}), PeerError, "done", id="an error that tells the fate"
+        ),
         pytest.param(error(True), PeerRefused, NOT_SENT, id="an error whose code is none"),
         pytest.param(plain(401), PeerRefused, NOT_SENT, id="401"),
         pytest.param(plain(503), PeerRefused, UNKNOWN, id="503"),
         pytest.param(plain(200), NotMcp, UNKNOWN, id="200 and nothing"),
         pytest.param(result(content=7), NotMcp, UNKNOWN, id="content that is no list"),
         pytest.param(result(), NotMcp, UNKNOWN, id="no content"),
-        pytest.param(result(content=[{"type": "image", "data": "*", "mimeType": "x"}]), NotMcp, UNKNOWN, id="no base64"),
+        pytest.param(
+            result(content=[{"type": "image", "data": "*", "mimeType": "x"}]), NotMcp, UNKNOWN, id="no base64"
+        ),
         pytest.param(result(content=[{"type": "resource", "resource": 1}]), NotMcp, UNKNOWN, id="no resource"),
     ],
 )
@@ -477,7 +481,7 @@ def test_an_answer_may_come_as_an_event_stream(body: bytes) -> None:
         pytest.param(plain(302, location="http://x/\x1b[2J"), r"redirects to http://x/ \[2J;", id="a redirect"),
         pytest.param(plain(418), "HTTP 418: it is not MCP", id="a status of its own kind"),
         pytest.param(plain(500), "its log has the reason", id="500"),
-        pytest.param(plain(200, **{"content-type": "text/html"}), "text/html.*check address and path", id="HTML"),
+        pytest.param(plain(200, b"", **{"content-type": "text/html"}), "text/html.*check address and path", id="HTML"),
         pytest.param(error(-32000, 200, message="x" * 500), r"x{200}\.\.\. \(JSON-RPC error -32000\)", id="a long one"),
     ],
 )
