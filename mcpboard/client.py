@@ -32,11 +32,11 @@ from mcpboard.errors import (
     PeerUnreachable,
 )
 from mcpboard.protocol import dialogue
-from mcpboard.protocol.answers import Answer, CallResult
+from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture
 from mcpboard.protocol.dialogue import Ask, Dialogue, Talk
 from mcpboard.protocol.sieve import Sieve
 
-__all__ = ["CallResult", "Client", "Progress"]
+__all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
 CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a cable answers in milliseconds
 TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself

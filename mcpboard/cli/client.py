@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcpboard.cli import typed
@@ -13,7 +14,7 @@ from mcpboard.cli.settings import Verbs
 from mcpboard.errors import ClientError, ConfigError
 
 if TYPE_CHECKING:
-    from mcpboard.client import CallResult, Client, Progress
+    from mcpboard.client import Attachment, CallResult, Client, Picture, Progress
 
 MIB = 1 << 20  # bytes
 WORTH_A_LINE = MIB // 4  # bytes; only a bundle takes long enough for its progress to be read
@@ -73,11 +74,11 @@ def _failed(url: str, error: ClientError) -> int:
 
 def list_tools(arguments: argparse.Namespace) -> int:
     """Print name, title and required arguments of every tool, or the whole list as JSON."""
-    with _client(arguments) as client:
-        try:
+    try:
+        with _client(arguments) as client:
             tools = client.list_tools()
-        except ClientError as error:
-            return _failed(arguments.url, error)
+    except ClientError as error:
+        return _failed(arguments.url, error)
     print(json.dumps(tools, indent=2) if arguments.json else _table(tools))
     return 0
 
@@ -106,53 +107,56 @@ def call_tool(arguments: argparse.Namespace) -> int:
     """Call the tool once; print its text, save what it brings, and say by the exit code how it went."""
     written = typed.pairs(arguments.arguments)
     given = typed.json_object(arguments.json) if arguments.json is not None else {}
-    with _client(arguments) as client:
-        try:
+    try:
+        with _client(arguments) as client, _progress(arguments.tool) as progress:
             if written:
                 given |= typed.typed(written, typed.find(client.list_tools(), arguments.tool))
-            result = client.call(arguments.tool, given, progress=_progress(arguments.tool))
-        except ClientError as error:
-            return _failed(arguments.url, error)
+            result = client.call(arguments.tool, given, progress=progress)
+    except ClientError as error:
+        return _failed(arguments.url, error)
     return _show(result, arguments.tool, arguments.output)
 
 
 def _show(result: CallResult, tool: str, output: str | None) -> int:
     for text in result.texts:
         print(_printable(text) if sys.stdout.isatty() else text)
-    brought = [(item.content, item.mime) for item in (*result.images, *result.blobs)]
+    brought: list[Picture | Attachment] = [*result.images, *result.blobs]
     if output is not None:
         return _save(brought, output) or int(result.is_error)
-    for content, mime in brought:
-        name = tool.replace("_", "-") + EXTENSIONS.get(mime, ".bin")
-        print(f"{_printable(mime)}, {len(content)} bytes; add -o {_printable(name)} to save it")
+    for item in brought:
+        name = tool.replace("_", "-") + EXTENSIONS.get(item.mime, ".bin")
+        print(f"{_printable(item.mime)}, {len(item.content)} bytes; add -o {_printable(name)} to save it")
     return int(result.is_error)
 
 
-def _save(brought: Sequence[tuple[bytes | bytearray, str]], output: str) -> int:
+def _save(brought: Sequence[Picture | Attachment], output: str) -> int:
     """Write the first of what was brought; 1 when there is nothing to write."""
     if not brought:
         print(f"mcpboard: the answer brought no picture and no file; {output} is left as it was", file=sys.stderr)
         return 1
-    content, mime = brought[0]
+    first = brought[0]
     try:
         with open(output, "wb") as file:
-            file.write(content)
+            file.write(first.content)
     except OSError as error:
         raise ConfigError(f"-o: {output} cannot be written: {error.strerror}") from None
-    print(f"{output}: {_printable(mime)}, {len(content)} bytes", file=sys.stderr)
+    print(f"{output}: {_printable(first.mime)}, {len(first.content)} bytes", file=sys.stderr)
     return 0
 
 
-def _progress(tool: str) -> Progress | None:
-    """A line that rewrites itself, on a terminal alone."""
+@contextlib.contextmanager
+def _progress(tool: str) -> Iterator[Progress | None]:
+    """A line that rewrites itself and goes away at the end, on a terminal alone."""
     if not sys.stderr.isatty():
-        return None
+        yield None
+        return
 
     def show(received: int, total: int | None) -> None:
-        if received < WORTH_A_LINE:
-            return
-        of = f" of {total / MIB:.1f}" if total else ""
-        end = "\n" if received == total else ""
-        print(f"\r{tool}: {received / MIB:.1f}{of} MiB", end=end, file=sys.stderr, flush=True)
+        if received >= WORTH_A_LINE:
+            of = f" of {total / MIB:.1f}" if total else ""
+            print(f"\r{_printable(tool)}: {received / MIB:.1f}{of} MiB", end="", file=sys.stderr, flush=True)
 
-    return show
+    try:
+        yield show
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # erase the line

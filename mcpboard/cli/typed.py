@@ -56,7 +56,7 @@ def _argument(key: str, text: str, rule: object) -> Any:
     reader, wanted = READERS[kind]
     try:
         return reader(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigError(f"{key}={text}: {key} must be {wanted}") from None
 
 
@@ -74,7 +74,9 @@ def _number(text: str) -> int | float:
 
 
 def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _refuse(text)
+    if text.lower() not in ("true", "false"):
+        _refuse(text)
+    return text.lower() == "true"
 
 
 def _of(kind: type) -> Callable[[str], Any]:

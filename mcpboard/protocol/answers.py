@@ -86,7 +86,7 @@ def _answers(document: Any, request_id: Id) -> bool:
         return False
     error = document.get("error")
     if isinstance(error, dict):
-        return isinstance(error.get("code"), int) and document.get("id") in (None, request_id)
+        return type(error.get("code")) is int and document.get("id") in (None, request_id)
     return isinstance(document.get("result"), dict) and document.get("id") == request_id
 
 

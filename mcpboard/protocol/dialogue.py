@@ -8,7 +8,6 @@ Nothing is ever asked twice, but for the one second probe which that table names
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -67,7 +66,7 @@ class Dialogue:
         self.instructions = ""
         self.session: str | None = None  # legacy session id, when the server gave one
         self._client = dict(client)  # clientInfo: name and version
-        self._ids = itertools.count(1)
+        self._ids = iter(range(1, 1 << 53))  # whole in every JSON parser; next() on it is safe between threads
 
     # --- the talks ---
 
@@ -140,7 +139,7 @@ class Dialogue:
         answer = yield self._ask("initialize", number, params, None)
         result = result_of(answer, number)
         version = result.get("protocolVersion")
-        if version not in HANDSHAKES:
+        if not isinstance(version, str) or version not in HANDSHAKES:
             spoken = shown(str(version))
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
         self.session = _session_id(answer)

@@ -18,7 +18,7 @@ SHORT = 64 << 10  # characters; a shorter string stays in the text, where the pa
 # Quotes inside a JSON string are escaped, so this can only be a member's name and the start of its
 # value. The look-behind spares a name that merely ends so.
 _OPENING = re.compile(rb'(?<!\\)"blob"[ \t\r\n]{0,4}:[ \t\r\n]{0,4}"')
-_LONGEST_OPENING = 16  # bytes that `_OPENING` can match, and so may lie across two pieces
+_LONGEST_OPENING = 16  # bytes; what matches may lie across two pieces
 
 
 def mark(number: int) -> str:
@@ -57,15 +57,15 @@ class Sieve:
         if len(self._text) > self._text_limit:
             raise PeerBroken(f"the answer is over the limit of {self._text_limit} bytes")
         while found := _OPENING.search(self._text, self._looked):
-            start = found.end()
-            if self._text.find(b'"', start) < 0:
+            start, end = found.end(), self._text.find(b'"', found.end())
+            if (len(self._text) if end < 0 else end) - start >= SHORT:
                 return self._open(start)
-            self._looked = start  # a short string, whole already
+            if end < 0:
+                return  # not over yet, so it may still turn out to be a long one
+            self._looked = start
         self._looked = max(self._looked, len(self._text) - _LONGEST_OPENING)
 
     def _open(self, start: int) -> None:
-        if len(self._text) - start < SHORT:
-            return  # it may still turn out to be a short one
         beginning = bytes(self._text[start:])
         self._text[start:] = mark(len(self.blobs)).encode("ascii")
         self._looked = len(self._text)

@@ -1,0 +1,491 @@
+"""The client's half against the server's half, with no socket between, and against scripted answers."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, NotMcp, PeerBroken, PeerError, PeerRefused, Refused
+from mcpboard.protocol.answers import Answer, result_of
+from mcpboard.protocol.dialogue import MOST_PAGES, Ask, Dialogue, run
+from mcpboard.protocol.endpoint import Endpoint
+from mcpboard.protocol.eras import LEGACY, MODERN
+from mcpboard.protocol.headers import Standard, decoded_name, encoded_name
+from mcpboard.protocol.steps import CloseSession, Head, Listing, ListTools, OpenSession, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+
+SERVER = {"name": "fixture", "title": "A fixture", "version": "7"}
+JSON = {"content-type": "application/json"}
+NAMES = ("echo", "tööl", " edge ", "=?base64?eA==?=")
+TOOLS = [Tool(name, name.title(), "Says it back.", {"type": "object", "properties": {}}) for name in NAMES]
+
+
+class Bytes:
+    """A ByteSource that is here already."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.length: int | None = len(content)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter([self.content])
+
+    def close(self) -> None:
+        return None
+
+
+class Pair:
+    """One Dialogue and one Endpoint, and every Ask that went between them."""
+
+    def __init__(self, content: Content | None = None, **policy: Any) -> None:
+        self.dialogue = Dialogue({"name": "test", "version": "1"})
+        self.endpoint = Endpoint(Policy(SERVER, "Tap gently.", **policy), Listing(TOOLS))
+        self.content = content or Content((Text("said"),), {"said": True})
+        self.asks: list[Ask] = []
+        self.calls: list[ToolCall] = []
+        self.ended: list[str] = []
+
+    @property
+    def methods(self) -> list[str]:
+        return [json.loads(ask.body)["method"] if ask.body else ask.method for ask in self.asks]
+
+    def run(self, talk: Any) -> Any:
+        return run(talk, self.exchange)
+
+    def exchange(self, ask: Ask) -> Answer:
+        self.asks.append(ask)
+        try:
+            admitted = self.endpoint.admit(_head(ask))
+        except Refused as refused:
+            return Answer(refused.status, JSON, json.dumps(refused.body).encode())
+        return _answer(self._reply(self.endpoint.receive(admitted, ask.body)))
+
+    def _reply(self, step: Step) -> Reply:
+        if isinstance(step, ToolCall):
+            self.calls.append(step)
+            return self.endpoint.reply(step, self.content)
+        if isinstance(step, ListTools):
+            return self.endpoint.listed(step)
+        if isinstance(step, OpenSession):
+            return self.endpoint.opened(step, "s-1")
+        if isinstance(step, CloseSession):
+            self.ended.append(step.session)
+            return self.endpoint.closed()
+        return step
+
+
+def _head(ask: Ask) -> Head:
+    sent = {name.lower(): value for name, value in ask.headers.items()}
+    standard = Standard(sent.get("mcp-protocol-version"), sent.get("mcp-method"), sent.get("mcp-name"))
+    return Head(
+        ask.method,
+        "/mcp",
+        content_type=sent.get("content-type"),
+        content_length=len(ask.body),
+        session=sent.get("mcp-session-id"),
+        standard=standard,
+    )
+
+
+def _answer(reply: Reply) -> Answer:
+    body = b"".join(part if isinstance(part, bytes) else base64.b64encode(b"".join(part)) for part in reply.parts)
+    return Answer(reply.status, {name.lower(): value for name, value in reply.headers}, body)
+
+
+def legacy_only(pair: Pair) -> Pair:
+    """The pair's endpoint as a server that never heard of the modern revision."""
+    modern = pair.exchange
+
+    def exchange(ask: Ask) -> Answer:
+        if "Mcp-Method" in ask.headers:
+            pair.asks.append(ask)
+            return Answer(400, {"content-type": "text/plain"}, b"Bad Request: no session")
+        return modern(ask)
+
+    pair.exchange = exchange  # type: ignore[method-assign]
+    return pair
+
+
+# --- both halves -----------------------------------------------------------------------------
+
+
+def test_a_server_of_both_eras_is_spoken_to_in_the_modern_one() -> None:
+    pair = Pair()
+    tools = pair.run(pair.dialogue.list_tools())
+    result = pair.run(pair.dialogue.call("echo", {"text": "hello"}))
+    assert pair.dialogue.version == MODERN
+    assert pair.dialogue.server == SERVER
+    assert pair.dialogue.instructions == "Tap gently."
+    assert [tool["name"] for tool in tools] == list(NAMES)
+    assert (result.text, result.structured, result.is_error) == ("said", {"said": True}, False)
+    assert pair.methods == ["server/discover", "tools/list", "tools/call"]
+    assert pair.calls[0].wire.enveloped
+    assert pair.calls[0].arguments == {"text": "hello"}
+
+
+def test_a_strict_server_finds_nothing_to_object_to() -> None:
+    pair = Pair(strict_meta=True)
+    pair.run(pair.dialogue.ping())
+    pair.run(pair.dialogue.call("echo", {}))
+    assert pair.dialogue.version == MODERN
+
+
+def test_a_server_of_the_older_era_gets_its_handshake() -> None:
+    pair = legacy_only(Pair())
+    pair.run(pair.dialogue.list_tools())
+    pair.run(pair.dialogue.ping())
+    result = pair.run(pair.dialogue.call("echo", {}))
+    assert pair.dialogue.version == LEGACY
+    assert pair.dialogue.server == SERVER
+    assert result.text == "said"
+    steps = ["server/discover", "initialize", "notifications/initialized", "tools/list", "ping", "tools/call"]
+    assert pair.methods == steps
+    assert "MCP-Protocol-Version" not in pair.asks[1].headers
+    assert all(ask.headers["MCP-Protocol-Version"] == LEGACY for ask in pair.asks[2:])
+    assert "params" not in json.loads(pair.asks[3].body)
+
+
+def test_a_session_is_carried_and_ended() -> None:
+    pair = legacy_only(Pair(knows_session=lambda session, _: session == "s-1"))
+    pair.run(pair.dialogue.call("echo", {}))
+    assert pair.calls[0].session == "s-1"
+    pair.run(pair.dialogue.close())
+    assert pair.ended == ["s-1"]
+    assert pair.dialogue.version is None
+
+
+def test_without_a_session_there_is_nothing_to_end() -> None:
+    pair = Pair()
+    pair.run(pair.dialogue.open())
+    pair.run(pair.dialogue.close())
+    assert pair.methods == ["server/discover"]
+
+
+def test_a_call_in_a_dead_session_fails_once_and_the_next_one_opens_another() -> None:
+    alive = {"s-1"}
+    pair = legacy_only(Pair(knows_session=lambda session, _: session in alive))
+    pair.run(pair.dialogue.open())
+    alive.clear()
+    with pytest.raises(PeerError) as caught:
+        pair.run(pair.dialogue.call("echo", {}))
+    assert (caught.value.status, caught.value.delivery) == (404, NOT_SENT)
+    assert pair.methods.count("tools/call") == 1
+    alive.add("s-1")
+    assert pair.run(pair.dialogue.call("echo", {})).text == "said"
+    assert pair.methods.count("initialize") == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_reaches_the_server_whole(name: str) -> None:
+    pair = Pair()
+    pair.run(pair.dialogue.call(name, {}))
+    assert pair.calls[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        pytest.param("screenshot", True, id="a plain word"),
+        pytest.param("a b", True, id="a blank inside"),
+        pytest.param("=?base64?x", True, id="half a sentinel"),
+        pytest.param("", False, id="nothing at all"),
+        pytest.param("a\tb", False, id="a control character"),
+        pytest.param("手机", False, id="another script"),
+        pytest.param("=?base64??=", False, id="what looks like a sentinel"),
+    ],
+)
+def test_names_are_encoded_only_where_a_header_needs_it(name: str, plain: bool) -> None:
+    assert (encoded_name(name) == name) is plain
+    assert decoded_name(encoded_name(name)) == name
+
+
+def test_pictures_and_files_come_back_as_bytes() -> None:
+    blob = Blob("mcpboard://support-bundle/1.tar.gz", "application/gzip", Bytes(b"\x1f\x8b\0"))
+    pair = Pair(Content((Text("a"), Image("/9j/", "image/jpeg"), blob, Text("b"))))
+    result = pair.run(pair.dialogue.call("echo", {}))
+    assert result.text == "a\nb"
+    assert [(p.content, p.mime) for p in result.images] == [(b"\xff\xd8\xff", "image/jpeg")]
+    assert [(b.content, b.mime, b.uri) for b in result.blobs] == [(b"\x1f\x8b\0", blob.mime, blob.uri)]
+
+
+def test_an_unknown_tool_is_an_error_that_says_nothing_was_done() -> None:
+    pair = Pair()
+    with pytest.raises(PeerError, match="unknown tool: nope") as caught:
+        pair.run(pair.dialogue.call("nope", {}))
+    assert (caught.value.code, caught.value.status, caught.value.delivery) == (-32602, 200, NOT_SENT)
+
+
+def test_a_board_with_mcp_switched_off_says_so() -> None:
+    pair = Pair(off="MCP is switched off on this board (mcp_enabled = false)")
+    with pytest.raises(PeerError, match="mcp_enabled = false") as caught:
+        pair.run(pair.dialogue.list_tools())
+    assert caught.value.status == 404
+
+
+def test_a_wrong_token_is_final() -> None:
+    pair = Pair(authorise=lambda header: None)
+    with pytest.raises(PeerRefused, match=r"invalid token.*--token-file"):
+        pair.run(pair.dialogue.list_tools())
+    assert pair.methods == ["server/discover"]
+
+
+# --- scripted servers ------------------------------------------------------------------------
+
+
+def error(code: int, status: int = 400, **more: Any) -> Callable[[Any], Answer]:
+    def answer(request_id: Any) -> Answer:
+        document = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": "no", **more}}
+        return Answer(status, JSON, json.dumps(document).encode())
+
+    return answer
+
+
+def result(**members: Any) -> Callable[[Any], Answer]:
+    return lambda number: Answer(200, JSON, json.dumps({"jsonrpc": "2.0", "id": number, "result": members}).encode())
+
+
+def plain(status: int, body: bytes = b"", /, **headers: str) -> Callable[[Any], Answer]:
+    return lambda number: Answer(status, headers, body)
+
+
+def unsupported(*versions: str) -> Callable[[Any], Answer]:
+    return error(-32022, data={"supported": list(versions), "requested": MODERN})
+
+
+DISCOVERED = result(supportedVersions=[MODERN, LEGACY], capabilities={})
+INITIALIZED = result(protocolVersion=LEGACY, capabilities={}, serverInfo=SERVER)
+
+
+class Script:
+    """A server that answers each method from a list, and the methods it was asked."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {name.replace("_", "/"): list(given) for name, given in answers.items()}
+        self.methods: list[str] = []
+
+    def __call__(self, ask: Ask) -> Answer:
+        message: Mapping[str, Any] = json.loads(ask.body)
+        self.methods.append(message["method"])
+        if "id" not in message:
+            return Answer(202, {}, b"")
+        answer: Answer = self.answers[message["method"]].pop(0)(message["id"])
+        return answer
+
+
+def dialogue() -> Dialogue:
+    return Dialogue({"name": "test", "version": "1"})
+
+
+FALLBACKS = [
+    pytest.param(plain(400), id="400 and nothing else"),
+    pytest.param(plain(400, b"Bad Request"), id="400 as text"),
+    *[pytest.param(error(code), id=f"400 with {code}") for code in (-32000, -32600, -32602, -32020)],
+    pytest.param(unsupported(LEGACY), id="400 with -32022 that lists the older era alone"),
+    pytest.param(unsupported("2025-06-18"), id="400 with -32022 that lists a tolerated version"),
+    pytest.param(error(-32022), id="400 with -32022 that lists nothing"),
+    pytest.param(plain(404, b"Not Found"), id="404 as text"),
+    pytest.param(error(-32601, 404), id="404 with -32601"),
+    pytest.param(plain(405), id="405"),
+    pytest.param(error(-32601, 200), id="200 with an error"),
+    pytest.param(plain(500), id="a server that breaks on what it does not know"),
+    pytest.param(result(supportedVersions=[LEGACY], capabilities={}), id="a discovery without a modern version"),
+    pytest.param(result(supportedVersions="all"), id="a discovery that makes no sense"),
+    pytest.param(plain(200, b"<html>"), id="200 that is no JSON"),
+    pytest.param(plain(200, b'{"jsonrpc":"2.0","id":999,"result":{}}'), id="an answer to somebody else"),
+    pytest.param(plain(202), id="202 to a request"),
+]
+
+
+@pytest.mark.parametrize("answer", FALLBACKS)
+def test_the_handshake_follows_on(answer: Any) -> None:
+    script, talk = Script(server_discover=[answer], initialize=[INITIALIZED]), dialogue()
+    run(talk.open(), script)
+    assert talk.version == LEGACY
+    assert script.methods == ["server/discover", "initialize", "notifications/initialized"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(plain(401), PeerRefused, id="401"),
+        pytest.param(plain(403), PeerRefused, id="403"),
+        pytest.param(error(-32600, 403), PeerError, id="403 with a JSON-RPC error"),
+        pytest.param(plain(307, location="http://elsewhere/"), PeerRefused, id="a redirect"),
+        pytest.param(plain(429), PeerRefused, id="429"),
+        pytest.param(plain(503), PeerRefused, id="503"),
+        pytest.param(unsupported("2031-01-01"), PeerError, id="-32022 without a version in common"),
+    ],
+)
+def test_no_handshake_is_tried_on(answer: Any, kind: type[ClientError]) -> None:
+    script, talk = Script(server_discover=[answer]), dialogue()
+    with pytest.raises(kind):
+        run(talk.open(), script)
+    assert talk.version is None
+    assert script.methods == ["server/discover"]
+
+
+@pytest.mark.parametrize(
+    ("second", "version", "asked"),
+    [
+        pytest.param(DISCOVERED, MODERN, ["server/discover"] * 2, id="and then answers"),
+        pytest.param(
+            unsupported(MODERN, LEGACY),
+            LEGACY,
+            ["server/discover", "server/discover", "initialize", "notifications/initialized"],
+            id="and then does it again",
+        ),
+    ],
+)
+def test_a_second_probe_for_a_server_that_lists_what_it_refuses(second: Any, version: str, asked: list[str]) -> None:
+    script = Script(server_discover=[unsupported(MODERN, LEGACY), second], initialize=[INITIALIZED])
+    talk = dialogue()
+    run(talk.open(), script)
+    assert (talk.version, script.methods) == (version, asked)
+
+
+def test_a_modern_only_server_that_refuses_twice_is_given_up() -> None:
+    script = Script(server_discover=[unsupported(MODERN)] * 2)
+    with pytest.raises(PeerError):
+        run(dialogue().open(), script)
+    assert script.methods == ["server/discover"] * 2
+
+
+def test_an_older_version_is_taken_as_it_is_offered() -> None:
+    script, talk = Script(server_discover=[plain(404)], initialize=[result(protocolVersion="2025-06-18")]), dialogue()
+    run(talk.open(), script)
+    assert talk.version == "2025-06-18"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(result(protocolVersion="1999-01-01"), NotMcp, id="a version that nobody speaks"),
+        pytest.param(result(protocolVersion=[]), NotMcp, id="a version that is none"),
+        pytest.param(result(), NotMcp, id="no version"),
+        pytest.param(plain(200, b"<html>"), NotMcp, id="a web page"),
+        pytest.param(plain(404), PeerRefused, id="404"),
+        pytest.param(error(-32603, 200), PeerError, id="a JSON-RPC error"),
+    ],
+)
+def test_a_handshake_fails_with(answer: Any, kind: type[ClientError]) -> None:
+    talk = dialogue()
+    with pytest.raises(kind):
+        run(talk.open(), Script(server_discover=[plain(404)], initialize=[answer]))
+    assert talk.version is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "delivery"),
+    [
+        pytest.param(unsupported(MODERN), PeerError, NOT_SENT, id="-32022, even one that lists our version"),
+        pytest.param(error(-32020), PeerError, NOT_SENT, id="-32020"),
+        pytest.param(error(-32603, 200), PeerError, UNKNOWN, id="-32603"),
+        pytest.param(
+            error(-32000, 200, data={"delivery": "done"}), PeerError, "done", id="an error that tells the fate"
+        ),
+        pytest.param(error(True), PeerRefused, NOT_SENT, id="an error whose code is none"),
+        pytest.param(plain(401), PeerRefused, NOT_SENT, id="401"),
+        pytest.param(plain(503), PeerRefused, UNKNOWN, id="503"),
+        pytest.param(plain(200), NotMcp, UNKNOWN, id="200 and nothing"),
+        pytest.param(result(content=7), NotMcp, UNKNOWN, id="content that is no list"),
+        pytest.param(result(), NotMcp, UNKNOWN, id="no content"),
+        pytest.param(
+            result(content=[{"type": "image", "data": "*", "mimeType": "x"}]), NotMcp, UNKNOWN, id="no base64"
+        ),
+        pytest.param(result(content=[{"type": "resource", "resource": 1}]), NotMcp, UNKNOWN, id="no resource"),
+    ],
+)
+def test_a_call_is_never_repeated_on(answer: Any, kind: type[ClientError], delivery: str) -> None:
+    script = Script(server_discover=[DISCOVERED], tools_call=[answer, result(content=[])])
+    with pytest.raises(kind) as caught:
+        run(dialogue().call("tap", {}), script)
+    assert caught.value.delivery == delivery
+    assert script.methods == ["server/discover", "tools/call"]
+
+
+def test_a_server_that_no_longer_speaks_our_revision_is_asked_anew_next_time() -> None:
+    talk = dialogue()
+    script = Script(
+        server_discover=[DISCOVERED, plain(404)],
+        initialize=[INITIALIZED],
+        tools_call=[unsupported(LEGACY), result(content=[])],
+    )
+    with pytest.raises(PeerError):
+        run(talk.call("tap", {}), script)
+    run(talk.call("tap", {}), script)
+    assert talk.version == LEGACY
+
+
+def test_the_list_follows_cursors_an_empty_one_included() -> None:
+    pages = [
+        result(tools=[{"name": "a"}], nextCursor=""),
+        result(tools=[{"name": "b"}], nextCursor="2"),
+        result(tools=[{"name": "c"}], nextCursor=None),
+    ]
+    cursors: list[Any] = []
+    script = Script(server_discover=[DISCOVERED], tools_list=pages)
+
+    def exchange(ask: Ask) -> Answer:
+        cursors.append(json.loads(ask.body)["params"].get("cursor"))
+        return script(ask)
+
+    assert [tool["name"] for tool in run(dialogue().list_tools(), exchange)] == ["a", "b", "c"]
+    assert cursors[1:] == [None, "", "2"]
+
+
+def test_a_list_without_end_is_given_up() -> None:
+    page = result(tools=[], nextCursor="again")
+    script = Script(server_discover=[DISCOVERED], tools_list=[page] * (MOST_PAGES + 1))
+    with pytest.raises(PeerBroken, match="did not end"):
+        run(dialogue().list_tools(), script)
+    assert script.methods.count("tools/list") == MOST_PAGES
+
+
+@pytest.mark.parametrize("tools", [None, {}, ["name"], [{"name": 1}]], ids=repr)
+def test_a_list_that_is_malformed_is_refused(tools: Any) -> None:
+    with pytest.raises(NotMcp):
+        run(dialogue().list_tools(), Script(server_discover=[DISCOVERED], tools_list=[result(tools=tools)]))
+
+
+def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
+    talk = dialogue()
+    odd = Answer(200, {"mcp-session-id": "a\r\nb"}, INITIALIZED(2).body)
+    run(talk.open(), Script(server_discover=[plain(404)], initialize=[lambda number: odd]))
+    assert talk.session is None
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"a":1}}\n\n', id="one event"),
+        pytest.param(b'data: {"jsonrpc":"2.0",\r\ndata: "id":1,"result":{"a":1}}\r\n\r\n', id="one over two lines"),
+        pytest.param(b': hi\n\ndata: {"method":"n"}\n\ndata:{"id":1,"result":{"a":1}}', id="after another message"),
+    ],
+)
+def test_an_answer_may_come_as_an_event_stream(body: bytes) -> None:
+    assert result_of(Answer(200, {"content-type": "text/event-stream; charset=utf-8"}, body), 1) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(plain(404, b'{"error": "MCP is at /mcp"}'), r"\(MCP is at /mcp\).*usually /mcp", id="404 in JSON"),
+        pytest.param(plain(405), "takes no POST", id="405"),
+        pytest.param(plain(302, location="http://x/\x1b[2J"), r"redirects to http://x/ \[2J;", id="a redirect"),
+        pytest.param(plain(418), "HTTP 418: it is not MCP", id="a status of its own kind"),
+        pytest.param(plain(500), "its log has the reason", id="500"),
+        pytest.param(plain(200, b"", **{"content-type": "text/html"}), "text/html.*check address and path", id="HTML"),
+        pytest.param(error(-32000, 200, message="x" * 500), r"x{200}\.\.\. \(JSON-RPC error -32000\)", id="a long one"),
+    ],
+)
+def test_an_error_is_one_line_that_teaches(answer: Any, words: str) -> None:
+    with pytest.raises(ClientError, match=words) as caught:
+        result_of(answer(1), 1)
+    assert str(caught.value).isprintable()

@@ -1,0 +1,79 @@
+"""Long base64 taken out of a JSON text that arrives in pieces of any size."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from mcpboard.errors import PeerBroken
+from mcpboard.protocol.sieve import SHORT, Sieve, mark
+
+LONG = bytes(range(256)) * 300  # 76,800 bytes: over SHORT as base64, and no multiple of three
+
+
+def sifted(text: bytes, size: int = 1 << 14) -> Sieve:
+    sieve = Sieve()
+    for start in range(0, len(text), size):
+        sieve.feed(text[start : start + size])
+    return sieve
+
+
+def document(blob: bytes, **more: object) -> bytes:
+    return json.dumps({"uri": "u", "blob": base64.b64encode(blob).decode(), **more}).encode()
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 1 << 16])
+def test_a_long_blob_is_taken_out_however_the_text_is_cut(size: int) -> None:
+    sieve = sifted(document(LONG, after="ä"), size)
+    assert json.loads(sieve.text) == {"uri": "u", "blob": mark(0), "after": "ä"}
+    assert sieve.blobs == [LONG]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(document(b"short"), id="a short blob"),
+        pytest.param(document(b""), id="an empty blob"),
+        pytest.param(json.dumps({"text": '"blob":"' + "x" * SHORT * 2}).encode(), id="a text that quotes one"),
+        pytest.param(json.dumps({'a"blob': "x" * SHORT * 2}).encode(), id="a name that ends so"),
+        pytest.param(json.dumps({"data": "x" * SHORT * 2}).encode(), id="a long string of another name"),
+        pytest.param(b'{"blob":"cut', id="a text that breaks off"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_all_else_stays_as_it_is(text: bytes) -> None:
+    sieve = sifted(text)
+    assert sieve.text == text
+    assert sieve.blobs == []
+
+
+def test_several_blobs_keep_their_order() -> None:
+    text = b"[" + b", ".join([document(LONG), document(b"short"), document(LONG[:-1])]) + b"]"
+    sieve = sifted(text)
+    assert [item["blob"] for item in json.loads(sieve.text)] == [mark(0), "c2hvcnQ=", mark(1)]
+    assert sieve.blobs == [LONG, LONG[:-1]]
+
+
+def test_escaped_slashes_and_blanks_are_read() -> None:
+    text = document(b"\xff" * 3 * SHORT).replace(b"/", b"\\/").replace(b'"blob": ', b'"blob" :\n')
+    assert sifted(text).blobs == [b"\xff" * 3 * SHORT]
+
+
+def test_a_long_blob_that_is_no_base64_is_refused() -> None:
+    with pytest.raises(PeerBroken, match="not base64"):
+        sifted(b'{"blob":"' + b"*" * SHORT * 2)
+
+
+@pytest.mark.parametrize(
+    ("sieve", "text"),
+    [
+        pytest.param(Sieve(text_limit=100), b" " * 101, id="a text over the limit"),
+        pytest.param(Sieve(blob_limit=len(LONG) - 1), document(LONG), id="a blob over the limit"),
+    ],
+)
+def test_more_than_the_limit_is_refused(sieve: Sieve, text: bytes) -> None:
+    with pytest.raises(PeerBroken, match="over the limit"):
+        for start in range(0, len(text), 1 << 14):
+            sieve.feed(text[start : start + (1 << 14)])
