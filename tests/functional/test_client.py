@@ -1,0 +1,287 @@
+"""The client over real sockets: both eras, what comes back, and every way in which nothing does."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mcpboard.client import Client
+from mcpboard.errors import (
+    NOT_SENT,
+    UNKNOWN,
+    ClientError,
+    ConfigError,
+    NotMcp,
+    PeerBroken,
+    PeerError,
+    PeerRefused,
+    PeerTimeout,
+    PeerUnreachable,
+)
+from mcpboard.protocol.eras import LEGACY, MODERN
+from tests.functional.peer import BUNDLE, PICTURE, Peer, Raw, serving
+
+TOKEN = "a-token-of-some-length"
+
+
+@pytest.fixture(params=[False, True], ids=["modern", "legacy"])
+def peer(request: pytest.FixtureRequest) -> Iterator[Peer]:
+    with serving(Peer(legacy=request.param)) as peer:
+        yield peer
+
+
+def test_the_newest_common_version_is_settled_on(peer: Peer) -> None:
+    with Client(peer.url) as client:
+        client.open()
+        assert client.version == (LEGACY if peer.legacy else MODERN)
+        assert client.server["version"] == "7"
+
+
+def test_tools_are_listed_and_called(peer: Peer) -> None:
+    with Client(peer.url) as client:
+        assert [tool["name"] for tool in client.list_tools()][:2] == ["status", "echo"]
+        result = client.call("echo", {"text": "grüß 手机 🎉", "x": 1.5})
+        client.ping()
+    assert result.structured == {"text": "grüß 手机 🎉", "x": 1.5}
+    assert json.loads(result.text) == result.structured
+    assert peer.methods.count("tools/call") == 1
+
+
+def test_a_picture_comes_back_as_bytes(peer: Peer) -> None:
+    with Client(peer.url) as client:
+        result = client.call("screenshot")
+    assert [(picture.content, picture.mime) for picture in result.images] == [(PICTURE, "image/jpeg")]
+    assert result.text == "720 x 1280 px"
+
+
+def test_a_bundle_is_decoded_on_the_way_and_its_progress_told(peer: Peer) -> None:
+    told: list[tuple[int, int | None]] = []
+    with Client(peer.url) as client:
+        result = client.call("support_bundle", progress=lambda *now: told.append(now))
+    (bundle,) = result.blobs
+    assert (bundle.content, bundle.mime) == (BUNDLE, "application/gzip")
+    assert bundle.uri == "mcpboard://support-bundle/1.tar.gz"
+    assert len(told) > 2
+    assert told[-1][0] == told[-1][1]
+    assert len(str(result.raw)) < 1000
+
+
+def test_a_tool_that_fails_is_a_result(peer: Peer) -> None:
+    with Client(peer.url) as client:
+        assert client.call("fail").is_error
+
+
+def test_threads_share_one_handshake() -> None:
+    with serving(Peer(legacy=True)) as peer, Client(peer.url) as client:
+        texts: list[str] = []
+        threads = [threading.Thread(target=lambda: texts.append(client.call("status").text)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5)
+        assert texts == ["all is well"] * 4
+        assert peer.methods.count("initialize") == 1
+
+
+def test_a_session_is_ended_with_the_client() -> None:
+    with serving(Peer(legacy=True, knows_session=lambda session, _: session == "s-1")) as peer:
+        with Client(peer.url) as client:
+            client.call("status")
+        assert peer.ended == ["s-1"]
+
+
+def test_token_and_headers_go_with_every_request() -> None:
+    with serving(Peer(authorise=lambda header: "me" if header == f"Bearer {TOKEN}" else None)) as peer:
+        with Client(peer.url, TOKEN, [("X-Device", "left")]) as client:
+            client.call("status")
+        assert all(sent["x-device"] == "left" for sent in peer.headers)
+        with Client(peer.url) as client, pytest.raises(PeerRefused, match="--token-file") as caught:
+            client.call("status")
+        assert (caught.value.status, caught.value.delivery) == (401, NOT_SENT)
+
+
+def test_mcp_switched_off_is_said() -> None:
+    with (
+        serving(Peer(off="MCP is switched off on this board (mcp_enabled = false)")) as peer,
+        Client(peer.url) as client,
+    ):
+        with pytest.raises(PeerError, match="mcp_enabled = false"):
+            client.list_tools()
+
+
+def test_another_path_is_said() -> None:
+    with serving(Peer()) as peer, Client(peer.url.replace("/mcp", "/other")) as client:
+        with pytest.raises(PeerRefused, match="MCP is served at /mcp"):
+            client.list_tools()
+
+
+def test_the_path_may_be_left_out() -> None:
+    with serving(Peer()) as peer, Client(peer.url.removesuffix("/mcp")) as client:
+        client.ping()
+
+
+def test_no_proxy_variable_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/")
+    with serving(Peer()) as peer, Client(peer.url) as client:
+        client.ping()
+
+
+# --- nothing comes back ------------------------------------------------------------------------
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}/mcp") as client, pytest.raises(PeerUnreachable, match="nothing listens") as e:
+        client.call("status")
+    assert e.value.delivery == NOT_SENT
+
+
+def test_a_name_that_is_no_name() -> None:
+    with Client(f"http://{'a' * 64}/mcp") as client, pytest.raises(PeerUnreachable, match="use the IP address"):
+        client.ping()
+
+
+Behaviour = Callable[[socket.socket, threading.Event], None]
+
+
+def http_answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def says(answer: bytes) -> Behaviour:
+    return lambda sock, over: sock.sendall(answer)
+
+
+def hangs(sock: socket.socket, over: threading.Event) -> None:
+    over.wait(5)
+
+
+def drips(answer: bytes) -> Behaviour:
+    """The first half at once, the rest a byte at a time, each sooner than a timeout for one read."""
+
+    def behave(sock: socket.socket, over: threading.Event) -> None:
+        middle = len(answer) // 2
+        sock.sendall(answer[:middle])
+        for byte in answer[middle:]:
+            if over.wait(0.05):
+                return
+            sock.sendall(bytes([byte]))
+
+    return behave
+
+
+def resets(sock: socket.socket, over: threading.Event) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+DISCOVERED = http_answer(
+    b'{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{},"resultType":"complete"}}'
+)
+RESULT = http_answer(b'{"jsonrpc":"2.0","id":2,"result":{"content":[],"resultType":"complete"}}')
+LONG_HEAD = http_answer(b"{}", "X-Long: " + "x" * 500)
+
+FAULTS = [
+    pytest.param(hangs, PeerTimeout, "within 0.5 s", id="a server that hangs"),
+    pytest.param(drips(LONG_HEAD), PeerTimeout, "within 0.5 s", id="a head that drips"),
+    pytest.param(drips(http_answer(b" " * 500)), PeerTimeout, "within 0.5 s", id="a body that drips"),
+    pytest.param(resets, PeerBroken, "the connection broke", id="a reset"),
+    pytest.param(says(b""), PeerBroken, "hung up without an answer", id="a server that hangs up"),
+    pytest.param(says(RESULT[:-5]), PeerBroken, "broke off", id="an answer cut short"),
+    pytest.param(
+        says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
+        PeerBroken,
+        "broke",
+        id="a chunk cut short",
+    ),
+    pytest.param(says(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200), PeerBroken, "broke", id="headers without end"),
+    pytest.param(says(http_answer(b"{}", "Content-Encoding: gzip")), PeerBroken, "compressed", id="gzip unasked"),
+    pytest.param(says(b"SSH-2.0-OpenSSH_9.2\r\n"), NotMcp, "does not speak HTTP", id="another protocol"),
+    pytest.param(says(http_answer(b"<html>")), NotMcp, "is not MCP", id="a web page"),
+    pytest.param(says(http_answer(b"", status="503 Busy")), PeerRefused, "call again", id="503"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "words"), FAULTS)
+def test_a_call_is_made_once_and_its_fate_told(fault: Behaviour, kind: type[ClientError], words: str) -> None:
+    with Raw(says(DISCOVERED), fault, says(RESULT)) as raw, Client(raw.url) as client:
+        started = time.monotonic()
+        with pytest.raises(kind, match=words) as caught:
+            client.call("tap", timeout=0.5)
+        assert time.monotonic() - started < 3
+        assert (caught.value.delivery, str(caught.value).isprintable()) == (UNKNOWN, True)
+        assert sum(b'"tools/call"' in request for request in raw.requests) == 1
+
+
+def test_a_handshake_without_end_means_that_nothing_was_called() -> None:
+    with Raw(hangs) as raw, Client(raw.url, timeout=0.2) as client:
+        with pytest.raises(PeerTimeout) as caught:
+            client.call("tap")
+        assert caught.value.delivery == NOT_SENT
+
+
+def test_a_redirect_is_not_followed() -> None:
+    answer = http_answer(b"", "Location: http://127.0.0.1:9/", status="307 Temporary Redirect")
+    with Raw(says(answer)) as raw, Client(raw.url, TOKEN) as client, pytest.raises(PeerRefused, match="final address"):
+        client.ping()
+
+
+def test_no_cookie_is_kept() -> None:
+    answer = DISCOVERED.replace(b"Content-Type", b"Set-Cookie: a=b\r\nContent-Type")
+    with Raw(says(answer), says(RESULT)) as raw, Client(raw.url) as client:
+        client.call("status")
+        assert b"Cookie" not in raw.requests[1]
+
+
+def test_a_chunked_answer_is_read() -> None:
+    body = RESULT.partition(b"\r\n\r\n")[2]
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    with Raw(says(DISCOVERED), says(chunked)) as raw, Client(raw.url) as client:
+        assert not client.call("status").is_error
+
+
+def test_a_server_that_comes_back_is_found_again() -> None:
+    with Raw(
+        says(b""), says(DISCOVERED.replace(b'"id":1', b'"id":2')), says(RESULT.replace(b'"id":2', b'"id":3'))
+    ) as raw:
+        with Client(raw.url) as client:
+            with pytest.raises(PeerBroken):
+                client.call("status")
+            assert not client.call("status").is_error
+
+
+# --- what the caller gives -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("192.168.42.1:8080", id="no scheme"),
+        pytest.param("ftp://192.168.42.1/", id="another scheme"),
+        pytest.param("http:///mcp", id="no host"),
+        pytest.param("http://192.168.42.1:99999/", id="a port beyond all"),
+        pytest.param("http://[::1/mcp", id="half a bracket"),
+        pytest.param("http://me:secret@192.168.42.1/", id="a password"),
+        pytest.param("http://192.168.42.1/a b", id="a blank"),
+        pytest.param("http://192.168.42.1/\r\nX: y", id="a line break"),
+    ],
+)
+def test_a_url_that_cannot_be_used(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Client(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["two\r\nlines", "schlüssel"])
+def test_a_token_that_no_header_can_carry(token: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Client("http://127.0.0.1/", token)
+    assert token not in str(caught.value)
