@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 
 import pytest
 
@@ -77,3 +78,20 @@ def test_more_than_the_limit_is_refused(sieve: Sieve, text: bytes) -> None:
     with pytest.raises(PeerBroken, match="over the limit"):
         for start in range(0, len(text), 1 << 14):
             sieve.feed(text[start : start + (1 << 14)])
+
+
+def test_a_bundle_takes_little_more_memory_than_its_own_size() -> None:
+    piece, count = b"QUJD" * (SHORT // 4), 448  # 28 MiB of base64, 21 MiB of bytes
+    sieve = Sieve()
+    tracemalloc.start()
+    try:
+        sieve.feed(b'{"blob":"')
+        for _ in range(count):
+            sieve.feed(piece)
+        sieve.feed(b'"}')
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    size = count * len(piece) * 3 // 4
+    assert len(sieve.blobs[0]) == size
+    assert peak < size * 1.5
