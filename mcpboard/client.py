@@ -32,7 +32,7 @@ from mcpboard.errors import (
     PeerUnreachable,
 )
 from mcpboard.protocol import dialogue
-from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture
+from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture, shown
 from mcpboard.protocol.dialogue import Ask, Dialogue, Talk
 from mcpboard.protocol.sieve import Sieve
 
@@ -177,7 +177,10 @@ class Client:
             connection.connect()
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             connection.close()
-            raise PeerUnreachable(f"no connection could be made ({error}); {_cure(error)}; nothing was sent") from error
+            reason = shown(str(error))
+            raise PeerUnreachable(
+                f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
+            ) from error
         return connection
 
     def _connection(self, limit: Limit) -> http.client.HTTPConnection:
@@ -296,6 +299,8 @@ def _translated(limit: Limit, delivery: str) -> Iterator[None]:
         raise PeerBroken(f"the server hung up without an answer; {fate}", delivery=delivery) from error
     except http.client.BadStatusLine as error:
         raise NotMcp("what answers there does not speak HTTP; check the port", delivery=delivery) from error
+    except http.client.IncompleteRead as error:
+        raise PeerBroken(f"the answer broke off; {fate}", delivery=delivery) from error
     except (OSError, http.client.HTTPException) as error:
         raise PeerBroken(f"the connection broke ({type(error).__name__}); {fate}", delivery=delivery) from error
 

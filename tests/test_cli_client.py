@@ -161,9 +161,21 @@ def test_wrong_usage_ends_in_two_and_nothing_is_called(
     assert "tools/call" not in peer.methods
 
 
-def test_a_token_file_with_two_lines_is_refused(peer: Peer, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("one\ntwo\n")
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"one\ntwo\n", id="two lines"),
+        pytest.param(b"\n", id="nothing"),
+        pytest.param(b"schl\xc3\xbcssel", id="letters that no header carries"),
+    ],
+)
+def test_a_token_file_that_holds_no_token(
+    peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "token").write_bytes(content)
     assert main(["tools", peer.url, "--token-file", str(tmp_path / "token")]) == 2
+    assert "must hold one line" in capsys.readouterr().err
+    assert not peer.methods
 
 
 def test_a_url_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,11 +57,14 @@ def _client(arguments: argparse.Namespace) -> Client:
 def _token(path: str) -> str:
     try:
         with open(path, encoding="ascii") as file:
-            return file.read(4096).strip()  # characters; no token comes near
+            token = file.read(4096).strip()  # characters; no token comes near
     except OSError as error:
         raise ConfigError(f"--token-file: {path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise ConfigError(f"--token-file: {path} holds more than one line of ASCII characters") from None
+    except UnicodeDecodeError:
+        token = ""
+    if not token.isprintable() or not token:
+        raise ConfigError(f"--token-file: {path} must hold one line of visible ASCII characters, the token")
+    return token
 
 
 def _failed(url: str, error: ClientError) -> int:

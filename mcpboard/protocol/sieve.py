@@ -59,7 +59,8 @@ class Sieve:
         while found := _OPENING.search(self._text, self._looked):
             start, end = found.end(), self._text.find(b'"', found.end())
             if (len(self._text) if end < 0 else end) - start >= SHORT:
-                return self._open(start)
+                self._open(start)
+                return
             if end < 0:
                 return  # not over yet, so it may still turn out to be a long one
             self._looked = start

@@ -109,15 +109,15 @@ def test_mcp_switched_off_is_said() -> None:
     with (
         serving(Peer(off="MCP is switched off on this board (mcp_enabled = false)")) as peer,
         Client(peer.url) as client,
+        pytest.raises(PeerError, match="mcp_enabled = false"),
     ):
-        with pytest.raises(PeerError, match="mcp_enabled = false"):
-            client.list_tools()
+        client.list_tools()
 
 
 def test_another_path_is_said() -> None:
-    with serving(Peer()) as peer, Client(peer.url.replace("/mcp", "/other")) as client:
-        with pytest.raises(PeerRefused, match="MCP is served at /mcp"):
-            client.list_tools()
+    elsewhere = pytest.raises(PeerRefused, match="MCP is served at /mcp")
+    with serving(Peer()) as peer, Client(peer.url.replace("/mcp", "/other")) as client, elsewhere:
+        client.list_tools()
 
 
 def test_the_path_may_be_left_out() -> None:
@@ -248,13 +248,11 @@ def test_a_chunked_answer_is_read() -> None:
 
 
 def test_a_server_that_comes_back_is_found_again() -> None:
-    with Raw(
-        says(b""), says(DISCOVERED.replace(b'"id":1', b'"id":2')), says(RESULT.replace(b'"id":2', b'"id":3'))
-    ) as raw:
-        with Client(raw.url) as client:
-            with pytest.raises(PeerBroken):
-                client.call("status")
-            assert not client.call("status").is_error
+    discovered, result = DISCOVERED.replace(b'"id":1', b'"id":2'), RESULT.replace(b'"id":2', b'"id":3')
+    with Raw(says(b""), says(discovered), says(result)) as raw, Client(raw.url) as client:
+        with pytest.raises(PeerBroken):
+            client.call("status")
+        assert not client.call("status").is_error
 
 
 # --- what the caller gives -----------------------------------------------------------------------
