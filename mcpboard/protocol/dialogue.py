@@ -77,9 +77,10 @@ class Dialogue:
 
     def close(self) -> Talk[None]:
         """End the legacy session, if there is one; the answer does not matter."""
-        if self.session is not None:
-            yield Ask(self._headers(), b"", "DELETE")
-        self._forget()
+        farewell = None if self.session is None else Ask(self._headers(), b"", "DELETE")
+        self._forget()  # first, so that it holds also where the farewell cannot be sent
+        if farewell is not None:
+            yield farewell
 
     def list_tools(self) -> Talk[Sequence[Mapping[str, Any]]]:
         """Every tool the server lists, page by page, as it describes them."""
@@ -87,7 +88,7 @@ class Dialogue:
         tools: list[Mapping[str, Any]] = []
         params: dict[str, Any] = {}
         for _ in range(MOST_PAGES):
-            result, _ = yield from self._request("tools/list", params)
+            result, _answer = yield from self._request("tools/list", params)
             tools += _page(result)
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str):
