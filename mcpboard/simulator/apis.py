@@ -12,7 +12,7 @@ from .faults import Faults
 from .phone import Phone
 from .runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
 from .tools import Tools
-from .wire import Reply, go_json, json_reply, labelled_gzip, not_found, text_error, timestamp, whole
+from .wire import Reply, json_reply, labelled_gzip, not_found, text_error, timestamp, whole
 
 TOOLS_PATH = "/api/tools/"
 TARGETS = {  # path -> the name that faults, holds and waits use for it
@@ -171,7 +171,7 @@ class Apis:
         if request.method == "POST":
             try:
                 self._switch(json.loads(request.body))
-            except (ValueError, TypeError) as trouble:
+            except (ValueError, TypeError, RecursionError) as trouble:
                 return text_error(400, f"Invalid request: {trouble}")
         elif request.method != "GET":
             return text_error(405, "Method not allowed")
@@ -179,7 +179,7 @@ class Apis:
 
     def _switch(self, post: Any) -> None:
         if not isinstance(post, dict):
-            raise ValueError('expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}')
+            raise TypeError('expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}')
         if post.get("clear"):
             self._faults.clear()
         else:

@@ -166,6 +166,7 @@ def _silent(letter: str) -> bool:
     return unicodedata.category(letter) in ("Mn", "Cf", "Cc")
 
 
+@functools.lru_cache(maxsize=4096)
 def _advance(letter: str, size: int, bold: bool) -> float:
     if _silent(letter):
         return 0.0
@@ -187,5 +188,6 @@ def _boxed(pen: Pen, place: tuple[float, float], letter: str, size: int, colour:
     code = f"{ord(letter):04X}"
     half = (len(code) + 1) // 2
     pen.rectangle((x + 1, y, x + size * 1.2, y + size * 1.15), outline=colour)
+    small = font(max(6, size * 9 // 20))
     for row, part in enumerate((code[:half], code[half:])):
-        pen.text((x + size * 0.15, y + size * (0.04 + 0.53 * row)), part, fill=colour, font=font(max(6, size * 9 // 20)))
+        pen.text((x + size * 0.15, y + size * (0.04 + 0.53 * row)), part, fill=colour, font=small)

@@ -26,7 +26,7 @@ class Port:
     """Answers HTTP on one loopback port; may be stopped and started again, on the same number."""
 
     def __init__(
-        self, name: str, address: tuple[str, int], answer: Answer, *, reset_early: ResetEarly, ledger: Ledger, pace: Pace
+        self, name: str, address: tuple[str, int], answer: Answer, reset_early: ResetEarly, ledger: Ledger, pace: Pace
     ) -> None:
         self.name = name
         self.answer = answer
@@ -191,7 +191,8 @@ class _Connection(BaseHTTPRequestHandler):
         http_1_1 = self.request_version == "HTTP/1.1"
         framing = wire.frame(reply, http_1_1=http_1_1)
         self.close_connection = self.close_connection or framing.closes
-        self.wfile.write(wire.head(reply, framing, version=self.protocol_version, closes=self.close_connection))
+        version = "HTTP/1.1" if http_1_1 else "HTTP/1.0"
+        self.wfile.write(wire.head(reply, framing, version=version, closes=self.close_connection))
         if self.command != "HEAD":
             self._send_body(reply, framing)
 
@@ -226,7 +227,8 @@ class _Connection(BaseHTTPRequestHandler):
         """A request line or header that cannot be read, answered as Go's server does."""
         self.close_connection = True
         phrase = f"{code} Bad Request" if code == 400 else f"{code} {message or ''}".strip()
-        self.wfile.write(f"HTTP/1.1 {phrase}\r\nContent-Type: {wire.TEXT}\r\nConnection: close\r\n\r\n{phrase}".encode())
+        head = f"HTTP/1.1 {phrase}\r\nContent-Type: {wire.TEXT}\r\nConnection: close\r\n\r\n"
+        self.wfile.write((head + phrase).encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: what was asked is in the ledger."""
