@@ -92,7 +92,7 @@ _ROWS = (
         wrap="full", hid=True, detached=True),
     Row("keyboard_text", "input", "Type ASCII text on the keyboard.", {"text": "hello"}, _shape(("text",), text=TEXT),
         wrap="full", hid=True, detached=True),
-    Row("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, _shape(("x", "y"), x=COORDINATE, y=COORDINATE),
+    Row("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, POINT,
         wrap="full", hid=True, detached=True),
     Row("mouse_scroll", "input", "Turn the wheel.", {"delta": -3}, _shape(("delta",), delta={"type": "integer"}),
         wrap="full", hid=True, detached=True),

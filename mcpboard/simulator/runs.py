@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,10 +179,8 @@ class Run:
     def hang(self) -> None:
         """Wait for the caller to leave or the simulator to stop, then cut the connection."""
         self._detached = False
-        try:
+        with suppress(ToolFailure):
             self.stall(HANG_LIMIT_S)
-        except ToolFailure:
-            pass
         raise Dropped(reset=False)
 
     @contextmanager

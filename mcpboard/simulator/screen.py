@@ -12,8 +12,9 @@ from typing import Any
 
 try:
     from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
-except ImportError as missing:
-    raise ImportError("the simulator draws with Pillow: pip install 'mcpboard[simulator]'") from missing
+except ModuleNotFoundError as missing:
+    cure = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
+    raise ModuleNotFoundError(cure, name=missing.name) from None
 
 WIDTH, HEIGHT = 498, 1080  # pixels of a 1179x2556 phone in a frame 1080 high
 SOURCE = (1920, 1080)  # the only format the board's video input offers

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from .runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
 IDLE_S = 120.0  # the board drops a quiet keep-alive connection after that
 READ_S = 30.0  # the board's limit for a whole request
 WRITE_S = 310.0  # the board has none; a reader that stalls longer than any tool may run is given up
+POLL_S = 0.02  # how often a listening thread looks whether it is to end
 STOP_S = 10.0  # by then every thread has noticed the end; one that has not is a bug here
 
 Answer = Callable[[Request, Callable[[], bool]], wire.Reply]
@@ -47,7 +49,7 @@ class Port:
         self._server = _Server(self._address, self)
         self._address = (self._address[0], int(self._server.server_address[1]))
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name=f"simulator {self.name}", daemon=True
+            target=self._server.serve_forever, args=(POLL_S,), name=f"simulator {self.name}", daemon=True
         )
         self._thread.start()
 
@@ -235,7 +237,5 @@ class _Connection(BaseHTTPRequestHandler):
 
 
 def _hang_up(connection: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # the peer may be faster
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # the peer was faster

@@ -24,7 +24,8 @@ class Simulator:
     animations, the stability wait, the limit) run faster than real time; `clock` and `sleep` replace it
     altogether, in seconds since 1970. Faults and holds keep to real time.
 
-    `start()` raises OSError when a port is taken, `stop()` RuntimeError if a thread does not end.
+    `start()` raises OSError when a port is taken (OverflowError when it is none), `stop()` RuntimeError if a
+    thread does not end.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Simulator:
         self.agent.start()
         try:
             self.config_web.start()
-        except OSError:
+        except (OSError, OverflowError):
             self.stop()
             raise
         return self

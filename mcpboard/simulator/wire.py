@@ -61,9 +61,9 @@ def not_found() -> Reply:
 
 def timestamp(seconds: float) -> str:
     """RFC 3339 in the board's zone, nine digits of fraction."""
-    whole, nanos = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
-    stamp = datetime.fromtimestamp(whole, BOARD_ZONE)
-    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{nanos:09d}+08:00"
+    whole_seconds = int(seconds)
+    stamp = datetime.fromtimestamp(whole_seconds, BOARD_ZONE)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{int((seconds - whole_seconds) * 1e9):09d}+08:00"
 
 
 def labelled_gzip(reply: Reply, *, honest: bool) -> Reply:
