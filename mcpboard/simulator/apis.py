@@ -31,7 +31,9 @@ LIVE_PAGE = b"""<!DOCTYPE html>
 img{height:94vh;border-radius:34px;box-shadow:0 0 0 9px #000,0 12px 60px #000}</style></head>
 <body><img src="/screen.jpg" alt="the screen of the pretend phone">
 <script>const phone=document.querySelector("img");
-phone.onload=phone.onerror=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),300)</script>
+const again=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),300);
+phone.onload=phone.onerror=again;if(phone.complete)again()</script>
+<noscript><meta http-equiv="refresh" content="1"></noscript>
 </body></html>
 """
 

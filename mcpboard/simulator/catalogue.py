@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .phone import APPS
 from .wire import go_json
 
 COORDINATE = {"type": "number", "minimum": 0, "maximum": 1000}
@@ -139,8 +140,13 @@ def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat
             "device_name": "Pretend phone",
             "screen": {"width_pixels": 1179, "height_pixels": 2556, "scale": 3},
             "battery": {"level": battery / 100, "charging": True, "state": "charging"},
+            "available_apps": [_installed(app.name) for app in APPS],
         },
     }
+
+
+def _installed(name: str) -> dict[str, Any]:
+    return {"name": name, "available": True, "category": "system", "availability_source": "simulated"}
 
 
 def device_status(device_type: str, port: int) -> dict[str, Any]:

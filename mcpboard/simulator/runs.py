@@ -107,6 +107,7 @@ class Ledger:
                 raise AssertionError(f"no {what} within {timeout:g} s")
 
     def hold(self, name: str) -> Hold:
+        self.hold_on(name)  # one that was released is no hold any more
         with self._changed:
             return self._holds.setdefault(name.lower(), Hold())
 
@@ -175,6 +176,7 @@ class Run:
         end = time.monotonic() + limit_s
         while not event.wait(SLICE_S) and time.monotonic() < end:
             self.check()
+        self.check()
 
     def hang(self) -> None:
         """Wait for the caller to leave or the simulator to stop, then cut the connection."""

@@ -21,6 +21,7 @@ SOURCE = (1920, 1080)  # the only format the board's video input offers
 ACTIVE = (710, 0, 500, 1080)  # x, y, width, height between the black bars, one soft column at each side
 QUALITY = 80  # of the Agent's JPEG
 MARKED_QUALITY = 90  # of a picture with touch rings, encoded again
+NO_CHARACTER = "\U0010fffe"  # never assigned, so that its glyph is the font's sign for "I have none"
 NOISE = 4  # of 255; smaller differences are the video path's
 
 Pen = ImageDraw.ImageDraw
@@ -118,11 +119,16 @@ def _own_font(size: int) -> Font:
 @functools.lru_cache(maxsize=4096)
 def drawable(letter: str, size: int, bold: bool = False) -> bool:
     """Whether the font has a glyph of its own for this character."""
-    chosen = font(size, bold)
+    glyph = _glyph(letter, size, bold)
+    return glyph is not None and (letter.isspace() or glyph != _glyph(NO_CHARACTER, size, bold))
+
+
+def _glyph(letter: str, size: int, bold: bool) -> bytes | None:
+    """The pixels of one character, None where the font (Pillow's bitmap one, Latin-1 only) cannot even try."""
     try:
-        return bytes(chosen.getmask(letter)) != bytes(chosen.getmask("\U0010fffe")) or letter.isspace()
+        return bytes(font(size, bold).getmask(letter))
     except (UnicodeError, ValueError):
-        return False
+        return None
 
 
 def write(pen: Pen, place: tuple[float, float], text: str, size: int, colour: str, bold: bool = False) -> float:

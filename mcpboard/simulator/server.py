@@ -160,15 +160,20 @@ class _Connection(BaseHTTPRequestHandler):
         return request
 
     def _read_body(self) -> bytes | None:
-        """The whole body, None when it broke off or its length makes no sense."""
+        """The whole body; None when it broke off, or when its length made no sense and 400 was sent."""
         try:
             if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
                 return self._read_chunks()
-            length = int(self.headers.get("Content-Length", "0"))
-            body = self.rfile.read(length)
-            return body if len(body) == length else None
-        except (OSError, ValueError):
-            return None
+            length = self.headers.get("Content-Length", "0").strip()
+            if not (length.isascii() and length.isdigit()):
+                raise ValueError(length)
+            body = self.rfile.read(int(length))
+            return body if len(body) == int(length) else None
+        except ValueError:
+            self.send_error(400)
+        except OSError:
+            pass  # the caller left, or took longer than the board's limit
+        return None
 
     def _read_chunks(self) -> bytes | None:
         body = bytearray()

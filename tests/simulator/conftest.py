@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.simulator.pretending import new_board
 
 from mcpboard.simulator import Simulator
+from tests.simulator.pretending import new_board
 
 
 @pytest.fixture

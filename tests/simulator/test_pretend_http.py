@@ -8,9 +8,9 @@ import re
 import tarfile
 
 import pytest
-from tests.simulator.pretending import ask, exchange, head, output, run_tool, tool_post
 
 from mcpboard.simulator import Simulator
+from tests.simulator.pretending import ask, exchange, head, output, run_tool, tool_post
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_long_reply_comes_in_chunks_without_a_length(sim: Simulator) -> None:
 
 
 def test_a_short_reply_has_a_length(sim: Simulator) -> None:
-    top, _, body = exchange(sim.agent_url, head("GET", "/api/phone-bridge/status")).partition(b"\r\n\r\n")
+    top, _, body = exchange(sim.agent_url, head("GET", "/health")).partition(b"\r\n\r\n")
     assert f"Content-Length: {len(body)}".encode() in top
     assert b"Transfer-Encoding" not in top
     assert b"Server:" not in top
@@ -105,8 +105,16 @@ def test_a_chunked_request_is_read(sim: Simulator) -> None:
     assert b"/userdata/agent" in exchange(sim.agent_url, request)
 
 
-def test_a_request_line_that_is_none_is_answered_in_text(sim: Simulator) -> None:
-    raw = exchange(sim.agent_url, b"no request at all, really\r\n\r\n")
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        pytest.param(b"no request at all, really\r\n\r\n", id="a request line that is none"),
+        pytest.param(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", id="a negative length"),
+        pytest.param(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", id="a chunk without size"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_answered_in_text(sim: Simulator, request_bytes: bytes) -> None:
+    raw = exchange(sim.agent_url, request_bytes)
     assert raw.startswith(b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain")
 
 

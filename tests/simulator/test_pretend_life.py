@@ -7,9 +7,9 @@ import sys
 import threading
 
 import pytest
-from tests.simulator.pretending import Caller, ask, exchange, head, new_board, open_socket, run_tool, tool_post
 
 from mcpboard.simulator import Simulator
+from tests.simulator.pretending import Caller, ask, exchange, head, new_board, open_socket, run_tool, tool_post
 
 NEW_NOTE = {"app": "Notes"}
 
@@ -75,6 +75,15 @@ def test_a_hold_works_on_the_statuses_too(sim: Simulator) -> None:
         assert hold.entered.wait(5)
         hold.release()
         assert caller.result().status == 200
+
+
+def test_a_hold_can_be_set_again_after_its_release(sim: Simulator) -> None:
+    sim.hold("shell").release()
+    with sim.hold("shell") as again:
+        caller = Caller(lambda: run_tool(sim, "shell", command="pwd"))
+        assert again.entered.wait(5)
+        again.release()
+        assert caller.result()["is_error"] is False
 
 
 def test_a_wait_that_is_in_vain_says_for_what(sim: Simulator) -> None:

@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.simulator.pretending import ask, new_board, output, run_tool
 from PIL import Image
 
 from mcpboard.simulator import Simulator
+from tests.simulator.pretending import ask, new_board, output, run_tool
 
 CENTRE = {"x": 500, "y": 500}
 NOTES_ICON = {"x": 384, "y": 330}
