@@ -1,6 +1,6 @@
 """A pretend board for tests and demonstrations: the Agent's and Config Web's APIs over a drawn phone.
 
-Needs Pillow (`pip install 'mcpboard[simulator]'`); the ImportError of this package says so in one line.
+Needs Pillow (`pip install 'mcpboard[simulator]'`); the ModuleNotFoundError of this package says so in one line.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .gestures import Arguments, Place, gesture, invalid, place
+from .gestures import Arguments, Place, gesture, invalid, number, place
 from .phone import HOME, Phone, app_named
 from .runs import Run, ToolFailure
 from .shell import Shell
@@ -18,10 +18,11 @@ SEARCH_S = 2.0  # the visible search asks a model several times
 LONGEST_SCRIPT = 64  # steps
 FALLBACK = "Open the app and type the address with enter_text."
 
-NAMED_KEYS = frozenset(
-    "enter escape backspace tab space minus equal leftbrace rightbrace backslash semicolon apostrophe grave comma "
-    "dot slash capslock printscreen scrolllock pause insert home pageup delete end pagedown left right up down".split()
-) | {f"f{number}" for number in range(1, 13)}
+_NAMES = """
+    enter escape backspace tab space minus equal leftbrace rightbrace backslash semicolon apostrophe grave comma dot
+    slash capslock printscreen scrolllock pause insert home pageup delete end pagedown left right up down
+"""
+NAMED_KEYS = frozenset(_NAMES.split()) | {f"f{index}" for index in range(1, 13)}
 MODIFIERS = frozenset(
     side + name for name in ("ctrl", "shift", "alt", "meta") for side in ("", "l", "r")
 ) | {"super", "win", "cmd"}  # fmt: skip
@@ -127,7 +128,7 @@ CHORDS: Mapping[str, Callable[[Phone], None]] = {
     "n": Phone.pull_shade,
 }  # fmt: skip
 SINGLE: Mapping[str, Callable[[Phone], None]] = {
-    "backspace": Phone.erase, "escape": Phone.leave_field, "enter": _enter, "keycode_home": _go_home,
+    "backspace": Phone.erase, "escape": Phone.dismiss, "enter": _enter, "keycode_home": _go_home,
     "keycode_back": _go_home,
 }  # fmt: skip
 
@@ -177,7 +178,8 @@ def _search(hands: Hands, name: str) -> str:
     """The way without a bridge: look for the icon on the screen, with a model."""
     hands.run.pause(SEARCH_S)
     app = app_named(name)
-    found: dict[str, Any] = {"ok": app is not None, "target": name, "steps": ["spotlight_search", "type"], "vlm_calls": 2}
+    steps = ["spotlight_search", "type"]
+    found: dict[str, Any] = {"ok": app is not None, "target": name, "steps": steps, "vlm_calls": 2}
     if app is None:
         return go_json(found | {"reason": "no matching app is visible in the results"})
     hands.phone.show(app.name)
@@ -244,9 +246,9 @@ def mouse_move(hands: Hands, arguments: Arguments) -> str:
 
 
 def mouse_scroll(hands: Hands, arguments: Arguments) -> str:
-    delta = arguments.get("delta")
-    if not isinstance(delta, int):
+    if "delta" not in arguments:
         raise invalid("delta is required")
+    delta = number(arguments, "delta", 0, -100, 100)
     hands.phone.swipe((500, 500), (500, max(0, min(1000, 500 + delta * 60))))
     return "ok"
 
@@ -256,10 +258,10 @@ def run_script(hands: Hands, arguments: Arguments) -> str:
     if not isinstance(steps, list) or len(steps) > LONGEST_SCRIPT:
         raise invalid(f"steps must be an array of at most {LONGEST_SCRIPT}")
     for step in steps:
-        tool = SCRIPTED.get(step.get("tool")) if isinstance(step, Mapping) else None
-        if tool is None:
-            raise invalid("each step needs a tool of: " + ", ".join(SCRIPTED))
-        tool(hands, step.get("input") or {})
+        tool = SCRIPTED.get(str(step.get("tool"))) if isinstance(step, Mapping) else None
+        if tool is None or not isinstance(step.get("input"), Mapping):
+            raise invalid("each step needs an input object and a tool of: " + ", ".join(SCRIPTED))
+        tool(hands, step["input"])
     return go_json({"ok": True, "steps": len(steps)})
 
 

@@ -12,7 +12,7 @@ from .faults import Faults
 from .phone import Phone
 from .runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
 from .tools import Tools
-from .wire import Reply, go_json, json_reply, labelled_gzip, not_found, text_error, timestamp, whole
+from .wire import Reply, json_reply, labelled_gzip, not_found, text_error, timestamp, whole
 
 TOOLS_PATH = "/api/tools/"
 TARGETS = {  # path -> the name that faults, holds and waits use for it
@@ -31,7 +31,9 @@ LIVE_PAGE = b"""<!DOCTYPE html>
 img{height:94vh;border-radius:34px;box-shadow:0 0 0 9px #000,0 12px 60px #000}</style></head>
 <body><img src="/screen.jpg" alt="the screen of the pretend phone">
 <script>const phone=document.querySelector("img");
-phone.onload=phone.onerror=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),300)</script>
+const again=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),300);
+phone.onload=phone.onerror=again;if(phone.complete)again()</script>
+<noscript><meta http-equiv="refresh" content="1"></noscript>
 </body></html>
 """
 
@@ -171,7 +173,7 @@ class Apis:
         if request.method == "POST":
             try:
                 self._switch(json.loads(request.body))
-            except (ValueError, TypeError) as trouble:
+            except (ValueError, TypeError, RecursionError) as trouble:
                 return text_error(400, f"Invalid request: {trouble}")
         elif request.method != "GET":
             return text_error(405, "Method not allowed")
@@ -179,7 +181,7 @@ class Apis:
 
     def _switch(self, post: Any) -> None:
         if not isinstance(post, dict):
-            raise ValueError('expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}')
+            raise TypeError('expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}')
         if post.get("clear"):
             self._faults.clear()
         else:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 FILES = {
     "langfuse.yaml": b"# pretend episode\nsteps:\n  - tool: screenshot\n",
-    "agent.log": b"level=INFO msg=\"agent ready\" addr=:8080\n",
-    "llm-http-20260518-123456.log": b"POST /v1/messages\n{\"prompt\": \"pretend\"}\n",
+    "agent.log": b'level=INFO msg="agent ready" addr=:8080\n',
+    "llm-http-20260518-123456.log": b'POST /v1/messages\n{"prompt": "pretend"}\n',
 }
 _STORED = 65535  # bytes in a deflate block that is not compressed, the most its length field can say
 _FIXED = 10 + 2 + 8  # bytes of gzip header, length of its extra field, and trailer

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .phone import APPS
 from .wire import go_json
 
 COORDINATE = {"type": "number", "minimum": 0, "maximum": 1000}
@@ -92,7 +93,7 @@ _ROWS = (
         wrap="full", hid=True, detached=True),
     Row("keyboard_text", "input", "Type ASCII text on the keyboard.", {"text": "hello"}, _shape(("text",), text=TEXT),
         wrap="full", hid=True, detached=True),
-    Row("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, _shape(("x", "y"), x=COORDINATE, y=COORDINATE),
+    Row("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, POINT,
         wrap="full", hid=True, detached=True),
     Row("mouse_scroll", "input", "Turn the wheel.", {"delta": -3}, _shape(("delta",), delta={"type": "integer"}),
         wrap="full", hid=True, detached=True),
@@ -139,8 +140,13 @@ def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat
             "device_name": "Pretend phone",
             "screen": {"width_pixels": 1179, "height_pixels": 2556, "scale": 3},
             "battery": {"level": battery / 100, "charging": True, "state": "charging"},
+            "available_apps": [_installed(app.name) for app in APPS],
         },
     }
+
+
+def _installed(name: str) -> dict[str, Any]:
+    return {"name": name, "available": True, "category": "system", "availability_source": "simulated"}
 
 
 def device_status(device_type: str, port: int) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .bundle import smallest_sized
+
 MIB = 1 << 20
 
 # kind -> its settings and their defaults. Sizes in bytes, times in seconds.
@@ -32,6 +34,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "old_catalogue": {},  # entries without args_schema
     # what a tool does
     "slow": {"seconds": 1.0},
+    "no_tool_error": {},  # a failure as old Agents told it: is_error and error alone
     "empty_output": {},
     "soft_failure": {"suggestion": "tap the field first"},  # ok:false, is_error:false
     "legacy_error": {"text": "error: no model is configured"},  # is_error:false
@@ -83,7 +86,7 @@ class Faults:
         defaults = KINDS.get(kind)
         if defaults is None:
             raise ValueError(f"no fault is called {kind!r}; there are: {', '.join(KINDS)}")
-        _refuse_strangers(kind, defaults, settings)
+        _check(kind, defaults, settings)
         if times is not None and (type(times) is not int or times < 1):
             raise ValueError(f"times must be a whole number above 0, or null for always, not {times!r}")
         fault = Fault(kind, str(tool).lower(), times, {**defaults, **settings})
@@ -128,8 +131,20 @@ class Faults:
                 self._armed.remove(fault)
 
 
-def _refuse_strangers(kind: str, defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    strangers = sorted(set(settings) - set(defaults))
-    if strangers:
-        known = ", ".join(defaults) or "none"
-        raise ValueError(f"fault {kind!r} has no setting {strangers[0]!r}; it has: {known}")
+def _check(kind: str, defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        if name not in defaults:
+            known = ", ".join(defaults) or "none"
+            raise ValueError(f"fault {kind!r} has no setting {name!r}; it has: {known}")
+        if not _fits(value, defaults[name]):
+            raise ValueError(f"{name!r} of fault {kind!r} cannot be {value!r}; the default is {defaults[name]!r}")
+    if kind == "bundle" and settings.get("bytes", MIB) < smallest_sized():
+        raise ValueError(f"a bundle that holds an archive has at least {smallest_sized()} bytes")
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value is of the default's kind: both flags, both texts, or a number not below 0."""
+    if isinstance(default, (bool, str)):
+        return type(value) is type(default)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return number or (default is None and value is None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .phone import Phone
@@ -12,11 +13,11 @@ Arguments = Mapping[str, Any]
 Place = tuple[float, float]
 
 SPEED = 2500.0  # normalised units a second, the Agent's default
-LONG_PRESS_MS = 500
 DRAG_HOLD_S = 0.5  # the finger rests before a drag begins
 DROP_HOLD_S = 0.2  # and before it lets go
 LONGEST_WAIT_MS = 60000  # all waits of one list of actions together
-TAPS = {"tap": 0.05, "double_tap": 0.15, "long_press": LONG_PRESS_MS / 1000}  # seconds the finger needs
+FASTEST = 100_000.0  # units a second; a hundredth of a second for the whole screen
+TAPS = {"tap": 50.0, "double_tap": 150.0, "long_press": 500.0}  # milliseconds that the finger needs
 EDGES = {"up": (None, 0.0), "down": (None, 1000.0), "left": (0.0, None), "right": (1000.0, None)}
 
 
@@ -40,26 +41,32 @@ def place(value: object, name: str) -> Place:
 def gesture(phone: Phone, run: Run, arguments: Arguments) -> Place | None:
     """Carry out one gesture; gives the place to mark for the tap family, None for the others."""
     if "actions" in arguments:
-        return _actions(phone, run, arguments["actions"])
-    kind = arguments.get("type")
+        _actions(phone, run, arguments["actions"])
+        return None
+    kind = str(arguments.get("type") or "")
     if not kind:
         raise invalid("type is required")
     if kind in TAPS:
-        return _tap(phone, run, str(kind), arguments)
-    if kind == "swipe":
-        return _swipe(phone, run, arguments)
-    if kind == "drag_start":
-        return _drag_start(phone, run, arguments)
-    if kind == "drag_release":
-        return _drag_release(phone, run, arguments)
-    raise invalid(f'unsupported gesture type: "{kind}"')
+        return tap(phone, run, kind, arguments)
+    if kind not in STROKES:
+        raise invalid(f'unsupported gesture type: "{kind}"')
+    STROKES[kind](phone, run, arguments)
+    return None
 
 
-def _tap(phone: Phone, run: Run, kind: str, arguments: Arguments) -> Place:
+def number(arguments: Arguments, key: str, default: float, low: float, high: float) -> float:
+    """The number under a key, the default when it is absent; refused outside its range."""
+    value = arguments.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise invalid(f"{key} must be in range [{low:g}, {high:g}]")
+    return float(value)
+
+
+def tap(phone: Phone, run: Run, kind: str, arguments: Arguments) -> Place:
     if "point" not in arguments:
         raise invalid(f"point is required for {kind}")
     at = place(arguments["point"], "point")
-    run.pause(int(arguments.get("hold_ms") or TAPS[kind] * 1000) / 1000)
+    run.pause(number(arguments, "hold_ms", TAPS[kind], 0, LONGEST_WAIT_MS) / 1000)
     phone.tap(*at)
     return at
 
@@ -87,13 +94,13 @@ def _stroke(arguments: Arguments, kind: str) -> tuple[Place, Place]:
 
 def _edge(start: Place, towards: object, arguments: Arguments) -> Place:
     """Where a direction leads: to the edge, or as far as speed and duration say."""
-    if towards not in EDGES:
+    if str(towards) not in EDGES:
         raise invalid(f'unsupported direction: "{towards}"')
     x, y = EDGES[str(towards)]
     end = (start[0] if x is None else x, start[1] if y is None else y)
     if "duration_ms" not in arguments:
         return end
-    units = float(arguments.get("speed") or SPEED) * _duration_ms(arguments) / 1000
+    units = _speed(arguments) * _duration_ms(arguments) / 1000
     reach = abs(end[0] - start[0]) + abs(end[1] - start[1])
     if units > reach:
         raise invalid("swipe leaves the screen; lower speed or duration_ms")
@@ -102,17 +109,17 @@ def _edge(start: Place, towards: object, arguments: Arguments) -> Place:
 
 
 def _duration_ms(arguments: Arguments) -> float:
-    duration = arguments["duration_ms"]
-    if not isinstance(duration, (int, float)) or not 1 <= duration <= 10000:
-        raise invalid("duration_ms must be in range [1, 10000]")
-    return float(duration)
+    return number(arguments, "duration_ms", 1, 1, 10000)
+
+
+def _speed(arguments: Arguments) -> float:
+    return number(arguments, "speed", SPEED, 1, FASTEST)
 
 
 def _travel_s(arguments: Arguments, start: Place, end: Place) -> float:
     if "duration_ms" in arguments:
         return _duration_ms(arguments) / 1000
-    length = ((end[0] - start[0]) ** 2 + (end[1] - start[1]) ** 2) ** 0.5
-    return length / float(arguments.get("speed") or SPEED)
+    return math.dist(start, end) / _speed(arguments)
 
 
 def _drag_start(phone: Phone, run: Run, arguments: Arguments) -> None:
@@ -139,7 +146,7 @@ def _actions(phone: Phone, run: Run, steps: object) -> None:
     """A list of touch steps; checked whole before the first one moves anything."""
     if not isinstance(steps, list) or not 1 <= len(steps) <= 128:
         raise invalid("actions must have 1 to 128 steps")
-    checked = [_step(number, step) for number, step in enumerate(steps)]
+    checked = [_step(index, step) for index, step in enumerate(steps)]
     if steps[-1]["action"] != "touch_up":
         raise invalid("actions must end with touch_up")
     if sum(ms for _, _, ms in checked) > LONGEST_WAIT_MS:
@@ -148,16 +155,14 @@ def _actions(phone: Phone, run: Run, steps: object) -> None:
         _perform(phone, run, *step)
 
 
-def _step(number: int, step: object) -> tuple[str, Place | None, float]:
+def _step(index: int, step: object) -> tuple[str, Place | None, float]:
     if not isinstance(step, Mapping) or step.get("action") not in ("touch_down", "move_to", "wait", "touch_up"):
-        raise invalid(f"actions[{number}]: unsupported action")
+        raise invalid(f"actions[{index}]: unsupported action")
     at = step.get("point") or ({"x": step["x"], "y": step["y"]} if "x" in step and "y" in step else None)
     if at is None and step["action"] in ("touch_down", "move_to"):
-        raise invalid(f"actions[{number}]: point is required for {step['action']}")
-    ms = step.get("ms", step.get("duration_ms", 0))
-    if not isinstance(ms, (int, float)) or not 0 <= ms <= 30000:
-        raise invalid(f"actions[{number}]: ms must be in range [0, 30000]")
-    return str(step["action"]), None if at is None else place(at, f"actions[{number}].point"), float(ms)
+        raise invalid(f"actions[{index}]: point is required for {step['action']}")
+    ms = number(step, "ms" if "ms" in step else "duration_ms", 0, 0, 30000)
+    return str(step["action"]), None if at is None else place(at, f"actions[{index}].point"), ms
 
 
 def _perform(phone: Phone, run: Run, action: str, at: Place | None, ms: float) -> None:
@@ -171,3 +176,8 @@ def _perform(phone: Phone, run: Run, action: str, at: Place | None, ms: float) -
         phone.release(*here)
     elif action == "move_to":
         phone.move(*here)
+
+
+STROKES: Mapping[str, Callable[[Phone, Run, Arguments], None]] = {
+    "swipe": _swipe, "drag_start": _drag_start, "drag_release": _drag_release,
+}  # fmt: skip

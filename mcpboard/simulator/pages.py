@@ -14,6 +14,7 @@ from .screen import HEIGHT, WIDTH, Pen, Picture, around, px, write, write_middle
 INK, PALE, PAPER, LINE, ACCENT = "#1c1c1e", "#8a8a8e", "#f2f2f7", "#d8d8dc", "#2f7df6"
 ICON = 39  # pixels from the centre of an icon to its edge
 KEYBOARD_TOP = 690  # normalised
+VISIBLE = 1200  # characters that a field can show at most; the rest need not be measured
 KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -194,7 +195,7 @@ def _notes(pen: Pen, view: View) -> None:
     left, top, right, bottom = FIELDS["Notes"]
     corners = (*px(left, top), *px(right, bottom))
     pen.rounded_rectangle(corners, 14, fill="white", outline=ACCENT if view.focused else LINE, width=2)
-    lines = screen.wrapped(view.notes, 21, corners[2] - corners[0] - 36)[-18:]
+    lines = screen.wrapped(view.notes[-VISIBLE:], 21, corners[2] - corners[0] - 36)[-18:]
     if not view.notes and not view.focused:
         write(pen, (corners[0] + 18, corners[1] + 18), "Tap to write", 21, PALE)
     for row, line in enumerate(lines):
@@ -222,7 +223,7 @@ def _browser(pen: Pen, view: View) -> None:
     left, top, right, bottom = FIELDS["Browser"]
     corners = (*px(left, top), *px(right, bottom))
     pen.rounded_rectangle(corners, 18, fill="white", outline=ACCENT if view.focused else LINE, width=2)
-    shown = screen.wrapped(view.url, 18, corners[2] - corners[0] - 60)[0] or "Search or enter an address"
+    shown = screen.wrapped(view.url[:VISIBLE], 18, corners[2] - corners[0] - 60)[0] or "Search or enter an address"
     write(pen, (corners[0] + 20, corners[1] + 21), shown, 18, INK if view.url else PALE)
     if view.url:
         _web_page(pen, view.url)

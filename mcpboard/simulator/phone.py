@@ -223,9 +223,10 @@ class Phone:
             if self._state.focused:
                 self._fill(self.text[:-count] if count else "")
 
-    def leave_field(self) -> None:
+    def dismiss(self) -> None:
+        """Leave the text field and push the shade up."""
         with self._lock:
-            self._change(focused=False)
+            self._change(focused=False, shade=False)
 
     def switch_back(self) -> None:
         """Bring the app that was shown before to the front."""

@@ -26,7 +26,8 @@ def raw_input(body: bytes) -> str:
         raise BadBody(f"json: cannot unmarshal {_kind(post)} into Go value of type agent.toolRequest")
     given = post.get("raw_input")
     if given is not None and not isinstance(given, str):
-        raise BadBody(f"json: cannot unmarshal {_kind(given)} into Go struct field toolRequest.raw_input of type string")
+        where = "Go struct field toolRequest.raw_input of type string"
+        raise BadBody(f"json: cannot unmarshal {_kind(given)} into {where}")
     return given or _input_text(post.get("input"))
 
 
@@ -37,7 +38,7 @@ def normalised(raw: str) -> tuple[str, Any]:
     and the wrapper `{"__arg1": "..."}` that some models write is unwrapped.
     """
     text = raw.strip().strip("`'").strip() or "{}"
-    value = _loads(text)
+    value = {} if text == "null" else _loads(text)
     if isinstance(value, dict) and list(value) == ["__arg1"] and isinstance(value["__arg1"], str):
         return normalised(value["__arg1"])
     return go_json(value), value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 SLICE_S = 0.02  # how often a wait looks for a caller that left, a deadline or the end of the simulator
 HOLD_LIMIT_S = 60.0  # a test that forgets to release must not hang for ever
+REMEMBERED = 10_000  # requests, calls and ends; a demonstration may run for days
 HANG_LIMIT_S = 600.0  # the longest a hung reply is kept open
 
 
@@ -63,9 +65,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._requests: list[Request] = []
-        self._calls: list[tuple[str, dict[str, Any]]] = []
-        self._finished: list[tuple[str, str]] = []
+        self._requests: deque[Request] = deque(maxlen=REMEMBERED)
+        self._calls: deque[tuple[str, dict[str, Any]]] = deque(maxlen=REMEMBERED)
+        self._finished: deque[tuple[str, str]] = deque(maxlen=REMEMBERED)
         self._holds: dict[str, Hold] = {}
 
     @property
@@ -105,6 +107,7 @@ class Ledger:
                 raise AssertionError(f"no {what} within {timeout:g} s")
 
     def hold(self, name: str) -> Hold:
+        self.hold_on(name)  # one that was released is no hold any more
         with self._changed:
             return self._holds.setdefault(name.lower(), Hold())
 
@@ -173,14 +176,13 @@ class Run:
         end = time.monotonic() + limit_s
         while not event.wait(SLICE_S) and time.monotonic() < end:
             self.check()
+        self.check()
 
     def hang(self) -> None:
         """Wait for the caller to leave or the simulator to stop, then cut the connection."""
         self._detached = False
-        try:
+        with suppress(ToolFailure):
             self.stall(HANG_LIMIT_S)
-        except ToolFailure:
-            pass
         raise Dropped(reset=False)
 
     @contextmanager

@@ -12,14 +12,16 @@ from typing import Any
 
 try:
     from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
-except ImportError as missing:
-    raise ImportError("the simulator draws with Pillow: pip install 'mcpboard[simulator]'") from missing
+except ModuleNotFoundError as missing:
+    cure = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
+    raise ModuleNotFoundError(cure, name=missing.name) from None
 
 WIDTH, HEIGHT = 498, 1080  # pixels of a 1179x2556 phone in a frame 1080 high
 SOURCE = (1920, 1080)  # the only format the board's video input offers
 ACTIVE = (710, 0, 500, 1080)  # x, y, width, height between the black bars, one soft column at each side
 QUALITY = 80  # of the Agent's JPEG
 MARKED_QUALITY = 90  # of a picture with touch rings, encoded again
+NO_CHARACTER = "\U0010fffe"  # never assigned, so that its glyph is the font's sign for "I have none"
 NOISE = 4  # of 255; smaller differences are the video path's
 
 Pen = ImageDraw.ImageDraw
@@ -117,11 +119,16 @@ def _own_font(size: int) -> Font:
 @functools.lru_cache(maxsize=4096)
 def drawable(letter: str, size: int, bold: bool = False) -> bool:
     """Whether the font has a glyph of its own for this character."""
-    chosen = font(size, bold)
+    glyph = _glyph(letter, size, bold)
+    return glyph is not None and (letter.isspace() or glyph != _glyph(NO_CHARACTER, size, bold))
+
+
+def _glyph(letter: str, size: int, bold: bool) -> bytes | None:
+    """The pixels of one character, None where the font (Pillow's bitmap one, Latin-1 only) cannot even try."""
     try:
-        return bytes(chosen.getmask(letter)) != bytes(chosen.getmask("\U0010fffe")) or letter.isspace()
+        return bytes(font(size, bold).getmask(letter))
     except (UnicodeError, ValueError):
-        return False
+        return None
 
 
 def write(pen: Pen, place: tuple[float, float], text: str, size: int, colour: str, bold: bool = False) -> float:
@@ -166,6 +173,7 @@ def _silent(letter: str) -> bool:
     return unicodedata.category(letter) in ("Mn", "Cf", "Cc")
 
 
+@functools.lru_cache(maxsize=4096)
 def _advance(letter: str, size: int, bold: bool) -> float:
     if _silent(letter):
         return 0.0
@@ -187,5 +195,6 @@ def _boxed(pen: Pen, place: tuple[float, float], letter: str, size: int, colour:
     code = f"{ord(letter):04X}"
     half = (len(code) + 1) // 2
     pen.rectangle((x + 1, y, x + size * 1.2, y + size * 1.15), outline=colour)
+    small = font(max(6, size * 9 // 20))
     for row, part in enumerate((code[:half], code[half:])):
-        pen.text((x + size * 0.15, y + size * (0.04 + 0.53 * row)), part, fill=colour, font=font(max(6, size * 9 // 20)))
+        pen.text((x + size * 0.15, y + size * (0.04 + 0.53 * row)), part, fill=colour, font=small)

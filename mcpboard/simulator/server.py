@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from .runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
 IDLE_S = 120.0  # the board drops a quiet keep-alive connection after that
 READ_S = 30.0  # the board's limit for a whole request
 WRITE_S = 310.0  # the board has none; a reader that stalls longer than any tool may run is given up
+POLL_S = 0.02  # how often a listening thread looks whether it is to end
 STOP_S = 10.0  # by then every thread has noticed the end; one that has not is a bug here
 
 Answer = Callable[[Request, Callable[[], bool]], wire.Reply]
@@ -26,7 +28,7 @@ class Port:
     """Answers HTTP on one loopback port; may be stopped and started again, on the same number."""
 
     def __init__(
-        self, name: str, address: tuple[str, int], answer: Answer, *, reset_early: ResetEarly, ledger: Ledger, pace: Pace
+        self, name: str, address: tuple[str, int], answer: Answer, reset_early: ResetEarly, ledger: Ledger, pace: Pace
     ) -> None:
         self.name = name
         self.answer = answer
@@ -47,7 +49,7 @@ class Port:
         self._server = _Server(self._address, self)
         self._address = (self._address[0], int(self._server.server_address[1]))
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name=f"simulator {self.name}", daemon=True
+            target=self._server.serve_forever, args=(POLL_S,), name=f"simulator {self.name}", daemon=True
         )
         self._thread.start()
 
@@ -158,15 +160,20 @@ class _Connection(BaseHTTPRequestHandler):
         return request
 
     def _read_body(self) -> bytes | None:
-        """The whole body, None when it broke off or its length makes no sense."""
+        """The whole body; None when it broke off, or when its length made no sense and 400 was sent."""
         try:
             if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
                 return self._read_chunks()
-            length = int(self.headers.get("Content-Length", "0"))
-            body = self.rfile.read(length)
-            return body if len(body) == length else None
-        except (OSError, ValueError):
-            return None
+            length = self.headers.get("Content-Length", "0").strip()
+            if not (length.isascii() and length.isdigit()):
+                raise ValueError(length)
+            body = self.rfile.read(int(length))
+            return body if len(body) == int(length) else None
+        except ValueError:
+            self.send_error(400)
+        except OSError:
+            pass  # the caller left, or took longer than the board's limit
+        return None
 
     def _read_chunks(self) -> bytes | None:
         body = bytearray()
@@ -191,7 +198,8 @@ class _Connection(BaseHTTPRequestHandler):
         http_1_1 = self.request_version == "HTTP/1.1"
         framing = wire.frame(reply, http_1_1=http_1_1)
         self.close_connection = self.close_connection or framing.closes
-        self.wfile.write(wire.head(reply, framing, version=self.protocol_version, closes=self.close_connection))
+        version = "HTTP/1.1" if http_1_1 else "HTTP/1.0"
+        self.wfile.write(wire.head(reply, framing, version=version, closes=self.close_connection))
         if self.command != "HEAD":
             self._send_body(reply, framing)
 
@@ -226,14 +234,13 @@ class _Connection(BaseHTTPRequestHandler):
         """A request line or header that cannot be read, answered as Go's server does."""
         self.close_connection = True
         phrase = f"{code} Bad Request" if code == 400 else f"{code} {message or ''}".strip()
-        self.wfile.write(f"HTTP/1.1 {phrase}\r\nContent-Type: {wire.TEXT}\r\nConnection: close\r\n\r\n{phrase}".encode())
+        head = f"HTTP/1.1 {phrase}\r\nContent-Type: {wire.TEXT}\r\nConnection: close\r\n\r\n"
+        self.wfile.write((head + phrase).encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: what was asked is in the ledger."""
 
 
 def _hang_up(connection: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # the peer may be faster
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # the peer was faster

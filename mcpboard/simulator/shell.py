@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .gestures import number
 from .runs import Run, ToolFailure
 
 TIMEOUT_S = 30  # the Agent's default
@@ -82,13 +83,14 @@ class Shell:
             return _indented(session_id=name, stopped=True, running=False, message="stopped")
         if action == "poll":
             status, out, errors = pretend(command)
-            return _indented(session_id=name, running=False, output=out + errors, output_truncated=False, exit_code=status)
+            ended = {"output": out + errors, "output_truncated": False, "exit_code": status}
+            return _indented(session_id=name, running=False, **ended)
         written = len(str(arguments.get("input", "")).encode())
         return _indented(session_id=name, written_bytes=written, message=action)
 
 
 def _foreground(run: Run, command: str, arguments: Mapping[str, Any]) -> str:
-    limit = min(LONGEST_TIMEOUT_S, float(arguments.get("timeout") or TIMEOUT_S))
+    limit = number(arguments, "timeout", TIMEOUT_S, 1, LONGEST_TIMEOUT_S)
     if command.startswith("sleep "):
         _sleep(run, command, limit)
         return "(no output)"

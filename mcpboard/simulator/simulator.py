@@ -24,7 +24,8 @@ class Simulator:
     animations, the stability wait, the limit) run faster than real time; `clock` and `sleep` replace it
     altogether, in seconds since 1970. Faults and holds keep to real time.
 
-    `start()` raises OSError when a port is taken, `stop()` RuntimeError if a thread does not end.
+    `start()` raises OSError when a port is taken (OverflowError when it is none), `stop()` RuntimeError if a
+    thread does not end.
     """
 
     def __init__(
@@ -39,6 +40,8 @@ class Simulator:
         clock: Callable[[], float] | None = None,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
+        if (clock is None) != (sleep is None):
+            raise ValueError("clock and sleep go together: a clock that no sleep moves would stand still")
         self._stop = threading.Event()
         self._ledger = Ledger()
         self.faults = Faults()
@@ -48,7 +51,7 @@ class Simulator:
         tools = Tools(self.phone, self.faults, self._ledger, pace, input_limit_s)
         apis = Apis(self.phone, tools, self.faults, self._ledger, pace, seed)
         self.agent, self.config_web = (
-            Port(name, (host, number), apis.answer, reset_early=apis.reset_early, ledger=self._ledger, pace=pace)
+            Port(name, (host, number), apis.answer, apis.reset_early, self._ledger, pace)
             for name, number in (("agent", agent_port), ("config_web", config_web_port))
         )
 
@@ -80,7 +83,7 @@ class Simulator:
         self.agent.start()
         try:
             self.config_web.start()
-        except OSError:
+        except (OSError, OverflowError):
             self.stop()
             raise
         return self

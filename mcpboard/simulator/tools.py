@@ -71,21 +71,25 @@ class Tools:
             outcome = "ok"
         except ToolFailure as failure:
             answer |= _failed(failure)
+            if self._faults.take("no_tool_error", row.name):
+                del answer["tool_error"]
             outcome = failure.code
         answer |= {"duration_ms": round((run.now() - began) * 1000), "called_at": timestamp(began)}
         self._ledger.note_finished(row.name, outcome)
         return json_reply(answer)
 
     def _output(self, row: Row, arguments: Mapping[str, Any], run: Run) -> str:
-        if row.category == "observation":
-            self._enter(row, arguments, run)
-            return go_json(self._observe(row, run))
-        before = self._camera.look() if row.wrap == "full" else None
-        hands = Hands(self._phone, self._shell, run)
         try:
-            output = self._act(row, arguments, hands)
+            if row.category == "observation":
+                self._enter(row, arguments, run)
+                return go_json(self._observe(row, run))
+            return self._action(row, arguments, Hands(self._phone, self._shell, run))
         except Bare as bare:
             return bare.output
+
+    def _action(self, row: Row, arguments: Mapping[str, Any], hands: Hands) -> str:
+        before = self._camera.look() if row.wrap == "full" else None
+        output = self._act(row, arguments, hands)
         if row.wrap is None or (row.category == "bridge" and self._faults.take("unwrapped", row.name)):
             return output
         return go_json(self._wrapped(row, output, hands, before))

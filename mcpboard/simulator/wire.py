@@ -8,10 +8,10 @@ import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from email.utils import formatdate
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 BUFFERED = 2048  # bytes; a reply that fits in Go's buffer gets a Content-Length, a longer one is chunked
@@ -33,9 +33,6 @@ class Reply:
     framing: str | None = None  # "chunked" or "length" against Go's own choice
     keep: int | None = None  # bytes of the body after which the connection is cut
     bytes_per_second: float | None = None
-
-    def with_body(self, body: bytes) -> Reply:
-        return replace(self, body=body)
 
 
 def go_json(value: Any) -> str:
@@ -64,9 +61,9 @@ def not_found() -> Reply:
 
 def timestamp(seconds: float) -> str:
     """RFC 3339 in the board's zone, nine digits of fraction."""
-    whole, nanos = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
-    stamp = datetime.fromtimestamp(whole, BOARD_ZONE)
-    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{nanos:09d}+08:00"
+    whole_seconds = int(seconds)
+    stamp = datetime.fromtimestamp(whole_seconds, BOARD_ZONE)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{int((seconds - whole_seconds) * 1e9):09d}+08:00"
 
 
 def labelled_gzip(reply: Reply, *, honest: bool) -> Reply:
@@ -84,7 +81,7 @@ class Framing:
 
     headers: tuple[tuple[str, str], ...]
     chunked: bool = False
-    closes: bool = field(default=False)
+    closes: bool = False
 
 
 def frame(reply: Reply, *, http_1_1: bool) -> Framing:
@@ -102,7 +99,7 @@ def frame(reply: Reply, *, http_1_1: bool) -> Framing:
 
 def head(reply: Reply, framing: Framing, *, version: str, closes: bool) -> bytes:
     """Status line and headers, without a `Server` header, as the board's server has none."""
-    lines = [f"{version} {reply.status} {HTTPStatus(reply.status).phrase}"]
+    lines = [f"{version} {reply.status} {responses.get(reply.status, 'Unknown')}"]
     headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True))]
     headers += framing.headers
     headers += [("Connection", "close")] if closes else []
