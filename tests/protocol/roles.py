@@ -166,7 +166,7 @@ class HostRole(Role):
             return self._tap(call) if call.name == "tap" else self._status(call)
         except ProtocolError as error:
             return error
-        except Exception as error:
+        except OSError as error:
             return ToolFault(str(error))
 
     def _status(self, call: ToolCall) -> Content:
