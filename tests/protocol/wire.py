@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpboard.protocol.eras import MODERN
 from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, Standard
 from mcpboard.protocol.steps import Head, Reply
+from mcpboard.protocol.tools import Part
 
 ADDRESS = "192.168.42.1:8080"
 UNSENT: Any = object()  # a member or header that is left out, where None would be sent
@@ -80,10 +81,15 @@ class Seen:
 
 def seen(reply: Reply) -> Seen:
     """`reply` as it would go out, every source read, encoded and closed."""
-    return Seen(reply.status, dict(reply.headers), b"".join(map(_bytes, reply.parts)) or None)
+    return Seen(reply.status, dict(reply.headers), seen_parts(reply.parts) or None)
 
 
-def _bytes(part: Any) -> bytes:
+def seen_parts(parts: Iterable[Part]) -> bytes:
+    """`parts` as they would go out, every source read, encoded and closed."""
+    return b"".join(map(_bytes, parts))
+
+
+def _bytes(part: Part) -> bytes:
     if isinstance(part, bytes):
         return part
     try:
