@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpboard.errors import Refused
+from mcpboard.errors import ParseError, Refused
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.endpoint import METHODS, Endpoint
 from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN
@@ -109,7 +109,7 @@ def sent_id(body: bytes) -> Any:
     """The id that an answer to `body` must echo: None when nobody could read one."""
     try:
         return jsonrpc.readable_id(jsonrpc.load(body))
-    except jsonrpc.ParseError:
+    except ParseError:
         return None
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mcpboard.errors import Busy, ToolError
+from mcpboard.errors import BadArgument, Busy, ToolError
 from mcpboard.protocol.render import error_content, joined, result_parts
 from mcpboard.protocol.steps import Listing
-from mcpboard.protocol.tools import TYPES, BadArgument, Blob, Content, Image, Part, Text, Tool, check_arguments, compact
+from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Part, Text, Tool, check_arguments, compact
 
 from .roles import POINT
 from .wire import seen_parts
@@ -159,7 +159,7 @@ class Source:
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces
-        self.length = sum(map(len, pieces))
+        self.length: int | None = sum(map(len, pieces))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.pieces)
