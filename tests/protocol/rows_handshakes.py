@@ -9,7 +9,7 @@ from mcpboard.protocol.eras import LEGACY, MODERN
 from .cases import Case
 from .roles import ALICE, SERVER
 from .rows_versions import HANDSHAKE, LIST, SIGNED
-from .wire import UNSENT, enveloped, head, message, modern
+from .wire import UNSENT, enveloped, head, message, modern, odd
 
 
 def _agreed(row: int, asked: str, answer: str, sent: Any = UNSENT, policy: str = "board", phrase: str = "") -> Case:
@@ -50,7 +50,7 @@ CASES = [
     ),
     _unasked("no params on a handshake", UNSENT),
     _unasked("a handshake without a version", {}),
-    *(_unasked(f"a handshake asking for {word!r}", {"protocolVersion": word}) for word in (5, None, [], {}, True)),
+    *(_unasked(f"a handshake asking for {word!r}", {"protocolVersion": word}) for word in odd(5, None, [], {}, True)),
     _unasked("a handshake without a version on a host", {}, "host"),
     Case(
         63,

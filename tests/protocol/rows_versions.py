@@ -9,7 +9,7 @@ from mcpboard.protocol.headers import LOG_LEVEL_KEY, SERVER_KEY
 
 from .cases import Case
 from .roles import SERVER
-from .wire import UNSENT, enveloped, head, message, meta, modern
+from .wire import UNSENT, enveloped, head, message, meta, modern, odd
 
 HANDSHAKE: dict[str, Any] = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 SIGNED = {"_meta": {SERVER_KEY: SERVER}, "resultType": "complete"}
@@ -126,17 +126,17 @@ ENVELOPES = [
     _incomplete(42, "capabilities without a version", meta(None)),
     _incomplete(42, "clientInfo without a version", meta(None, None, {"name": "c", "version": "1"})),
     _incomplete(42, "capabilities without a version, by header alone", meta(None), modern()),
-    *(_incomplete(43, f"_meta is {word!r}", word) for word in ("x", [], 5, None, True)),
+    *(_incomplete(43, f"_meta is {word!r}", word) for word in odd("x", [], 5, None, True)),
     _incomplete(43, "_meta is text in the legacy era", "x", head(LEGACY)),
     _incomplete(43, "_meta is text without any header", "x", head()),
     Case(43, "_meta is text on a handshake", head(), message("initialize", {**HANDSHAKE, "_meta": "x"}), 400, -32602),
-    *(_incomplete(44, f"the version is {word!r}", meta(word)) for word in (5, [], {}, True)),
+    *(_incomplete(44, f"the version is {word!r}", meta(word)) for word in odd(5, [], {}, True)),
     _incomplete(44, "the version is null", {**meta(None), "io.modelcontextprotocol/protocolVersion": None}),
     _incomplete(44, "the version is a number and there is no header", meta(5), head()),
     _listed(45, "no clientInfo", envelope=meta(client=UNSENT)),
     *(
         _incomplete(46, f"clientInfo is {word!r}", meta(client=word))
-        for word in (
+        for word in odd(
             "c",
             [],
             {},

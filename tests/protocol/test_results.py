@@ -207,7 +207,7 @@ def test_no_depth_of_nesting_escapes_as_a_crash() -> None:
     """Whatever the parser still follows, the writer may not: both ends are told as errors."""
     role = Role(BOARD)
     codes = set()
-    for depth in range(900, 1100):
+    for depth in (*range(900, 1100), *range(1400, 1600), *range(9_900, 10_100)):  # where the CPythons give up
         deep = b'{"x":1,"y":2,"z":' + b"[" * depth + b"]" * depth + b"}"
         got = role.post(head(), STATUS.replace(b'{"name": "status"}', b'{"name":"tap","arguments":' + deep + b"}"))
         codes.add(got.code)

@@ -40,6 +40,11 @@ def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not UNSENT}
 
 
+def odd(*words: Any) -> tuple[Any, ...]:
+    """Values of kinds that do not belong where they are about to be put."""
+    return words
+
+
 def meta(version: Any = MODERN, capabilities: Any = UNSENT, client: Any = UNSENT, **more: Any) -> dict[str, Any]:
     """A `_meta` object; the capabilities are `{}` unless told otherwise, None leaves them out."""
     every = {VERSION_KEY: version, CAPABILITIES_KEY: {} if capabilities is UNSENT else capabilities, CLIENT_KEY: client}
