@@ -51,19 +51,26 @@ class Response:
 Message = Request | Notification | Response
 
 _BOM = b"\xef\xbb\xbf"
+_DIGITS_LIMIT = 4300  # digits of an integer; what newer Pythons convert by default, older ones without end
 
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS_LIMIT:
+        raise ValueError("the integer is too long")
+    return int(digits)
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
 
 
 def load(body: bytes) -> Any:
     """The JSON document in `body`, strictly UTF-8; ParseError for everything that is none.
 
-    NaN, nesting deeper than the parser follows and integers longer than it converts count as
+    NaN, nesting deeper than the parser follows and integers of more than 4300 digits count as
     broken JSON. A byte order mark is skipped, as both SDK servers do.
     """
     try:

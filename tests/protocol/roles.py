@@ -47,6 +47,8 @@ LISTING = Listing(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
 OFF = "MCP is switched off on this board (mcp_enabled = false)"
 
+PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
+
 BOARD = Policy(SERVER, "Look first.", pages=frozenset({"/", "/health"}))
 HOST = replace(
     BOARD,
@@ -56,7 +58,6 @@ HOST = replace(
     unknown_method_legacy=200,
     faults_as_results=False,
 )
-PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
 ALICE, BOB = "Bearer token-a", "Bearer token-b"
 
 POLICIES = {
@@ -166,7 +167,7 @@ class HostRole(Role):
             return self._tap(call) if call.name == "tap" else self._status(call)
         except ProtocolError as error:
             return error
-        except Exception as error:
+        except OSError as error:
             return ToolFault(str(error))
 
     def _status(self, call: ToolCall) -> Content:

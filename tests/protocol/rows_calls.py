@@ -8,7 +8,7 @@ from mcpboard.errors import BackendTimeout, Busy, InvalidParams, MissingCapabili
 
 from .cases import Case
 from .roles import ALICE, DeviceBusy, ToolFault
-from .wire import UNSENT, enveloped, head, message, modern
+from .wire import UNSENT, enveloped, head, message, modern, odd
 
 MISSING = [
     "resources/list", "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
@@ -93,10 +93,10 @@ PARAMS = [
     Case(72, "a cursor that is a number", head(), message("tools/list", {"cursor": 5}), 200, -32602),
     _called(72, "a tool call without params", UNSENT, code=-32602),
     _called(72, "a tool call without a name", {}, code=-32602),
-    *(_called(72, f"a tool named {word!r}", {"name": word}, code=-32602) for word in (None, 5, ["tap"], {}, True)),
+    *(_called(72, f"a tool named {word!r}", {"name": word}, code=-32602) for word in odd(None, 5, ["tap"], {}, True)),
     *(
         _called(72, f"arguments {word!r}", {"name": "status", "arguments": word}, code=-32602)
-        for word in ([], "{}", 5, False, "")
+        for word in odd([], "{}", 5, False, "")
     ),
     _called(73, "no arguments", {"name": "status"}),
     _called(73, "arguments of null", {"name": "status", "arguments": None}),

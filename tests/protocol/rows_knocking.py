@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from mcpboard.protocol.admission import BODY_LIMIT
 
@@ -17,19 +18,17 @@ NO_BODY = b""
 JSON = ("Content-Type", "application/json")
 
 
-def _refused(
-    row: int, phrase: str, status: int, *headers: tuple[str, str], policy: str = "board", **sent: object
-) -> Case:
+def _refused(row: int, phrase: str, status: int, *headers: tuple[str, str], policy: str = "board", **sent: Any) -> Case:
     return Case(row, phrase, replace(PLAIN, **sent), PING, status, policy=policy, headers=headers)
 
 
-def _crossed(row: int, phrase: str, **sent: object) -> Case:
+def _crossed(row: int, phrase: str, **sent: Any) -> Case:
     return Case(
         row, phrase, replace(PLAIN, **sent), PING, 403, -32600, id=UNSENT, says="open the board by its IP address"
     )
 
 
-def _media(row: int, phrase: str, **sent: object) -> Case:
+def _media(row: int, phrase: str, **sent: Any) -> Case:
     return Case(row, phrase, replace(PLAIN, **sent), PING, 415, -32600, id=UNSENT, says="Content-")
 
 

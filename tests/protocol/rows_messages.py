@@ -7,7 +7,7 @@ from typing import Any
 from mcpboard.protocol.eras import LEGACY, MODERN
 
 from .cases import Case
-from .wire import UNSENT, enveloped, head, message, modern
+from .wire import UNSENT, enveloped, head, message, modern, odd
 
 PLAIN = head()
 SUPPORTED = [MODERN, LEGACY]
@@ -56,12 +56,12 @@ MISSHAPEN = [
     _misshapen(20, "no jsonrpc member", message("ping", jsonrpc=UNSENT)),
     *(_misshapen(20, f"jsonrpc is {word!r}", message("ping", jsonrpc=word)) for word in ("1.0", 2, 2.0, None, "2.0 ")),
     _misshapen(20, "a result without jsonrpc", b'{"id":1,"result":{}}', id=None),
-    *(_misshapen(21, f"method is {word!r}", message(word)) for word in (5, None, ["ping"], {}, True)),
-    *(_misshapen(21, f"params is {word!r}", message("ping", word)) for word in ([], "x", 5, None, False)),
+    *(_misshapen(21, f"method is {word!r}", message(word)) for word in odd(5, None, ["ping"], {}, True)),
+    *(_misshapen(21, f"params is {word!r}", message("ping", word)) for word in odd([], "x", 5, None, False)),
     _misshapen(21, "params of a notification is a list", message("x", [], id=UNSENT), id=None),
     *(
         _misshapen(22, f"id is {word!r}", message("ping", id=word), id=None)
-        for word in (None, True, False, {}, [], [1], 1.5, -0.5)
+        for word in odd(None, True, False, {}, [], [1], 1.5, -0.5)
     ),
     _misshapen(22, "id is a number beyond every float", b'{"jsonrpc":"2.0","id":1e400,"method":"ping"}', id=None),
     Case(22, "id null on a tool call", PLAIN, message("tools/call", {"name": "status"}, id=None), 400, -32600, id=None),

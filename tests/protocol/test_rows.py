@@ -9,10 +9,10 @@ import pytest
 
 from mcpboard.protocol.steps import Head
 
-from . import rows_calls, rows_knocking, rows_messages, rows_versions
+from . import rows_calls, rows_handshakes, rows_knocking, rows_messages, rows_versions
 from .cases import Case
 
-CASES = [*rows_knocking.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_calls.CASES]
+CASES = [*rows_knocking.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_handshakes.CASES, *rows_calls.CASES]
 
 # Rows without a case of their own, each with the reason.
 ELSEWHERE = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpboard.protocol.eras import MODERN
 from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, Standard
 from mcpboard.protocol.steps import Head, Reply
+from mcpboard.protocol.tools import Part
 
 ADDRESS = "192.168.42.1:8080"
 UNSENT: Any = object()  # a member or header that is left out, where None would be sent
@@ -37,6 +38,11 @@ def message(method: Any, params: Any = UNSENT, *, id: Any = 1, **members: Any) -
 
 def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not UNSENT}
+
+
+def odd(*words: Any) -> tuple[Any, ...]:
+    """Values of kinds that do not belong where they are about to be put."""
+    return words
 
 
 def meta(version: Any = MODERN, capabilities: Any = UNSENT, client: Any = UNSENT, **more: Any) -> dict[str, Any]:
@@ -80,10 +86,15 @@ class Seen:
 
 def seen(reply: Reply) -> Seen:
     """`reply` as it would go out, every source read, encoded and closed."""
-    return Seen(reply.status, dict(reply.headers), b"".join(map(_bytes, reply.parts)) or None)
+    return Seen(reply.status, dict(reply.headers), seen_parts(reply.parts) or None)
 
 
-def _bytes(part: Any) -> bytes:
+def seen_parts(parts: Iterable[Part]) -> bytes:
+    """`parts` as they would go out, every source read, encoded and closed."""
+    return b"".join(map(_bytes, parts))
+
+
+def _bytes(part: Part) -> bytes:
     if isinstance(part, bytes):
         return part
     try:

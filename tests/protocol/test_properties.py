@@ -1,0 +1,206 @@
+"""Whatever comes in, an answer goes out: any bytes under any head, and any message near a good one."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpboard.errors import ParseError, Refused
+from mcpboard.protocol import jsonrpc
+from mcpboard.protocol.endpoint import METHODS, Endpoint
+from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN
+from mcpboard.protocol.gates import parse_authority, same_origin
+from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, VERSION_KEY, Standard, decoded_name
+from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.tools import Content, Text, check_arguments
+
+from .roles import ALICE, LISTING, POLICIES, TOOLS, Role
+from .wire import ADDRESS, message, seen
+
+quick = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+
+# --- what may come in ----------------------------------------------------------------------
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+VERSIONS = st.sampled_from([None, MODERN, LEGACY, *sorted(KNOWN), "2099-01-01", ""])
+NAMES = [*METHODS, "notifications/initialized", "notifications/cancelled", "resources/list", "x"]
+TOOL_NAMES = st.sampled_from([tool.name for tool in TOOLS] + ["shell", "", "=?base64?dGFw?="])
+SENT = st.builds(
+    Standard,
+    version=VERSIONS | st.text(max_size=5),
+    method=st.none() | st.sampled_from(NAMES),
+    name=st.none() | TOOL_NAMES | st.text(max_size=20),
+)
+HEADS = st.builds(
+    Head,
+    method=st.sampled_from(["POST"] * 6 + ["GET", "DELETE", "OPTIONS"]),
+    path=st.sampled_from(["/mcp"] * 6 + ["/mcp/", "/", "/health", "/x"]),
+    host=st.sampled_from([ADDRESS, None, "evil.example"]),
+    origin=st.sampled_from([None] * 6 + [f"http://{ADDRESS}", "null"]),
+    authorization=st.sampled_from([ALICE] * 4 + [None, "Bearer x"]),
+    content_type=st.sampled_from(["application/json"] * 6 + [None, "text/plain"]),
+    session=st.sampled_from([None, None, "s-1", "gone"]),
+    standard=SENT,
+)
+META = st.fixed_dictionaries(
+    {},
+    optional={
+        VERSION_KEY: VERSIONS | JSON,
+        CAPABILITIES_KEY: st.just({}) | JSON,
+        CLIENT_KEY: st.just({"name": "c", "version": "1"}) | JSON,
+        LOG_LEVEL_KEY: st.just("debug") | JSON,
+        "progressToken": JSON,
+    },
+)
+PARAMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "_meta": META | JSON,
+        "name": TOOL_NAMES | JSON,
+        "arguments": st.just({"x": 1, "y": 2}) | JSON,
+        "cursor": JSON,
+        "protocolVersion": VERSIONS | JSON,
+        "clientInfo": JSON,
+    },
+)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0"] * 9 + ["1.0", 2]),
+        "id": st.integers() | st.text(max_size=5) | st.sampled_from([0, "", 1.0, 1.5, None, True, 2**70]) | JSON,
+        "method": st.sampled_from(NAMES * 2 + ["", 5]) | JSON,
+        "params": PARAMS | JSON,
+        "result": JSON,
+    },
+)
+WHOLE = st.builds(
+    lambda base, method, params: {**base, "method": method, "params": params},
+    st.fixed_dictionaries({"jsonrpc": st.just("2.0")}, optional={"id": st.integers() | st.text(max_size=5)}),
+    st.sampled_from(NAMES),
+    PARAMS,
+)
+BODIES = st.binary(max_size=64) | (MESSAGES | WHOLE | JSON).map(lambda value: json.dumps(value).encode())
+POLICY = st.sampled_from(sorted(POLICIES)).map(POLICIES.__getitem__)
+
+# --- what must hold ------------------------------------------------------------------------
+
+
+def stepped(policy: Policy, head: Head, body: bytes) -> Step | Refused:
+    """What becomes of a post; the only exception that may pass is Refused, and only from the head."""
+    endpoint = Endpoint(policy, LISTING)
+    try:
+        admitted = endpoint.admit(head)
+    except Refused as refused:
+        return refused
+    return Reply(200) if admitted.page else endpoint.receive(admitted, body)
+
+
+def sent_id(body: bytes) -> Any:
+    """The id that an answer to `body` must echo: None when nobody could read one."""
+    try:
+        return jsonrpc.readable_id(jsonrpc.load(body))
+    except ParseError:
+        return None
+
+
+@quick
+@given(POLICY, HEADS, BODIES)
+def test_any_post_comes_to_a_step_or_a_refusal(policy: Policy, head: Head, body: bytes) -> None:
+    step = stepped(policy, head, body)
+    if isinstance(step, Refused):
+        assert step.status in {401, 403, 404, 405, 413, 415}
+        json.dumps(step.body)
+    elif isinstance(step, Reply):
+        assert_answers(step, body)
+    else:
+        assert isinstance(step, ToolCall | ListTools | OpenSession | CloseSession)
+
+
+def assert_answers(reply: Reply, body: bytes) -> None:
+    """A reply is empty, or one JSON-RPC answer that echoes the id in its own JSON type."""
+    got = seen(reply)
+    assert got.status in {200, 202, 204, 400, 404}
+    if got.body is None:
+        return
+    answer = got.json
+    assert got.headers["Content-Type"] == "application/json"
+    assert ("result" in answer) != ("error" in answer)
+    if "id" in answer:
+        assert repr(answer["id"]) == repr(sent_id(body))
+    else:
+        assert answer["error"]["code"] == -32022
+
+
+@quick
+@given(POLICY, SENT, WHOLE)
+def test_a_tool_call_is_of_a_known_tool_with_an_id(policy: Policy, sent: Standard, base: dict[str, Any]) -> None:
+    body = json.dumps({**base, "method": "tools/call"}).encode()
+    step = stepped(policy, Head("POST", "/mcp", authorization=ALICE, standard=sent), body)
+    assert isinstance(step, Reply | ToolCall)
+    if isinstance(step, ToolCall):
+        assert step.name in LISTING.tools
+        assert repr(step.id) == repr(base["id"])
+        assert json.loads(step.arguments_json) == step.arguments
+        check_arguments(LISTING.tools[step.name].input_schema, step.arguments)
+
+
+@quick
+@given(st.text(max_size=30), st.integers() | st.text(max_size=8), st.booleans())
+def test_any_text_of_a_tool_comes_back_whole(text: str, id: int | str, failed: bool) -> None:
+    role = Role(POLICIES["board"], Content((Text(text),), {"text": text}, failed))
+    body = json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "status"}}).encode()
+    got = role.post(Head("POST", "/mcp"), body)
+    assert got.json["id"] == id
+    assert got.text == got.result["structuredContent"]["text"] == text
+    assert got.result.get("isError", False) is failed
+
+
+AUTHORITY = st.text(alphabet="0123456789abcdefABCDEFx.:[]%@/-, \u0661\uff11", max_size=24) | st.text(max_size=12)
+
+
+@quick
+@given(AUTHORITY, AUTHORITY)
+def test_an_origin_passes_only_when_both_sides_are_readable(origin: str, host: str) -> None:
+    if same_origin(f"http://{origin}", host):
+        ours, theirs = parse_authority(host), parse_authority(origin)
+        assert ours is not None
+        assert theirs is not None
+        assert ours[0] == theirs[0]
+
+
+@quick
+@given(st.ip_addresses(), st.none() | st.integers(1, 65535))
+def test_every_address_is_its_own_origin(address: Any, port: int | None) -> None:
+    host = f"[{address}]" if address.version == 6 else str(address)
+    whole = host if port is None else f"{host}:{port}"
+    if "%" not in whole:
+        assert parse_authority(whole) == (address, port)
+        assert same_origin(f"http://{whole}", whole)
+        assert same_origin(f"https://{whole.upper()}", whole)
+
+
+@quick
+@given(st.text(max_size=20))
+def test_every_name_can_be_sent_encoded(name: str) -> None:
+    encoded = base64.b64encode(name.encode()).decode()
+    assert decoded_name(f"=?base64?{encoded}?=") == name
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_good_message_cut_short_is_a_parse_error(policy: str) -> None:
+    arguments = {"x": 1, "y": 2, "label": "phone"}
+    whole = message("tools/call", {"name": "tap", "arguments": arguments})
+    for cut in range(len(whole)):
+        got = Role(POLICIES[policy]).post(Head("POST", "/mcp", authorization=ALICE), whole[:cut])
+        assert got.code == (-32601 if "off" in policy else -32700)
+        assert got.json["id"] is None

@@ -1,0 +1,246 @@
+"""Tools as clients see them: the light argument check, and content that no client stumbles over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import BadArgument, Busy, ToolError
+from mcpboard.protocol.render import error_content, joined, result_parts
+from mcpboard.protocol.steps import Listing
+from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Part, Text, Tool, check_arguments, compact
+
+from .roles import POINT
+from .wire import seen_parts
+
+HUGE = 10**400  # a whole number that no float can hold
+
+# Kind of property -> values that pass, values that do not.
+KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
+    "string": (["", "x", "\x00", "12", "\u05e9\U0001f9d1\u200d\U0001f4bb"], [5, 1.5, True, None, {}, []]),
+    "number": (
+        [0, -1, 0.5, 1.0, 1e9, 2**70, HUGE, "100", "0.5", "-1", "1e3", "+5", ".5"],
+        [
+            True,
+            False,
+            None,
+            "",
+            "x",
+            "NaN",
+            "nan",
+            "inf",
+            "-Infinity",
+            "1e400",
+            "1_000",
+            "\u0661",
+            "0x10",
+            "1,5",
+            "1 2",
+            {},
+            [],
+        ]
+        + [float("inf"), float("nan")],
+    ),
+    "integer": (
+        [0, -1, 12, 12.0, 2**70, HUGE, "12", "-3", "12.0", "1e3"],
+        [0.5, True, None, "", "0.5", "x", "nan", "1e400", "\u0663", {}, [], float("inf"), float("nan")],
+    ),
+    "boolean": ([True, False], [0, 1, "true", "", None, {}, []]),
+    "object": ([{}, {"a": 1}], [[], "{}", None, 5, True]),
+    "array": ([[], [1]], [{}, "[]", None, 5, True]),
+}
+EVERY = [
+    pytest.param(kind, value, passes, id=f"{kind} {'takes' if passes else 'refuses'} {value!r:.24}")
+    for kind, lists in KINDS.items()
+    for passes, values in zip((True, False), lists)
+    for value in values
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "passes"), EVERY)
+def test_a_property_is_of_its_kind(kind: str, value: Any, passes: bool) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": kind, "description": "the first one"}}}
+    if passes:
+        check_arguments(schema, {"a": value})
+        return
+    with pytest.raises(BadArgument) as caught:
+        check_arguments(schema, {"a": value})
+    assert caught.value.text == f"argument a must be {TYPES[kind][1]} (the first one)"
+    assert caught.value.delivery == "not_sent"
+
+
+def test_the_table_of_kinds_is_the_one_that_is_checked() -> None:
+    assert set(KINDS) == set(TYPES)
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"to": POINT, "n": {"type": "integer"}, "any": {}},
+    "required": ["to", "ghost"],
+}
+FAULTS = [
+    pytest.param({}, "argument to is missing; it wants an object", id="a required property is missing"),
+    pytest.param(
+        {"to": {"x": 1, "y": 2}}, "argument ghost is missing; it wants a value", id="a required property without a rule"
+    ),
+    pytest.param(
+        {"ghost": 1, "to": {"x": 1}}, "argument to.y is missing; it wants a finite number", id="missing in an object"
+    ),
+    pytest.param(
+        {"ghost": 1, "to": {"x": 1, "y": "far"}},
+        "argument to.y must be a finite number",
+        id="a wrong kind in an object",
+    ),
+    pytest.param({"ghost": 1, "to": 5}, "argument to must be an object", id="a wrong kind where an object belongs"),
+    pytest.param({"ghost": 1, "to": None}, "argument to must be an object", id="null where an object belongs"),
+]
+FINE = [
+    pytest.param(NESTED, {"ghost": None, "to": {"x": 1, "y": "2"}}, id="null where no kind is asked for"),
+    pytest.param(NESTED, {"ghost": 1, "to": {"x": 1, "y": 2, "z": None}, "any": {"a": []}}, id="unknown properties"),
+    pytest.param({"type": "object"}, {"a": 1}, id="a schema without properties"),
+    pytest.param({}, {"a": 1}, id="an empty schema"),
+    pytest.param({"properties": {"a": {"type": "number", "maximum": 1}}}, {"a": 5}, id="a value out of range"),
+    pytest.param({"properties": {"a": {"type": "moon"}}}, {"a": 5}, id="a kind nobody knows"),
+    pytest.param({"properties": {"a": {"enum": ["x"]}}}, {"a": "y"}, id="a choice"),
+    pytest.param({"properties": {}, "additionalProperties": False}, {"a": 1}, id="more than a closed schema takes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "text"), FAULTS)
+def test_the_fault_names_the_field_and_what_it_wants(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        check_arguments(NESTED, arguments)
+    assert caught.value.text == text
+
+
+@pytest.mark.parametrize(("schema", "arguments"), FINE)
+def test_all_other_meaning_is_the_backends(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    check_arguments(schema, arguments)
+
+
+# --- listing -------------------------------------------------------------------------------
+
+
+def test_a_tool_is_listed_with_what_it_has() -> None:
+    tool = Tool("tap", "Tap", "Touch once.", {"type": "object", "properties": {}}, {"idempotentHint": False})
+    assert tool.listed() == {
+        "name": "tap",
+        "title": "Tap",
+        "description": "Touch once.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"title": "Tap", "idempotentHint": False},
+    }
+
+
+def test_a_listing_is_written_once_in_the_order_given() -> None:
+    schema = {"type": "object", "properties": {}}
+    listing = Listing([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
+    written = json.loads(b"{" + listing.result + b"}")
+    assert [tool["name"] for tool in written["tools"]] == list(listing.tools) == ["b", "a", "c"]
+    assert (written["ttlMs"], written["cacheScope"]) == (0, "private")
+    assert set(written) == {"tools", "ttlMs", "cacheScope"}
+
+
+def test_a_schema_is_listed_word_for_word() -> None:
+    """Also with the words of JSON Schema that only a newer client reads."""
+    schema = {"$schema": "x", "type": "object", "$defs": {"a": {"$anchor": "b"}}, "allOf": [{"if": {}, "then": {}}]}
+    listed = json.loads(b"{" + Listing([Tool("a", "A", "A tool.", schema)]).result + b"}")
+    assert listed["tools"][0]["inputSchema"] == schema
+
+
+# --- content -------------------------------------------------------------------------------
+
+
+class Source:
+    """Bytes that arrive over time, in pieces as given."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = pieces
+        self.length: int | None = sum(map(len, pieces))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.pieces)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+CONTENTS = [
+    pytest.param(Content(()), b'"content":[],', id="no blocks"),
+    pytest.param(
+        Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ud83d"}],', id="text"
+    ),
+    pytest.param(
+        Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))),
+        b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],',
+        id="a picture and text",
+    ),
+    pytest.param(
+        Content((Text("a"), Blob("x://b", "application/gzip", Source(b"ab", b"cd")))),
+        b'"content":[{"type":"text","text":"a"},'
+        b'{"type":"resource","resource":{"uri":"x://b","mimeType":"application/gzip","blob":"YWJjZA=="}}],',
+        id="text and a blob",
+    ),
+    pytest.param(
+        Content((Text("{}"),), {}),
+        b'"content":[{"type":"text","text":"{}"}],"structuredContent":{},',
+        id="an empty structure",
+    ),
+    pytest.param(
+        Content((Text("a"),), {"ok": None, "n": 1.0}, is_error=True),
+        b'"content":[{"type":"text","text":"a"}],"structuredContent":{"ok":null,"n":1.0},"isError":true,',
+        id="a structure and a failure",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "members"), CONTENTS)
+def test_a_result_is_exact_to_the_byte(content: Content, members: bytes) -> None:
+    written = seen_parts(result_parts("id", content, b'"resultType":"complete"'))
+    assert written == b'{"jsonrpc":"2.0","id":"id","result":{' + members + b'"resultType":"complete"}}'
+    json.loads(written)
+
+
+def test_a_small_answer_is_one_write_and_a_source_stays_whole() -> None:
+    source = Source(b"a")
+    fixed = b'"resultType":"complete"'
+    assert len(result_parts(1, Content((Text("a"), Image("AAAA", "image/png"))), fixed)) == 1
+    parts = result_parts(1, Content((Blob("x://a", "a/b", source), Blob("x://b", "a/b", source))), fixed)
+    assert [part is source for part in parts] == [False, True, False, True, False]
+
+
+def test_neighbouring_bytes_become_one() -> None:
+    source = Source()
+    run: list[Part] = [b"a", b"b", source, b"c", b"", b"d"]
+    assert joined(run) == (b"ab", source, b"cd")
+    assert joined([]) == (b"",)
+
+
+def test_a_picture_that_is_no_base64_is_not_let_through_as_text() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        Image("\u00e9", "image/png").parts()
+
+
+ERRORS = [
+    pytest.param(ToolError("look first"), Content((Text("look first"),), None, True), id="words alone"),
+    pytest.param(
+        Busy("busy", structured={"n": 1}), Content((Text("busy"),), {"n": 1}, True), id="words and a structure"
+    ),
+    pytest.param(
+        Busy("busy", structured={}), Content((Text("busy"),), None, True), id="an empty structure is left out"
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "content"), ERRORS)
+def test_a_tool_error_is_a_result_that_says_so(error: ToolError, content: Content) -> None:
+    assert error_content(error) == content
+
+
+def test_json_is_ascii_without_blanks_and_never_nan() -> None:
+    assert compact({"a": ["\u00e9\ud83d", 1.0, None]}) == b'{"a":["\\u00e9\\ud83d",1.0,null]}'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        compact(float("nan"))

@@ -1,0 +1,63 @@
+"""The tree of errors: as it is drawn, and what each says of an action."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mcpboard import errors
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, McpboardError, Refused, ToolError
+
+BRANCH = re.compile(r"^ {4}(?P<lead>[│ ]*)[├└]── (?P<name>\w+)")
+
+
+def drawn() -> list[tuple[str, str]]:
+    """(error, the one it hangs from), read off the picture in the module's docstring."""
+    path = ["McpboardError"]
+    found = []
+    for branch in filter(None, map(BRANCH.match, (errors.__doc__ or "").splitlines())):
+        path[len(branch["lead"]) // 4 + 1 :] = [branch["name"]]
+        found.append((path[-1], path[-2]))
+    return found
+
+
+def grown(root: type[McpboardError] = McpboardError) -> list[tuple[str, str]]:
+    """The same, from the classes of the module."""
+    ours = [kind for kind in root.__subclasses__() if kind.__module__ == errors.__name__]
+    return [pair for kind in ours for pair in [(kind.__name__, root.__name__), *grown(kind)]]
+
+
+def test_the_tree_grows_as_it_is_drawn() -> None:
+    assert drawn() == grown()
+
+
+DELIVERIES = [
+    pytest.param(errors.BadArgument("x"), NOT_SENT, id="bad arguments"),
+    pytest.param(errors.Busy("x"), NOT_SENT, id="busy"),
+    pytest.param(errors.BackendUnreachable("x"), NOT_SENT, id="no connection"),
+    pytest.param(errors.NotOffered("x"), NOT_SENT, id="not offered"),
+    pytest.param(errors.BackendTimeout("x"), UNKNOWN, id="a deadline"),
+    pytest.param(errors.BackendBroken("x"), UNKNOWN, id="a broken answer"),
+    pytest.param(errors.ToolRefused("x"), UNKNOWN, id="a refusal"),
+    pytest.param(errors.BackendTimeout("x", delivery=NOT_SENT), NOT_SENT, id="a deadline before sending"),
+    pytest.param(errors.ToolRefused("x", delivery=DONE), DONE, id="a refusal after the deed"),
+]
+
+
+@pytest.mark.parametrize(("error", "delivery"), DELIVERIES)
+def test_a_tool_error_says_what_became_of_the_action(error: ToolError, delivery: str) -> None:
+    assert (error.delivery, error.text, str(error), error.structured) == (delivery, "x", "x", {})
+
+
+def test_one_error_does_not_share_its_structure_with_its_maker() -> None:
+    structure = {"a": 1}
+    error = ToolError("x", structured=structure)
+    structure["a"] = 2
+    assert error.structured == {"a": 1}
+
+
+def test_a_refusal_carries_its_whole_answer() -> None:
+    refused = Refused(405, {"error": "x"}, [("Allow", "POST")])
+    assert (refused.status, refused.body, refused.headers) == (405, {"error": "x"}, (("Allow", "POST"),))
+    assert "405" in str(refused)
