@@ -54,18 +54,24 @@ def node(script: str, packages: dict[str, str], *arguments: str) -> Visitor:
 
 
 # Who comes, and the protocol version that it must agree on: a wrong refusal shows in nothing else (contract, fact 6).
+# Last, what it makes of a tool that does not exist: our code, or its own word when it looks into the list first.
 CLIENTS = [
-    pytest.param(python("mcp2.py", "mcp==2.3.0"), MODERN, id="Python mcp 2.3, era of its own choice"),
-    pytest.param(python("mcp1.py", "mcp==1.30.0"), LEGACY, id="Python mcp 1.30"),
-    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, id="fastmcp 4.2, era of its own choice"),
-    pytest.param(node("sdk1.mjs", SDK1), LEGACY, id="TypeScript sdk 1.32"),
-    pytest.param(node("client2.mjs", CLIENT2, "auto"), MODERN, id="TypeScript client 2.4, asked to probe"),
-    pytest.param(node("client2.mjs", CLIENT2, "legacy"), LEGACY, id="TypeScript client 2.4, as it comes"),
+    pytest.param(python("mcp2.py", "mcp==2.3.0"), MODERN, -32602, id="Python mcp 2.3, era of its own choice"),
+    pytest.param(python("mcp1.py", "mcp==1.30.0"), LEGACY, -32602, id="Python mcp 1.30"),
+    pytest.param(python("mcp1.py", "mcp==1.23.3"), LEGACY, -32602, id="Python mcp 1.23"),
+    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, -32602, id="fastmcp 4.2, era of its own choice"),
+    pytest.param(node("sdk1.mjs", SDK1), LEGACY, -32602, id="TypeScript sdk 1.32"),
+    pytest.param(node("client2.mjs", CLIENT2, "auto"), MODERN, -32602, id="TypeScript client 2.4, asked to probe"),
+    pytest.param(node("client2.mjs", CLIENT2, "legacy"), LEGACY, -32602, id="TypeScript client 2.4, as it comes"),
+    pytest.param(node("inspector.mjs", INSPECTOR, "auto"), MODERN, "tool_not_found", id="inspector 2.12, asked to probe"),
+    pytest.param(node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, "tool_not_found", id="inspector 2.12, as it comes"),
 ]
 
 
-@pytest.mark.parametrize(("visitor", "version"), CLIENTS)
-def test_a_client_agrees_on_its_version_and_gets_all_it_asks_for(board: Board, visitor: Visitor, version: str) -> None:
+@pytest.mark.parametrize(("visitor", "version", "unknown"), CLIENTS)
+def test_a_client_agrees_on_its_version_and_gets_all_it_asks_for(
+    board: Board, visitor: Visitor, version: str, unknown: int | str
+) -> None:
     """One visit: handshake, list, a small call, a picture, a bundle, and a tool that does not exist."""
     seen = visitor(board.url)
     assert seen["version"] == version
@@ -73,7 +79,7 @@ def test_a_client_agrees_on_its_version_and_gets_all_it_asks_for(board: Board, v
     assert seen["status"]["structuredContent"] == json.loads(seen["status"]["content"][0]["text"])
     assert_picture(seen["picture"])
     assert_bundle(seen["bundle"])
-    assert seen["unknown"] == -32602
+    assert seen["unknown"] == unknown
 
 
 def assert_picture(result: dict[str, Any]) -> None:
