@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from mcpboard.simulator import Simulator
 ROOT = Path(__file__).parent.parent
 START_S = 20.0  # seconds until the URL must be printed; a busy machine needs two
 STOP_S = 10.0  # the drain's grace is four
+
+
+@dataclass(frozen=True)
+class Board:
+    """A pretend board, and the MCP URL in front of it."""
+
+    simulator: Simulator
+    url: str
 
 
 def settings_file(folder: Path, simulator: Simulator, **ours: Any) -> Path:

@@ -10,9 +10,9 @@ import pytest
 
 from mcpboard.serving.turns import Turns
 from mcpboard.serving.wsgi import Edge
-from mcpboard.simulator import Simulator
 from tests import provision, served
 from tests.conformance.fixture_role import FixtureRole
+from tests.served import Board
 
 pytestmark = pytest.mark.tools
 
@@ -33,26 +33,6 @@ UNSCORED_FIXTURE = {revision: [*names, "json-schema-2020-12"] for revision, name
 
 
 @pytest.fixture(scope="module")
-def simulator() -> Iterator[Simulator]:
-    with Simulator() as simulator:
-        yield simulator
-
-
-@pytest.fixture(scope="module")
-def strict(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    config = served.settings_file(tmp_path_factory.mktemp("strict"), simulator, strict_meta=True)
-    with served.process(config) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def default(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    config = served.settings_file(tmp_path_factory.mktemp("default"), simulator)
-    with served.process(config) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
 def fixture_role() -> Iterator[str]:
     with served.thread(Edge(FixtureRole(strict_meta=True), Turns(6))) as url:
         yield url
@@ -62,11 +42,11 @@ def fixture_role() -> Iterator[str]:
 class TestConformance:
     """Every scored check passes but for the expected failures, of which none is stale."""
 
-    def test_of_the_server_as_shipped_with_strict_meta(self, strict: str, revision: str, tmp_path: Path) -> None:
-        conforms(strict, revision, STRICT[revision], UNSCORED[revision], tmp_path)
+    def test_of_the_server_as_shipped_with_strict_meta(self, strict_board: Board, revision: str, tmp_path: Path) -> None:
+        conforms(strict_board.url, revision, STRICT[revision], UNSCORED[revision], tmp_path)
 
-    def test_of_the_server_as_shipped(self, default: str, revision: str, tmp_path: Path) -> None:
-        conforms(default, revision, DEFAULT[revision], UNSCORED[revision], tmp_path)
+    def test_of_the_server_as_shipped(self, board: Board, revision: str, tmp_path: Path) -> None:
+        conforms(board.url, revision, DEFAULT[revision], UNSCORED[revision], tmp_path)
 
     def test_of_the_core_with_the_tools_of_the_suite(self, fixture_role: str, revision: str, tmp_path: Path) -> None:
         conforms(fixture_role, revision, FIXTURE[revision], UNSCORED_FIXTURE[revision], tmp_path)
@@ -79,9 +59,9 @@ def conforms(url: str, revision: str, reasons: list[str], unscored: list[str], f
     modules = provision.node_prefix(PACKAGES) / "node_modules"
     suite = [modules / ".bin/node", modules / "@modelcontextprotocol/conformance/dist/index.js", "server"]
     judged = ["--url", url, "--requirements", revision, "--expected-failures", expected, "-o", folder / "out"]
-    provision.run([*suite, *judged], timeout=SUITE_S)
+    provision.run([*suite, *judged], limit_s=SUITE_S)
     assert len(list((folder / "out").iterdir())) >= SCORED[revision]
-    assert {name: failures(folder / "out", name) for name in unscored} == dict.fromkeys(unscored, [])
+    assert {name: failures(folder / "out", name) for name in unscored} == {name: [] for name in unscored}
 
 
 def joined(files: Iterable[Path]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from mcpboard.board.tools import allowed
 from tests import provision
-from tests.functional.conftest import Board
+from tests.served import Board
 
 pytestmark = pytest.mark.tools
 
@@ -31,12 +31,12 @@ Visit = dict[str, Any]
 Visitor = Callable[[str], Visit]
 
 
-def python(script: str, requirement: str) -> Visitor:
+def python(script: str, requirement: str, *arguments: str) -> Visitor:
     """Visits with a Python script that finds `requirement`."""
 
     def visit(url: str) -> Visit:
-        interpreter = provision.python_prefix(requirement)
-        return json.loads(provision.run([interpreter, SCRIPTS / script, url], timeout=VISIT_S))
+        command = [provision.python_prefix(requirement), "-I", SCRIPTS / script, *arguments, url]
+        return json.loads(provision.run(command, limit_s=VISIT_S))
 
     return visit
 
@@ -47,7 +47,7 @@ def node(script: str, packages: dict[str, str], *arguments: str) -> Visitor:
     def visit(url: str) -> Visit:
         prefix = provision.node_prefix(packages)
         command = [prefix / "node_modules/.bin/node", "--input-type=module", "-", *arguments, url]
-        out = provision.run(command, timeout=VISIT_S, cwd=prefix, stdin=(SCRIPTS / script).read_bytes())
+        out = provision.run(command, limit_s=VISIT_S, cwd=prefix, stdin=(SCRIPTS / script).read_bytes())
         return json.loads(out)
 
     return visit
@@ -56,10 +56,11 @@ def node(script: str, packages: dict[str, str], *arguments: str) -> Visitor:
 # Who comes, and the protocol version that it must agree on: a wrong refusal shows in nothing else (contract, fact 6).
 # Last, what it makes of a tool that does not exist: our code, or its own word when it looks into the list first.
 CLIENTS = [
-    pytest.param(python("mcp2.py", "mcp==2.3.0"), MODERN, -32602, id="Python mcp 2.3, era of its own choice"),
+    pytest.param(python("mcp2.py", "mcp==2.3.0", "auto"), MODERN, -32602, id="Python mcp 2.3, as it comes"),
+    pytest.param(python("mcp2.py", "mcp==2.3.0", "legacy"), LEGACY, -32602, id="Python mcp 2.3, asked for a handshake"),
     pytest.param(python("mcp1.py", "mcp==1.30.0"), LEGACY, -32602, id="Python mcp 1.30"),
     pytest.param(python("mcp1.py", "mcp==1.23.3"), LEGACY, -32602, id="Python mcp 1.23"),
-    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, -32602, id="fastmcp 4.2, era of its own choice"),
+    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, -32602, id="fastmcp 4.2, as it comes"),
     pytest.param(node("sdk1.mjs", SDK1), LEGACY, -32602, id="TypeScript sdk 1.32"),
     pytest.param(node("client2.mjs", CLIENT2, "auto"), MODERN, -32602, id="TypeScript client 2.4, asked to probe"),
     pytest.param(node("client2.mjs", CLIENT2, "legacy"), LEGACY, -32602, id="TypeScript client 2.4, as it comes"),

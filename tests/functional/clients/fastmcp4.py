@@ -1,4 +1,4 @@
-"""Visit a board with `fastmcp` 4.x, era of its own choice. Usage: fastmcp4.py URL"""
+"""Visit a board with `fastmcp` 4.x. Usage: fastmcp4.py URL"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visit a board with the Python `mcp` SDK 2.x, era of its own choice. Usage: mcp2.py URL"""
+"""Visit a board with the Python `mcp` SDK 2.x. Usage: mcp2.py MODE URL"""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def plain(result: Any) -> Any:
     return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def visit(url: str) -> dict[str, Any]:
-    async with Client(url) as client:
+async def visit(mode: str, url: str) -> dict[str, Any]:
+    async with Client(url, mode=mode) as client:
         seen = {
             "version": client.protocol_version,
             "tools": [tool.name for tool in (await client.list_tools()).tools],
@@ -31,4 +31,4 @@ async def visit(url: str) -> dict[str, Any]:
         return seen
 
 
-print(json.dumps(asyncio.run(visit(sys.argv[1]))))
+print(json.dumps(asyncio.run(visit(*sys.argv[1:]))))
