@@ -42,7 +42,7 @@ def fixture_role() -> Iterator[str]:
 class TestConformance:
     """Every scored check passes but for the expected failures, of which none is stale."""
 
-    def test_of_the_server_as_shipped_with_strict_meta(self, strict_board: Board, revision: str, tmp_path: Path) -> None:
+    def test_of_the_server_told_to_be_strict(self, strict_board: Board, revision: str, tmp_path: Path) -> None:
         conforms(strict_board.url, revision, STRICT[revision], UNSCORED[revision], tmp_path)
 
     def test_of_the_server_as_shipped(self, board: Board, revision: str, tmp_path: Path) -> None:
@@ -57,8 +57,21 @@ def conforms(url: str, revision: str, reasons: list[str], unscored: list[str], f
     expected = folder / "expected.yml"
     expected.write_text(joined(HERE / f"{name}-{revision}.yml" for name in reasons), "utf-8")
     modules = provision.node_prefix(PACKAGES) / "node_modules"
-    suite = [modules / ".bin/node", modules / "@modelcontextprotocol/conformance/dist/index.js", "server"]
-    judged = ["--url", url, "--requirements", revision, "--expected-failures", expected, "-o", folder / "out"]
+    suite: provision.Command = [
+        modules / ".bin/node",
+        modules / "@modelcontextprotocol/conformance/dist/index.js",
+        "server",
+    ]
+    judged: provision.Command = [
+        "--url",
+        url,
+        "--requirements",
+        revision,
+        "--expected-failures",
+        expected,
+        "-o",
+        folder / "out",
+    ]
     provision.run([*suite, *judged], limit_s=SUITE_S)
     assert len(list((folder / "out").iterdir())) >= SCORED[revision]
     assert {name: failures(folder / "out", name) for name in unscored} == {name: [] for name in unscored}

@@ -19,6 +19,8 @@ from tests.served import Board
 pytestmark = pytest.mark.tools
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
+REFUSED = -32602  # our code for a tool that does not exist
+UNASKED = "tool_not_found"  # the inspector's own word: it looks into the list first
 VISIT_S = 60.0  # seconds; a visit takes two on an idle machine
 SCRIPTS = Path(__file__).parent / "clients"
 
@@ -35,8 +37,9 @@ def python(script: str, requirement: str, *arguments: str) -> Visitor:
     """Visits with a Python script that finds `requirement`."""
 
     def visit(url: str) -> Visit:
-        command = [provision.python_prefix(requirement), "-I", SCRIPTS / script, *arguments, url]
-        return json.loads(provision.run(command, limit_s=VISIT_S))
+        command: provision.Command = [provision.python_prefix(requirement), "-I", SCRIPTS / script, *arguments, url]
+        seen: Visit = json.loads(provision.run(command, limit_s=VISIT_S))
+        return seen
 
     return visit
 
@@ -46,26 +49,29 @@ def node(script: str, packages: dict[str, str], *arguments: str) -> Visitor:
 
     def visit(url: str) -> Visit:
         prefix = provision.node_prefix(packages)
-        command = [prefix / "node_modules/.bin/node", "--input-type=module", "-", *arguments, url]
-        out = provision.run(command, limit_s=VISIT_S, cwd=prefix, stdin=(SCRIPTS / script).read_bytes())
-        return json.loads(out)
+        command: provision.Command = [prefix / "node_modules/.bin/node", "--input-type=module", "-", *arguments, url]
+        module = (SCRIPTS / script).read_bytes()
+        seen: Visit = json.loads(provision.run(command, limit_s=VISIT_S, cwd=prefix, stdin=module))
+        return seen
 
     return visit
 
 
 # Who comes, and the protocol version that it must agree on: a wrong refusal shows in nothing else (contract, fact 6).
-# Last, what it makes of a tool that does not exist: our code, or its own word when it looks into the list first.
+# Last, what it makes of a tool that does not exist.
 CLIENTS = [
-    pytest.param(python("mcp2.py", "mcp==2.3.0", "auto"), MODERN, -32602, id="Python mcp 2.3, as it comes"),
-    pytest.param(python("mcp2.py", "mcp==2.3.0", "legacy"), LEGACY, -32602, id="Python mcp 2.3, asked for a handshake"),
-    pytest.param(python("mcp1.py", "mcp==1.30.0"), LEGACY, -32602, id="Python mcp 1.30"),
-    pytest.param(python("mcp1.py", "mcp==1.23.3"), LEGACY, -32602, id="Python mcp 1.23"),
-    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, -32602, id="fastmcp 4.2, as it comes"),
-    pytest.param(node("sdk1.mjs", SDK1), LEGACY, -32602, id="TypeScript sdk 1.32"),
-    pytest.param(node("client2.mjs", CLIENT2, "auto"), MODERN, -32602, id="TypeScript client 2.4, asked to probe"),
-    pytest.param(node("client2.mjs", CLIENT2, "legacy"), LEGACY, -32602, id="TypeScript client 2.4, as it comes"),
-    pytest.param(node("inspector.mjs", INSPECTOR, "auto"), MODERN, "tool_not_found", id="inspector 2.12, asked to probe"),
-    pytest.param(node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, "tool_not_found", id="inspector 2.12, as it comes"),
+    pytest.param(python("mcp2.py", "mcp==2.3.0", "auto"), MODERN, REFUSED, id="Python mcp 2.3, as it comes"),
+    pytest.param(
+        python("mcp2.py", "mcp==2.3.0", "legacy"), LEGACY, REFUSED, id="Python mcp 2.3, asked for a handshake"
+    ),
+    pytest.param(python("mcp1.py", "mcp==1.30.0"), LEGACY, REFUSED, id="Python mcp 1.30"),
+    pytest.param(python("mcp1.py", "mcp==1.23.3"), LEGACY, REFUSED, id="Python mcp 1.23"),
+    pytest.param(python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, REFUSED, id="fastmcp 4.2, as it comes"),
+    pytest.param(node("sdk1.mjs", SDK1), LEGACY, REFUSED, id="TypeScript sdk 1.32"),
+    pytest.param(node("client2.mjs", CLIENT2, "auto"), MODERN, REFUSED, id="TypeScript client 2.4, asked to probe"),
+    pytest.param(node("client2.mjs", CLIENT2, "legacy"), LEGACY, REFUSED, id="TypeScript client 2.4, as it comes"),
+    pytest.param(node("inspector.mjs", INSPECTOR, "auto"), MODERN, UNASKED, id="inspector 2.12, asked to probe"),
+    pytest.param(node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, UNASKED, id="inspector 2.12, as it comes"),
 ]
 
 
