@@ -57,22 +57,12 @@ def conforms(url: str, revision: str, reasons: list[str], unscored: list[str], f
     expected = folder / "expected.yml"
     expected.write_text(joined(HERE / f"{name}-{revision}.yml" for name in reasons), "utf-8")
     modules = provision.node_prefix(PACKAGES) / "node_modules"
-    suite: provision.Command = [
-        modules / ".bin/node",
-        modules / "@modelcontextprotocol/conformance/dist/index.js",
-        "server",
+    suite = modules / "@modelcontextprotocol/conformance/dist/index.js"
+    command: provision.Command = [
+        *(modules / ".bin/node", suite, "server", "--url", url, "--requirements", revision),
+        *("--expected-failures", expected, "-o", folder / "out"),
     ]
-    judged: provision.Command = [
-        "--url",
-        url,
-        "--requirements",
-        revision,
-        "--expected-failures",
-        expected,
-        "-o",
-        folder / "out",
-    ]
-    provision.run([*suite, *judged], limit_s=SUITE_S)
+    provision.run(command, limit_s=SUITE_S)
     assert len(list((folder / "out").iterdir())) >= SCORED[revision]
     assert {name: failures(folder / "out", name) for name in unscored} == {name: [] for name in unscored}
 
