@@ -1,0 +1,28 @@
+"""A pretend board with mcpboard in front of it, for tests that leave no trace on either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.simulator import Simulator
+from tests import served
+from tests.served import Board
+
+
+@pytest.fixture(scope="session")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    """Every setting at its default, served by a process of its own."""
+    with Simulator() as simulator:
+        config = served.settings_file(tmp_path_factory.mktemp("board"), simulator)
+        with served.process(config) as url:
+            yield Board(simulator, url)
+
+
+@pytest.fixture(scope="session")
+def strict_board(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    """The same pretend board, served with `strict_meta = true`."""
+    config = served.settings_file(tmp_path_factory.mktemp("strict"), board.simulator, strict_meta=True)
+    with served.process(config) as url:
+        yield Board(board.simulator, url)

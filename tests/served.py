@@ -1,0 +1,84 @@
+"""mcpboard as people run it, a process of its own in front of a pretend board; and any WSGI app in a thread."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpboard.serving import server
+from mcpboard.simulator import Simulator
+
+ROOT = Path(__file__).parent.parent
+START_S = 20.0  # seconds until the URL must be printed; a busy machine needs two
+STOP_S = 10.0  # the drain's grace is four
+
+
+@dataclass(frozen=True)
+class Board:
+    """A pretend board, and the MCP URL in front of it."""
+
+    simulator: Simulator
+    url: str
+
+
+def settings_file(folder: Path, simulator: Simulator, **ours: Any) -> Path:
+    """A settings file for `serve` in front of `simulator`; `ours` are keys of [mcpboard]."""
+    keys = {"listen": "127.0.0.1:0", "agent_base_url": simulator.agent_url, **ours}
+    lines = ["[mcpboard]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
+    lines += ["[conversation_settings.agent]", f"mcp_config_web_base_url = {json.dumps(simulator.config_web_url)}"]
+    file = folder / "mcpboard.toml"
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+@contextmanager
+def process(config: Path) -> Iterator[str]:
+    """The MCP URL of `mcpboard serve --config CONFIG`, until the block ends; then it must end well, too."""
+    command = [sys.executable, "-m", "mcpboard", "serve", "--config", str(config)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield _announced(child)
+        finally:
+            child.terminate()
+            try:
+                code = child.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                raise
+    assert code == 0, f"serve ended with {code}"
+
+
+def _announced(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    limit = threading.Timer(START_S, child.kill)  # ends the read below
+    limit.start()
+    try:
+        line = child.stdout.readline()
+    finally:
+        limit.cancel()
+        limit.join()
+    assert line.startswith("mcpboard: serving "), f"serve did not start: {line!r}"
+    return line.split()[-1]
+
+
+@contextmanager
+def thread(app: Any) -> Iterator[str]:
+    """The MCP URL of `app` behind the real server, in a thread that is gone when the block ends."""
+    sockets = server.listeners([("127.0.0.1", 0)])
+    url = server.url(sockets[0])
+    serving = server.Server(app, sockets)
+    running = threading.Thread(target=serving.run, name="served")
+    running.start()
+    try:
+        yield url
+    finally:
+        serving.stop()
+        running.join(STOP_S)
+        assert not running.is_alive(), "the server did not end"
