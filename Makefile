@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUFF = --line-length 120 --target-version py310
 LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115
 
-.PHONY: help demo test test-fast check bench clean
+.PHONY: help demo test test-fast check bench deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -25,6 +25,16 @@ check: .venv-check/ready ## ruff and mypy
 
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
 	.venv-test/bin/python -m tests.bench
+
+deb: ## the Debian package of the board role, in dist/
+	deploy/debian/build
+
+matrix: ## the core and board suites on the version sets of OpenWrt, Buildroot and the floors
+	$(PYTHON) tests/deploy/matrix.py
+
+board-image: ## boot an emulated board of 128 MB with the server on it, and print its figures (root, Debian)
+	bash tests/system-packages qemu-system-arm
+	$(PYTHON) -m tests.deploy.board_image
 
 clean: ## remove the virtual environments and what was built
 	rm -rf .venv-* build dist out demo *.egg-info

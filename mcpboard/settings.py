@@ -191,7 +191,7 @@ SETTINGS = (
     Setting("agent_base_url", "http://127.0.0.1:8081", base_url, "URL",
             "the Agent's HTTP API, on loopback", "--agent-base-url URL"),
     Setting("agent_config", "/userdata/agent/agent.toml", file_path, "path",
-            "the Agent's settings file, read for the mcp_ keys alone"),
+            "the Agent's settings file, read for the mcp_ keys alone", "--agent-config FILE"),
     Setting("strict_meta", False, boolean, "true or false",
             "refuse modern requests whose _meta is missing, as the specification asks"),
     Setting("token_file", None, file_path, "path",
