@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 
 from mcpboard import __version__
+from mcpboard.board.arrival import Answer
 from mcpboard.board.catalogue import Catalogue
 from mcpboard.board.forward import PLACES, Forward
 from mcpboard.board.front import PAGES, page
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.loopback import Answer, Backend
+from mcpboard.board.loopback import Backend
 from mcpboard.board.orphans import Orphans
 from mcpboard.board.tools import AGENT, CONFIG_WEB, Row
 from mcpboard.protocol import gates

@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcpboard.board.deadline import DeadlineSocket
-from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, NotOffered, ToolError, ToolRefused
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, ToolError
 
 if TYPE_CHECKING:
     from mcpboard.board.loopback import Backend
 
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
-FOREIGN_LIMIT = 500  # characters of a foreign body that an error may repeat, decision 18
 
-# What to do about a failure, by what became of the request.
-CURES = {
-    NOT_SENT: "The request had not gone out whole, so nothing was done and calling again is safe.",
-    UNKNOWN: "The request had gone out: if it was to change something, it may have done so. "
-    "Look at the screen before repeating it.",
-}
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend answered: any status, redirects too; `content_type` is "" when not sent."""
+
+    status: int
+    content_type: str
+    body: bytes
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,12 @@ class Trip:
         waited = self.sock.deadline.waited()
         return f"{self._who()} broke off {self.errand} after {waited:.1f} s ({type(error).__name__})"
 
-    def turned_down(self, status: int, body: bytes) -> str:
-        """Words for an answer in good order that is not what was asked for."""
-        return f"{self._who()} answered {self.errand} with HTTP {status}: {foreign(body)}"
-
     def failed(self, kind: type[ToolError], words: str) -> ToolError:
-        """The error to raise: `words`, and what became of the request."""
+        """The error to raise: `words`, and how far the request got."""
         self.backend.note(ok=False)
-        delivery = UNKNOWN if self.sock.handed_over else NOT_SENT
-        return kind(f"{words}. {CURES[delivery]}", delivery=delivery)
+        if self.sock.handed_over:
+            return kind(f"{words}.", delivery=UNKNOWN)
+        return kind(f"{words}, before the request had gone out whole.", delivery=NOT_SENT)
 
     def misread(self, what: str) -> ToolError:
         """The error for an answer that came but cannot be used, and why."""
@@ -121,13 +119,10 @@ class BodyStream:
             raise self.trip.misread("it is compressed, though that was ruled out")
         self._check_size(self.length or 0)
 
-    def begin(self) -> None:
-        """Read the first block, or raise what the status means."""
-        self._first = self._block()
-        if self.status == 200:
-            return
-        refused = NotOffered if self.status == 404 else ToolRefused
-        raise refused(self.trip.turned_down(self.status, self._first))
+    def begin(self) -> Answer:
+        """The answer as far as its first block, which is read now and still comes first in the iteration."""
+        self._first = self._first or self._block()
+        return Answer(self.status, self.content_type, self._first)
 
     def _block(self) -> bytes:
         # Filled up, so that a body of one block is known to be whole before any of it is passed on.
@@ -154,10 +149,3 @@ class BodyStream:
         ceiling = self.trip.ceiling
         if size > ceiling.size:
             raise self.trip.misread(f"its body is over the limit of {ceiling.size} bytes{ceiling.note}")
-
-
-def foreign(body: bytes) -> str:
-    """The beginning of a foreign body for an error: one line of at most 500 printable characters."""
-    # Four bytes are the longest character of UTF-8, so this much always holds the 500.
-    text = body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace")
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT]

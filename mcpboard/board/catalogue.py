@@ -19,7 +19,7 @@ from mcpboard.board.tools import ROWS, Row, allowed
 from mcpboard.errors import BackendBroken, ToolError
 
 if TYPE_CHECKING:
-    from mcpboard.board.loopback import Answer
+    from mcpboard.board.arrival import Answer
 
 FRESH_S = 60.0  # how long a copy is good for; tools change with the board's software only
 RETRY_S = 5.0  # after a failure: soon enough for a board that boots, too rare to slow every list

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from mcpboard.board.arrival import BodyStream
 from mcpboard.board.lanes import Lanes, Place
 from mcpboard.board.loopback import Backend
 from mcpboard.board.orphans import Orphans, Telling
@@ -17,8 +19,7 @@ from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
 # Places a lane has (decision 10); together they are the turns of the server.
 PLACES: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
 BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all (decision 12)
-
-Backends = Callable[[str], Backend]
+GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
 class Forward:
@@ -80,11 +81,19 @@ def _orphan_words(result: Content | ToolError) -> str:
 
 
 def _bundle(row: Row, backend: Backend, place: Place, limit: int) -> Content:
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(place.leave)
         source = backend.stream(row.path, row.deadline_s, BUNDLE_TOTAL_S, limit)
-    except BaseException:
-        place.leave()
-        raise
+        undo.callback(source.close)
+        begun = source.begin()
+        # What it is shows in its bytes: an error page under HTTP 200 is not passed off as an archive.
+        if begun.status != 200 or not begun.body.startswith(GZIP):
+            return row.read(begun)
+        undo.pop_all()
+    return _streamed(source, place)
+
+
+def _streamed(source: BodyStream, place: Place) -> Content:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     name = f"{stamp}.tar.gz"
     size = "size not announced" if source.length is None else f"{source.length} bytes"

@@ -17,7 +17,7 @@ from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from mcpboard.board.arrival import BodyStream, Ceiling, Trip
+from mcpboard.board.arrival import Answer, BodyStream, Ceiling, Trip
 from mcpboard.board.deadline import Clock, Deadline, DeadlineSocket, connect
 from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 
@@ -56,15 +56,6 @@ KINDS: dict[str, type[ToolError]] = {
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a backend answered, whole: any status, redirects too; `content_type` is "" when not sent."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
-@dataclass(frozen=True)
 class Seen:
     """How the latest request went and how long ago: `ok` when an answer came, whatever its status."""
 
@@ -96,8 +87,8 @@ class Backend:
         """The body of a GET as it arrives; its first block is here already, so early failures raise at once.
 
         `first_byte_seconds` reach to the end of the first block (Config Web writes at once what it
-        has built), `total_seconds` to the end of the last. Any status but 200 raises ToolRefused,
-        404 NotOffered, both with the beginning of the body.
+        has built), `total_seconds` to the end of the last. What the status means is for the caller
+        to judge, by `begin()`.
         """
         whole = Deadline(total_seconds, self._clock)
         stream = self._open("GET", path, None, first_byte_seconds, Ceiling(limit, " (support_bundle_max_bytes)"))
@@ -140,7 +131,7 @@ class Backend:
             self.note(ok=False)
             raise BackendUnreachable(
                 f"{self.title} cannot be reached at {self._base} ({self.setting}) for {errand}: "
-                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. Nothing was sent. "
+                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
                 f"Call again once it runs; if it does run, correct {self.setting}."
             ) from error
 

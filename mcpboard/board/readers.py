@@ -27,9 +27,9 @@ from mcpboard.errors import (
 from mcpboard.protocol.tools import Content, Image, Text
 
 if TYPE_CHECKING:
-    from mcpboard.board.loopback import Answer
+    from mcpboard.board.arrival import Answer
 
-QUOTE_LIMIT = 500  # characters of a foreign body that an error repeats (decision 18)
+FOREIGN_LIMIT = 500  # characters of a foreign body that an error repeats (decision 18)
 TEXT_LIMIT = 256 * 1024  # bytes of shell output, as UTF-8, that a reply carries (decision 4)
 _HINT = 40  # characters of something that should have been a picture: enough to recognise a page
 
@@ -66,7 +66,7 @@ def picture(answer: Answer) -> Content:
     found = _output(answer)
     image = _image(found)
     if image is None:
-        raise BackendBroken(f"{_no_picture(found)}. The board said: {_quoted(_told(found))}")
+        raise BackendBroken(f"{_no_picture(found)}. The board said: {foreign(_told(found))}")
     return _pictured(image, found)
 
 
@@ -97,7 +97,8 @@ def shell(answer: Answer) -> Content:
 def turned_down(answer: Answer) -> NoReturn:
     """For an answer that is not what was asked for: always raises the ToolError that fits it."""
     kind, cure = TURNED_DOWN.get(answer.status, (None, ""))
-    quote = _quoted(answer.body[: QUOTE_LIMIT * 4].decode("utf-8", "replace"))  # 4: longest UTF-8 sequence
+    # Four bytes are the longest character of UTF-8, so this much always holds what is quoted.
+    quote = foreign(answer.body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace"))
     if kind:
         raise kind(f"{cure}. It answered HTTP {answer.status}: {quote}", delivery=NOT_SENT)
     raise BackendBroken(
@@ -238,8 +239,9 @@ def _finite(spelling: str) -> float:
     return number
 
 
-def _quoted(text: str) -> str:
-    return text[:QUOTE_LIMIT].strip() or "(nothing)"
+def foreign(text: str) -> str:
+    """The beginning of a foreign text for an error: one line of at most 500 printable characters."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT] or "(nothing)"
 
 
 def _capped(text: str) -> str:

@@ -11,7 +11,7 @@ from mcpboard.board.manual import TOOLS
 from mcpboard.protocol.tools import Content, Tool
 
 if TYPE_CHECKING:
-    from mcpboard.board.loopback import Answer
+    from mcpboard.board.arrival import Answer
 
 # Lanes: calls of one lane share its places (decision 10).
 STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "support_bundle"
@@ -34,7 +34,7 @@ class Row:
     """One tool: what the client sees of it, who does it, how long that may take, how the answer reads.
 
     `read` turns an answer of the backend into content or raises ToolError. Where `streams`, the
-    body of a good answer is passed on unread, and `read` is for the other answers only.
+    body of a good answer is passed on unread; `read` then gets the other answers alone.
     """
 
     tool: Tool

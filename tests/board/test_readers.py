@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcpboard.board import readers
-from mcpboard.board.loopback import Answer
+from mcpboard.board.arrival import Answer
 from mcpboard.board.pictures import byte_size, image_of
-from mcpboard.board.readers import QUOTE_LIMIT, TEXT_LIMIT
+from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT, foreign
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import (
     DONE,
@@ -406,7 +406,7 @@ def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     assert error.delivery == delivery
     assert str(status) in error.text
     assert body[:10].decode("utf-8", "replace").strip() in error.text
-    assert len(error.text) < QUOTE_LIMIT + 200
+    assert len(error.text) < FOREIGN_LIMIT + 200
 
 
 @pytest.mark.parametrize("read", [readers.picture, readers.aftermath, readers.output, readers.shell])
@@ -419,8 +419,22 @@ def test_output_that_is_no_text_makes_no_sense(read: Reader, value: dict[str, An
 
 def test_a_quote_is_500_characters_of_whatever_width() -> None:
     error = refusal_of(readers.status, Answer(500, "", ("👩" * 1000).encode()))
-    assert error.text.count("👩") == QUOTE_LIMIT
+    assert error.text.count("👩") == FOREIGN_LIMIT
     assert "\ufffd" not in error.text
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        pytest.param("Unknown tool: x\n", "Unknown tool: x", id="a line"),
+        pytest.param("<p>\r\n\tone</p>", "<p> one</p>", id="blanks become one"),
+        pytest.param("a\x1b[31mb\x00c", "a[31mbc", id="control characters"),
+        pytest.param("a\u202eb", "ab", id="a mark that turns the line around"),
+        pytest.param("", "(nothing)", id="nothing"),
+    ],
+)
+def test_foreign_text_is_one_short_printable_line(said: str, text: str) -> None:
+    assert foreign(said) == text
 
 
 ODD_OUTPUTS = [
