@@ -48,6 +48,6 @@ def _taken(taken: AddressTaken) -> int:
     lines = beside.advice(taken.port)
     if lines is None:
         raise taken
-    print(f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:", file=sys.stderr)
-    print(lines, file=sys.stderr)
+    told = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
+    print(told, lines, sep="\n", file=sys.stderr)
     return 2
