@@ -1,26 +1,23 @@
 """An MCP client: HTTP around `protocol.dialogue`, for one server, within limits of time and size.
 
-It talks through http.client itself: nothing here wants a proxy, a netrc, cookies, redirects,
-pooled connections or retries, so none of them exist to be switched off, and the limit of a call
-reaches every single read. Each request has a connection of its own, because a kept one may have
-died unnoticed, and then nobody could tell whether the phone was touched.
+Each request has a connection of its own, because a kept one may have died unnoticed, and then
+nobody could tell whether the phone was touched; the limit of a call reaches every single read.
 """
 
 from __future__ import annotations
 
-import functools
 import http.client
-import io
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
-from mcpboard import __version__
+from mcpboard import __version__, errand
+from mcpboard.deadline import Deadline, DeadlineSocket, Timed, connect
+from mcpboard.errand import Fault
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -32,9 +29,12 @@ from mcpboard.errors import (
     PeerUnreachable,
 )
 from mcpboard.protocol import dialogue
-from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture, shown
+from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture
 from mcpboard.protocol.dialogue import Ask, Dialogue, Talk
 from mcpboard.protocol.sieve import Sieve
+
+if TYPE_CHECKING:
+    import requests
 
 __all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
@@ -70,7 +70,7 @@ class Client:
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._parts = _checked_url(url)
-        self._headers = {"User-Agent": f"mcpboard/{__version__}", "Connection": "close", "Accept-Encoding": "identity"}
+        self._headers = {**errand.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
             self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
@@ -106,7 +106,7 @@ class Client:
     def close(self) -> None:
         """End the session that the server keeps for us, if it does; never raises ClientError."""
         try:
-            self._talk(self._dialogue.close(), Limit(GOODBYE_SECONDS))
+            self._talk(self._dialogue.close(), Deadline(GOODBYE_SECONDS))
         except ClientError:
             return  # a server that is gone has ended it already
 
@@ -140,14 +140,13 @@ class Client:
 
     # --- talking ---
 
-    def _limit(self, timeout: float | None) -> Limit:
-        return Limit(self._timeout if timeout is None else timeout)
+    def _limit(self, timeout: float | None) -> Deadline:
+        return Deadline(self._timeout if timeout is None else timeout)
 
-    def _settle(self, limit: Limit) -> None:
+    def _settle(self, limit: Deadline) -> None:
         """One handshake at a time, so that threads do not open two sessions."""
-        with _translated(limit, NOT_SENT):
-            if not self._settling.acquire(timeout=limit.remaining()):
-                raise TimeoutError
+        if not self._settling.acquire(timeout=limit.seconds):
+            raise PeerTimeout(f"no answer to the handshake within {limit.seconds:g} s", delivery=NOT_SENT)
         try:
             self._talk(self._dialogue.open(), limit)
         except ClientError as error:
@@ -156,44 +155,51 @@ class Client:
         finally:
             self._settling.release()
 
-    def _talk(self, talk: Talk[T], limit: Limit, progress: Progress | None = None) -> T:
+    def _talk(self, talk: Talk[T], limit: Deadline, progress: Progress | None = None) -> T:
         return dialogue.run(talk, lambda ask: self._exchange(ask, limit, progress))
 
-    def _exchange(self, ask: Ask, limit: Limit, progress: Progress | None) -> Answer:
-        with closing(self._connected(limit)) as connection:
-            with _translated(limit, NOT_SENT):
-                connection.sock.settimeout(limit.remaining())
-                connection.request(ask.method, self._path(), ask.body, self._headers | dict(ask.headers))
-            with _translated(limit, UNKNOWN), connection.getresponse() as response:
-                return _answer(response, progress)
-
-    def _path(self) -> str:
-        return self._parts.path + (f"?{self._parts.query}" if self._parts.query else "")
-
-    def _connected(self, limit: Limit) -> http.client.HTTPConnection:
-        with _translated(limit, NOT_SENT):
-            connection = self._connection(limit)
+    def _exchange(self, ask: Ask, limit: Deadline, progress: Progress | None) -> Answer:
+        sock = self._connected(limit)
         try:
-            connection.connect()
-        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
-            connection.close()
-            reason = shown(str(error))
-            raise PeerUnreachable(
-                f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
-            ) from error
-        return connection
+            headers = self._headers | dict(ask.headers)
+            with _translated(sock, "the connection broke"):
+                response = errand.send(sock, ask.method, self._parts.geturl(), ask.body, headers)
+            with closing(response), _translated(sock, "the answer broke off"):
+                return _answer(response, progress)
+        finally:
+            sock.hang_up()
 
-    def _connection(self, limit: Limit) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        seconds = min(CONNECT_SECONDS, limit.remaining())
-        connection: http.client.HTTPConnection
-        if self._parts.scheme == "https":
-            connection = http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=seconds)
-        # http.client only ever calls it, whatever the annotation says.
-        connection.response_class = functools.partial(_Response, limit=limit)  # type: ignore[assignment]
-        return connection
+    def _connected(self, limit: Deadline) -> Timed:
+        host, port = str(self._parts.hostname), self._parts.port or _PORTS[self._parts.scheme]
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            sock = connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS)
+            return _over_tls(sock, host) if self._parts.scheme == "https" else sock
+        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
+            raise PeerUnreachable(f"no connection could be made ({error}); {_cure(error)}; nothing was sent") from error
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class _TlsSocket(Timed, ssl.SSLSocket):
+    """A TLS connection within a deadline."""
+
+
+def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
+    context = ssl.create_default_context()
+    context.sslsocket_class = _TlsSocket
+    with closing(sock):  # what is wrapped is a new socket on the same connection
+        secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    secure = cast(_TlsSocket, secure)
+    try:
+        secure.deadline = sock.deadline
+        secure.settimeout(min(CONNECT_SECONDS, sock.deadline.remaining()))
+        secure.do_handshake()
+    except BaseException:
+        secure.close()
+        raise
+    return secure
 
 
 # --- what the caller gives ---------------------------------------------------------------------
@@ -224,85 +230,46 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
     return name, value
 
 
-# --- time --------------------------------------------------------------------------------------
-
-
-class Limit:
-    """The moment when a method has lasted long enough, on a clock that never jumps."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def remaining(self) -> float:
-        """Seconds left, more than zero; raises TimeoutError once there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
-
-
-class _Response(http.client.HTTPResponse):
-    """A response whose every read, of head, body and chunk sizes, ends when the limit is over."""
-
-    def __init__(self, sock: socket.socket, *rest: Any, limit: Limit, **named: Any) -> None:
-        super().__init__(sock, *rest, **named)
-        self.fp.close()
-        self.fp = io.BufferedReader(_LimitedReader(sock, limit))
-
-
-class _LimitedReader(io.RawIOBase):
-    def __init__(self, sock: socket.socket, limit: Limit) -> None:
-        self._sock = sock
-        self._limit = limit
-        self._raw = sock.makefile("rb", buffering=0)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(self._limit.remaining())
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
 # --- what comes back -----------------------------------------------------------------------------
 
 
-def _answer(response: http.client.HTTPResponse, progress: Progress | None) -> Answer:
+def _answer(response: requests.Response, progress: Progress | None) -> Answer:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
-    sieve, total, received = Sieve(), response.length, 0
-    for piece in iter(lambda: response.read(PIECE), b""):
+    sieve, total, received = Sieve(), response.raw.length_remaining, 0
+    for piece in iter(lambda: response.raw.read(PIECE, decode_content=False), b""):
         sieve.feed(piece)
         received += len(piece)
         if progress is not None:
             progress(received, total)
-    if response.length:
+    if total not in (None, received):
         raise PeerBroken(f"the answer broke off after {received} of {total} bytes; {_FATES[UNKNOWN]}")
     fields = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(response.status, fields, sieve.text, sieve.blobs)
+    return Answer(response.status_code, fields, sieve.text, sieve.blobs)
 
 
 @contextmanager
-def _translated(limit: Limit, delivery: str) -> Iterator[None]:
-    """No exception of http.client or the socket gets out; `delivery` is what holds if one is raised inside."""
-    fate = _FATES[delivery]
+def _translated(sock: Timed, broken: str) -> Iterator[None]:
+    """No error of requests, urllib3, http.client or the socket gets out; ours and bugs pass."""
     try:
         yield
-    except TimeoutError as error:
-        raise PeerTimeout(f"no whole answer within {limit.seconds:g} s; {fate}", delivery=delivery) from error
-    except http.client.RemoteDisconnected as error:  # a BadStatusLine as well, but of another meaning
-        raise PeerBroken(f"the server hung up without an answer; {fate}", delivery=delivery) from error
-    except http.client.BadStatusLine as error:
-        raise NotMcp("what answers there does not speak HTTP; check the port", delivery=delivery) from error
-    except http.client.IncompleteRead as error:
-        raise PeerBroken(f"the answer broke off; {fate}", delivery=delivery) from error
-    except (OSError, http.client.HTTPException) as error:
-        raise PeerBroken(f"the connection broke ({type(error).__name__}); {fate}", delivery=delivery) from error
+    except Exception as error:
+        fault = errand.fault_of(type(error))
+        if fault is None:
+            raise
+        delivery = UNKNOWN if sock.handed_over else NOT_SENT
+        kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
+        raise kind(f"{words}; {_FATES[delivery]}", delivery=delivery) from error
+
+
+def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:
+    if fault is Fault.TIMEOUT:
+        return PeerTimeout, f"no whole answer within {seconds:g} s"
+    if isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
+        return PeerBroken, "the server hung up without an answer"
+    if isinstance(error, http.client.BadStatusLine):
+        return NotMcp, "what answers there does not speak HTTP; check the port"
+    return None
 
 
 def _cure(error: Exception) -> str:

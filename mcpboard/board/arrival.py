@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcpboard.board.deadline import DeadlineSocket
+from mcpboard.deadline import DeadlineSocket
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, ToolError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from mcpboard.board.deadline import Clock
+from mcpboard.deadline import Clock
 from mcpboard.errors import Busy
 
 # What a caller who is turned away should do, by lane; every other lane takes ADVICE.

@@ -1,8 +1,8 @@
 """The two loopback APIs as backends: one fresh connection a request, one deadline, no second try.
 
-The only board module that names requests, and the door where foreign exceptions stop: those of
-requests, urllib3, http.client and the socket become BackendUnreachable, BackendTimeout or
-BackendBroken, whose texts name the backend, its setting and the seconds, never a body.
+The door where foreign exceptions stop: those of requests, urllib3, http.client and the socket
+become BackendUnreachable, BackendTimeout or BackendBroken, whose texts name the backend, its
+setting and the seconds, never a body.
 (contracts: agent-api, decisions 7, 8, 11, 12, 14, 17, 18)
 """
 
@@ -11,14 +11,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mcpboard import errand
 from mcpboard.board.arrival import Answer, BodyStream, Ceiling, Trip
-from mcpboard.board.deadline import Clock, Deadline, DeadlineSocket, connect
+from mcpboard.deadline import Clock, Deadline, DeadlineSocket, connect
+from mcpboard.errand import Fault
 from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 
 if TYPE_CHECKING:
@@ -33,25 +34,10 @@ BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web
 # wait for, and no way off this machine.
 ADDRESSES = {"localhost": ("127.0.0.1", "::1")}
 
-HEADERS = {
-    "User-Agent": "mcpboard",
-    "Connection": "close",  # a kept connection may die between two requests, and then who knows
-    "Accept-Encoding": "identity",  # loopback gains nothing by gzip, the board's only core loses
-}
-
-# Foreign error -> ours; of the names in an error's ancestry the most specific counts. Names,
-# because requests is not imported before the first request.
-KINDS: dict[str, type[ToolError]] = {
-    "requests.exceptions.ConnectTimeout": BackendUnreachable,
-    "requests.exceptions.Timeout": BackendTimeout,
-    "requests.exceptions.RequestException": BackendBroken,
-    "urllib3.exceptions.ConnectTimeoutError": BackendUnreachable,
-    "urllib3.exceptions.TimeoutError": BackendTimeout,
-    "urllib3.exceptions.ProxySchemeUnsupported": BackendBroken,  # a ValueError, outside their own tree
-    "urllib3.exceptions.HTTPError": BackendBroken,
-    "http.client.HTTPException": BackendBroken,
-    "builtins.TimeoutError": BackendTimeout,
-    "builtins.OSError": BackendBroken,
+KINDS: Mapping[Fault, type[ToolError]] = {
+    Fault.UNREACHABLE: BackendUnreachable,
+    Fault.TIMEOUT: BackendTimeout,
+    Fault.BROKEN: BackendBroken,
 }
 
 
@@ -110,13 +96,13 @@ class Backend:
         self._noted = (ok, self._clock())
 
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
-        errand = f"{method} {path}"
+        what = f"{method} {path}"
         with contextlib.ExitStack() as undo:
-            sock = self._connected(errand, Deadline(seconds, self._clock))
+            sock = self._connected(what, Deadline(seconds, self._clock))
             undo.callback(sock.hang_up)
-            trip = Trip(self, errand, sock, ceiling)
+            trip = Trip(self, what, sock, ceiling)
             with translated(trip):
-                response = _sender()(sock, method, self._base + path, body)
+                response = errand.send(sock, method, self._base + path, body)
             undo.callback(response.close)
             self.note(ok=True)
             stream = BodyStream(trip, response, functools.partial(_read, trip, response))
@@ -124,13 +110,13 @@ class Backend:
             undo.pop_all()
         return stream
 
-    def _connected(self, errand: str, deadline: Deadline) -> DeadlineSocket:
+    def _connected(self, what: str, deadline: Deadline) -> DeadlineSocket:
         try:
             return connect(self._addresses, self._port, deadline)
         except OSError as error:
             self.note(ok=False)
             raise BackendUnreachable(
-                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {errand}: "
+                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {what}: "
                 f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
                 f"Call again once it runs; if it does run, correct {self.setting}."
             ) from error
@@ -148,67 +134,9 @@ def translated(trip: Trip) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        kind = kind_of(type(error))
-        if kind is None:
+        fault = errand.fault_of(type(error))
+        if fault is None:
             raise
+        kind = KINDS[fault]
         words = trip.late() if kind is BackendTimeout else trip.cut(error)
         raise trip.failed(kind, words) from error
-
-
-def kind_of(error: type[BaseException]) -> type[ToolError] | None:
-    """What a foreign error becomes here; None when it is none of those."""
-    ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
-    return next((KINDS[name] for name in ancestry if name in KINDS), None)
-
-
-@functools.cache
-def _sender() -> Callable[[DeadlineSocket, str, str, bytes | None], requests.Response]:
-    """What sends a request over a connected socket; made on the first request.
-
-    The one place that imports requests: an idle server does without its 6 MB.
-    """
-    import requests
-    from requests.adapters import HTTPAdapter
-    from urllib3.connection import HTTPConnection
-
-    class Errand(requests.PreparedRequest):
-        """A request that brings the socket it travels on."""
-
-        def __init__(self, sock: DeadlineSocket) -> None:
-            super().__init__()
-            self.sock = sock
-
-    class OwnSocket(HTTPAdapter):
-        """Sends each errand over its own socket: no pool, no proxy, no retry, one deadline for everything."""
-
-        def send(self, request: Errand, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
-            connection = HTTPConnection(urlsplit(cast(str, request.url)).netloc)
-            connection.sock = request.sock
-            # A backend may answer early and close, for example with 503; then its answer counts.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                connection.request(
-                    cast(str, request.method), request.path_url, request.body, request.headers,
-                    preload_content=False, decode_content=False,
-                )  # fmt: skip
-            return self.build_response(request, connection.getresponse())
-
-    class Direct(requests.Session):
-        """No proxy or netrc from the environment, no cookies, no redirects."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.trust_env = False
-            self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-            self.mount("http://", OwnSocket())
-
-        def get_redirect_target(self, resp: requests.Response) -> None:
-            """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
-
-    session = Direct()
-
-    def send(sock: DeadlineSocket, method: str, url: str, body: bytes | None) -> requests.Response:
-        errand = Errand(sock)
-        errand.prepare(method=method, url=url, headers=HEADERS, data=body)
-        return session.send(errand, stream=True, allow_redirects=False)
-
-    return send

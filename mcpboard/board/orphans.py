@@ -11,7 +11,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-from mcpboard.board.deadline import Clock
+from mcpboard.deadline import Clock
 
 KEPT_SECONDS = 600.0  # decision 9; later than that, the screen says more than the note
 KEPT_OUTCOMES = 16  # the newest; input runs one at a time, so more means that nobody reads them

@@ -20,7 +20,8 @@ import requests.exceptions
 import urllib3.exceptions
 
 from mcpboard.board.arrival import BLOCK, Answer, BodyStream
-from mcpboard.board.loopback import Backend, Seen, kind_of
+from mcpboard.board.loopback import KINDS, Backend, Seen
+from mcpboard.errand import Fault, fault_of
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -508,7 +509,7 @@ def errors_of(module: ModuleType) -> list[type[Exception]]:
 
 @pytest.mark.parametrize("error", errors_of(requests.exceptions) + errors_of(urllib3.exceptions))
 def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Exception]) -> None:
-    assert kind_of(error) is not None
+    assert fault_of(error) is not None
 
 
 @pytest.mark.parametrize(
@@ -525,7 +526,12 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
     ],
 )
 def test_the_most_specific_kind_counts(error: type[Exception], kind: type[ToolError] | None) -> None:
-    assert kind_of(error) is kind
+    fault = fault_of(error)
+    assert (fault and KINDS[fault]) is kind
+
+
+def test_every_fault_has_a_kind() -> None:
+    assert set(KINDS) == set(Fault)
 
 
 def test_requests_is_not_imported_before_the_first_request() -> None:

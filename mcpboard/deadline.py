@@ -14,7 +14,7 @@ from typing import Any
 
 Clock = Callable[[], float]  # seconds, monotonic: the board's wall clock jumps when it first hears the time
 
-CONNECT_SECONDS = 1.0  # per address; two addresses (localhost) stay within the 2 s a connection may take
+CONNECT_SECONDS = 1.0  # per address on loopback; two addresses (localhost) stay within the 2 s a connection may take
 
 
 class Deadline:
@@ -37,57 +37,65 @@ class Deadline:
         return self._clock() - self._end + self.seconds
 
 
-class DeadlineSocket(socket.socket):
-    """A TCP socket whose every read and write ends at its deadline, however the peer drips.
+class Timed:
+    """What makes a socket end its every read and write at `deadline`, however the peer drips.
 
     Only what `http.client` uses is covered: `recv_into` (through `makefile`) and `sendall`. A
     timeout set by anyone else is overruled. `deadline` may be replaced between two reads.
     """
 
-    def __init__(self, family: int, deadline: Deadline) -> None:
-        super().__init__(family, socket.SOCK_STREAM)
-        self.deadline = deadline
-        # Whether the kernel holds every byte given to it so far: while it does not, the peer
-        # cannot have the whole request, and so cannot have acted on it.
-        self.handed_over = False
+    deadline: Deadline
+    # Whether the kernel holds every byte given to it so far: while it does not, the peer cannot
+    # have the whole request, and so cannot have acted on it.
+    handed_over = False
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(self.deadline.remaining())
-        return super().recv_into(*args, **kwargs)
+        self.settimeout(self.deadline.remaining())  # type: ignore[attr-defined]
+        return super().recv_into(*args, **kwargs)  # type: ignore[misc,no-any-return]
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         self.handed_over = False
-        self.settimeout(self.deadline.remaining())
-        super().sendall(*args, **kwargs)
+        self.settimeout(self.deadline.remaining())  # type: ignore[attr-defined]
+        super().sendall(*args, **kwargs)  # type: ignore[misc]
         self.handed_over = True
 
     def hang_up(self) -> None:
         """Close now, also while a reader made by `makefile` is about, for which `close` would wait; repeatable."""
-        descriptor = self.detach()
+        descriptor = self.detach()  # type: ignore[attr-defined]
         if descriptor >= 0:
             socket.close(descriptor)
 
 
-def connect(addresses: Iterable[str], port: int, deadline: Deadline) -> DeadlineSocket:
+class DeadlineSocket(Timed, socket.socket):
+    """A TCP socket within a deadline."""
+
+    def __init__(self, family: int, deadline: Deadline) -> None:
+        super().__init__(family, socket.SOCK_STREAM)
+        self.deadline = deadline
+
+
+def connect(
+    addresses: Iterable[str], port: int, deadline: Deadline, seconds: float = CONNECT_SECONDS
+) -> DeadlineSocket:
     """A socket connected to the first address that answers; raises the OSError of the last one that did not.
 
-    Addresses are IP literals, so that no name service is ever waited for.
+    Addresses are IP literals, so that no name service is ever waited for; each gets `seconds`.
     """
     problem = OSError("no address to connect to")
     for address in addresses:
         try:
-            return _connected(address, port, deadline)
+            return _connected(address, port, deadline, seconds)
         except OSError as error:
             problem = error
     raise problem
 
 
-def _connected(address: str, port: int, deadline: Deadline) -> DeadlineSocket:
+def _connected(address: str, port: int, deadline: Deadline, seconds: float) -> DeadlineSocket:
     sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
     try:
         # Head and body go out in two writes; with Nagle's rule the second would wait for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.settimeout(min(CONNECT_SECONDS, deadline.remaining()))
+        sock.settimeout(min(seconds, deadline.remaining()))
         sock.connect((address, port))
     except BaseException:
         sock.close()

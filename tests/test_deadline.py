@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcpboard.board import deadline as module
-from mcpboard.board.deadline import Deadline, DeadlineSocket, connect
+from mcpboard import deadline as module
+from mcpboard.deadline import Deadline, DeadlineSocket, connect
 
 
 class Clock:

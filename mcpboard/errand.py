@@ -1,0 +1,117 @@
+"""One HTTP request over a socket of its own: the only module that names requests.
+
+No pool, no proxy or netrc from the environment, no cookies, no redirects, no second try: what is
+sent goes out once, over the socket that the caller connected, within that socket's deadline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+from collections.abc import Mapping
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from mcpboard.deadline import Timed
+
+if TYPE_CHECKING:
+    import requests
+
+HEADERS: Mapping[str, str] = {
+    "User-Agent": "mcpboard",
+    "Connection": "close",  # a kept connection may die between two requests, and then who knows
+    "Accept-Encoding": "identity",  # the links are short or slow to compress for: one small core
+}
+
+
+class Fault(enum.Enum):
+    """What an error of requests, urllib3, http.client or a socket comes down to."""
+
+    UNREACHABLE = "no connection"
+    TIMEOUT = "the deadline is over"
+    BROKEN = "the connection broke, or what came is not HTTP"
+
+
+# Of the names in an error's ancestry the most specific counts. Names, because requests is not
+# imported before the first request.
+FAULTS: Mapping[str, Fault] = {
+    "requests.exceptions.ConnectTimeout": Fault.UNREACHABLE,
+    "requests.exceptions.Timeout": Fault.TIMEOUT,
+    "requests.exceptions.RequestException": Fault.BROKEN,
+    "urllib3.exceptions.ConnectTimeoutError": Fault.UNREACHABLE,
+    "urllib3.exceptions.TimeoutError": Fault.TIMEOUT,
+    "urllib3.exceptions.ProxySchemeUnsupported": Fault.BROKEN,  # a ValueError, outside their own tree
+    "urllib3.exceptions.HTTPError": Fault.BROKEN,
+    "http.client.HTTPException": Fault.BROKEN,
+    "builtins.TimeoutError": Fault.TIMEOUT,
+    "builtins.OSError": Fault.BROKEN,
+}
+
+
+def fault_of(error: type[BaseException]) -> Fault | None:
+    """What a foreign error comes down to; None when it is none of those."""
+    ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
+    return next((FAULTS[name] for name in ancestry if name in FAULTS), None)
+
+
+def send(
+    sock: Timed, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
+) -> requests.Response:
+    """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
+
+    Raises what requests, urllib3, http.client and the socket raise: `fault_of` sorts it. Closing
+    the response does not close the socket.
+    """
+    session, errand = _parts()
+    request = errand(sock)
+    request.prepare(method=method, url=url, headers=headers, data=body)
+    return session.send(request, stream=True, allow_redirects=False)
+
+
+@functools.cache
+def _parts() -> tuple[requests.Session, type[Any]]:
+    """The session and the kind of request that it takes; made for the first request.
+
+    The one place that imports requests: an idle server does without its 6 MB.
+    """
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.connection import HTTPConnection
+
+    class Errand(requests.PreparedRequest):
+        """A request that brings the socket it travels on."""
+
+        def __init__(self, sock: Timed) -> None:
+            super().__init__()
+            self.sock = sock
+
+    class OwnSocket(HTTPAdapter):
+        """Sends each errand over its own socket: no pool, no proxy, no retry, one deadline for everything."""
+
+        def send(self, request: Errand, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
+            connection = HTTPConnection(urlsplit(cast(str, request.url)).netloc)
+            connection.sock = cast(Any, request.sock)
+            # A server may answer early and close, for example with 503; then its answer counts.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(
+                    cast(str, request.method), request.path_url, request.body, request.headers,
+                    preload_content=False, decode_content=False,
+                )  # fmt: skip
+            return self.build_response(request, connection.getresponse())
+
+    class Direct(requests.Session):
+        """No proxy or netrc from the environment, no cookies, no redirects."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.trust_env = False
+            self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self.mount("http://", OwnSocket())
+            self.mount("https://", OwnSocket())
+
+        def get_redirect_target(self, resp: requests.Response) -> None:
+            """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
+
+    return Direct(), Errand
