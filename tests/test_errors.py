@@ -29,7 +29,7 @@ def grown(root: type[McpboardError] = McpboardError) -> list[tuple[str, str]]:
 
 
 def test_the_tree_grows_as_it_is_drawn() -> None:
-    assert drawn() == grown()
+    assert sorted(drawn()) == sorted(grown())
 
 
 DELIVERIES = [

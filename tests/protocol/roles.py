@@ -21,7 +21,13 @@ from .wire import Seen, seen
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}
 TOOLS = (
-    Tool("status", "Status", "How things are.", {"type": "object", "properties": {}, "additionalProperties": False}),
+    Tool(
+        "status",
+        "Status",
+        "How things are.",
+        {"type": "object", "properties": {}, "additionalProperties": False},
+        {"readOnlyHint": True},
+    ),
     Tool(
         "tap",
         "Tap",

@@ -19,9 +19,16 @@ TAP = {"x": 1, "y": 2}
 
 
 def _called(
-    row: int, phrase: str, params: Any, *, policy: str = "board", code: int | None = None, **wanted: Any
+    row: int,
+    phrase: str,
+    params: Any,
+    *,
+    policy: str = "board",
+    code: int | None = None,
+    status: int = 200,
+    **wanted: Any,
 ) -> Case:
-    return Case(row, phrase, ALLOWED, message("tools/call", params), 200, code, policy=policy, **wanted)
+    return Case(row, phrase, ALLOWED, message("tools/call", params), status, code, policy=policy, **wanted)
 
 
 def _tapped(
@@ -34,7 +41,8 @@ def _came_to(row: int, phrase: str, outcome: Any, code: int | None = None, polic
     return _called(row, phrase, {"name": "status"}, code=code, policy=policy, outcome=outcome, **wanted)
 
 
-FAULT = {"isError": True, "structuredContent": UNSENT}
+FAULT = {"isError": True, "structuredContent": {"delivery": "not_sent"}}
+FAILED = {"isError": True, "structuredContent": UNSENT}
 
 METHODS = [
     Case(68, "a method nobody knows", head(), message("tools/tap"), 404, -32601, says="tools/tap"),
@@ -130,9 +138,31 @@ ARGUMENTS = [
 ]
 
 OUTCOMES = [
-    _came_to(76, "the backend timed out", BackendTimeout("no answer in 10 s"), None, "board", says="no answer in 10 s", result=FAULT),
-    _came_to(77, "the one bundle is already under way", Busy("busy: a bundle is being made"), None, "board", says="busy", result=FAULT),
-    _came_to(78, "the device is busy", DeviceBusy("device X is busy", data={"busy_owner": "cloud_assignment"}), -32000, data={"busy_owner": "cloud_assignment"}),
+    _came_to(
+        76,
+        "the backend timed out",
+        BackendTimeout("no answer in 10 s"),
+        None,
+        "board",
+        says="no answer in 10 s",
+        result=FAILED,
+    ),
+    _came_to(
+        77,
+        "the one bundle is already under way",
+        Busy("busy: a bundle is being made"),
+        None,
+        "board",
+        says="busy",
+        result=FAILED,
+    ),
+    _came_to(
+        78,
+        "the device is busy",
+        DeviceBusy("device X is busy", data={"busy_owner": "cloud_assignment"}),
+        -32000,
+        data={"busy_owner": "cloud_assignment"},
+    ),
     _came_to(79, "the device is unknown", InvalidParams("unknown device: X"), -32602, says="unknown device: X"),
     _came_to(80, "a tool of the host raised", ToolFault("adb: device offline"), -32000, says="adb: device offline"),
     _came_to(81, "our own bug, once the id is known", None, -32603),
@@ -140,29 +170,138 @@ OUTCOMES = [
     Case(82, "a session id on a board", head(session="stale"), message("tools/list"), 200),
     Case(82, "an empty session id on a board", head(session=""), message("ping"), 200),
     Case(82, "a session id of 8 KiB on a board", head(session="x" * 8192), message("ping"), 200),
-    Case(83, "a dead session beside the modern header", modern(session="gone", authorization=ALICE), message("ping"), 200, policy="host"),
-    Case(83, "neither session nor modern header", ALLOWED, message("tools/list"), 200, policy="host"),
-    Case(84, "a dead session", head(session="gone", authorization=ALICE), message("tools/list"), 404, -32600, policy="host"),
-    Case(84, "another principal's session", head(session="s-1", authorization="Bearer token-b"), message("ping"), 404, -32600, policy="host"),
-    Case(84, "a dead session under a notification", head(session="gone", authorization=ALICE), message("x", id=UNSENT), 404, -32600, id=None, policy="host"),
-    Case(84, "a dead session under broken JSON", head(session="gone", authorization=ALICE), b"{", 404, -32600, id=None, policy="host"),
-    Case(84, "a dead session under a batch", head(session="gone", authorization=ALICE), b"[]", 404, -32600, id=None, policy="host"),
-    Case(84, "a dead session under a malformed request", head(session="gone", authorization=ALICE), message(5), 404, -32600, policy="host"),
-    Case(84, "a live session under broken JSON", head(session="s-1", authorization=ALICE), b"{", 400, -32700, id=None, policy="host"),
     Case(
-        84, "a handshake with a dead session", head(session="gone", authorization=ALICE),
-        message("initialize", {"protocolVersion": "2025-11-25"}), 200, policy="host", headers=(("Mcp-Session-Id", "minted"),),
+        83,
+        "a dead session beside the modern header",
+        modern(session="gone", authorization=ALICE),
+        message("ping"),
+        200,
+        policy="host",
     ),
-    Case(85, "DELETE of a live session", head(http="DELETE", session="s-1", authorization=ALICE), b"", 204, policy="host"),
-    Case(85, "DELETE of a dead session", head(http="DELETE", session="gone", authorization=ALICE), b"", 404, -32600, id=None, policy="host"),
-    Case(85, "DELETE of another's session", head(http="DELETE", session="s-1", authorization="Bearer token-b"), b"", 404, -32600, id=None, policy="host"),
-    Case(85, "DELETE without a session", head(http="DELETE", authorization=ALICE), b"", 404, -32600, id=None, policy="host"),
-    _called(86, "members of other revisions", {"name": "status", "inputResponses": {}, "requestState": "x", "task": {"ttl": 1}}),
+    Case(83, "neither session nor modern header", ALLOWED, message("tools/list"), 200, policy="host"),
+    Case(
+        84,
+        "a dead session",
+        head(session="gone", authorization=ALICE),
+        message("tools/list"),
+        404,
+        -32600,
+        policy="host",
+    ),
+    Case(
+        84,
+        "another principal's session",
+        head(session="s-1", authorization="Bearer token-b"),
+        message("ping"),
+        404,
+        -32600,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a dead session under a notification",
+        head(session="gone", authorization=ALICE),
+        message("x", id=UNSENT),
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a dead session under broken JSON",
+        head(session="gone", authorization=ALICE),
+        b"{",
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a dead session under a batch",
+        head(session="gone", authorization=ALICE),
+        b"[]",
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a dead session under a malformed request",
+        head(session="gone", authorization=ALICE),
+        message(5),
+        404,
+        -32600,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a live session under broken JSON",
+        head(session="s-1", authorization=ALICE),
+        b"{",
+        400,
+        -32700,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        84,
+        "a handshake with a dead session",
+        head(session="gone", authorization=ALICE),
+        message("initialize", {"protocolVersion": "2025-11-25"}),
+        200,
+        policy="host",
+        headers=(("Mcp-Session-Id", "minted"),),
+    ),
+    Case(
+        85, "DELETE of a live session", head(http="DELETE", session="s-1", authorization=ALICE), b"", 204, policy="host"
+    ),
+    Case(
+        85,
+        "DELETE of a dead session",
+        head(http="DELETE", session="gone", authorization=ALICE),
+        b"",
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        85,
+        "DELETE of another's session",
+        head(http="DELETE", session="s-1", authorization="Bearer token-b"),
+        b"",
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    Case(
+        85,
+        "DELETE without a session",
+        head(http="DELETE", authorization=ALICE),
+        b"",
+        404,
+        -32600,
+        id=None,
+        policy="host",
+    ),
+    _called(
+        86,
+        "members of other revisions",
+        {"name": "status", "inputResponses": {}, "requestState": "x", "task": {"ttl": 1}},
+    ),
     _came_to(
-        90, "a capability that was not declared", MissingCapability("sampling"), -32021, says="sampling",
+        90,
+        "a capability that was not declared",
+        MissingCapability("sampling"),
+        -32021,
+        status=400,
+        says="sampling",
         data={"requiredCapabilities": {"sampling": {}}},
     ),
-]  # fmt: skip
-OUTCOMES[-1] = Case(**{**vars(OUTCOMES[-1]), "status": 400})
+]
 
 CASES = METHODS + PARAMS + ARGUMENTS + OUTCOMES

@@ -27,16 +27,24 @@ def climb(
 # --- rung 1: headers agree with each other and with the body -------------------------------
 
 RUNG_1 = [
-    pytest.param(Standard(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"),
-    pytest.param(Standard(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"),
+    pytest.param(
+        Standard(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"
+    ),
+    pytest.param(
+        Standard(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"
+    ),
     pytest.param(Standard(MODERN, "x"), "x", meta(UNKNOWN), "but the body says '2099-01-01'", id="two versions"),
-    pytest.param(Standard(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"),
+    pytest.param(
+        Standard(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"
+    ),
     pytest.param(Standard(MODERN), "x", meta(), "Mcp-Method is missing", id="no method header"),
     pytest.param(Standard(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"),
     pytest.param(Standard(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy era"),
     pytest.param(Standard(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"),
-    pytest.param(Standard(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"),
-]  # fmt: skip
+    pytest.param(
+        Standard(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"
+    ),
+]
 
 
 @pytest.mark.parametrize(("sent", "method", "envelope", "says"), RUNG_1)

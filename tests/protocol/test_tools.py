@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcpboard.errors import BadArgument, Busy, ToolError
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
 from mcpboard.protocol.render import error_content, joined, result_parts
 from mcpboard.protocol.steps import Listing
 from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Part, Text, Tool, check_arguments, compact
@@ -55,7 +55,7 @@ KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
 EVERY = [
     pytest.param(kind, value, passes, id=f"{kind} {'takes' if passes else 'refuses'} {value!r:.24}")
     for kind, lists in KINDS.items()
-    for passes, values in zip((True, False), lists)
+    for passes, values in zip((True, False), lists, strict=True)
     for value in values
 ]
 
@@ -106,7 +106,7 @@ FINE = [
     pytest.param({"properties": {"a": {"type": "moon"}}}, {"a": 5}, id="a kind nobody knows"),
     pytest.param({"properties": {"a": {"enum": ["x"]}}}, {"a": "y"}, id="a choice"),
     pytest.param({"properties": {}, "additionalProperties": False}, {"a": 1}, id="more than a closed schema takes"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "text"), FAULTS)
@@ -224,20 +224,34 @@ def test_a_picture_that_is_no_base64_is_not_let_through_as_text() -> None:
         Image("\u00e9", "image/png").parts()
 
 
+LOOK = "Whether it took place is not known; look at the screen before you repeat it."
+AGAIN = "Nothing of this call reached the phone; it can be called again."
+OVER = "The action took place; do not repeat it."
 ERRORS = [
-    pytest.param(ToolError("look first"), Content((Text("look first"),), None, True), id="words alone"),
+    pytest.param(ToolError("gone"), False, "gone", None, id="words alone"),
+    pytest.param(Busy("busy", structured={"n": 1}), False, "busy", {"n": 1}, id="words and a structure"),
+    pytest.param(Busy("busy", structured={}), False, "busy", None, id="an empty structure is left out"),
+    pytest.param(Busy("busy"), True, f"busy\n{AGAIN}", {"delivery": NOT_SENT}, id="an action that was not sent"),
+    pytest.param(ToolError("gone"), True, f"gone\n{LOOK}", {"delivery": UNKNOWN}, id="an action of unknown outcome"),
     pytest.param(
-        Busy("busy", structured={"n": 1}), Content((Text("busy"),), {"n": 1}, True), id="words and a structure"
-    ),
-    pytest.param(
-        Busy("busy", structured={}), Content((Text("busy"),), None, True), id="an empty structure is left out"
+        ToolError("no picture", delivery=DONE, structured={"n": 1}),
+        True,
+        f"no picture\n{OVER}",
+        {"n": 1, "delivery": DONE},
+        id="an action that took place",
     ),
 ]
 
 
-@pytest.mark.parametrize(("error", "content"), ERRORS)
-def test_a_tool_error_is_a_result_that_says_so(error: ToolError, content: Content) -> None:
-    assert error_content(error) == content
+@pytest.mark.parametrize(("error", "acts", "text", "structured"), ERRORS)
+def test_a_tool_error_is_a_result_that_says_so(error: ToolError, acts: bool, text: str, structured: Any) -> None:
+    assert error_content(error, acts) == Content((Text(text),), structured, True)
+
+
+def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
+    kinds = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
+    listing = Listing([Tool(name, name, "A tool.", {}, hints) for name, hints in kinds.items()])
+    assert [name for name in (*kinds, "unknown") if listing.acts(name)] == ["acts", "silent"]
 
 
 def test_json_is_ascii_without_blanks_and_never_nan() -> None:
