@@ -190,7 +190,21 @@ def test_a_tool_says_what_is_wrong(
     assert answer.get("tool_error", {}).get("code") == code
 
 
-ODD = [None, True, -1, 1.5, "x", "\ud800", [], [[]], {}, {"x": 1}, [{"action": []}], {"x": [], "y": "nan"}, 10**30]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    "x",
+    "\ud800",
+    [],
+    [[]],
+    {},
+    {"x": 1},
+    [{"action": []}],
+    {"x": [], "y": "nan"},
+    10**30,
+]
 
 
 @pytest.mark.parametrize("tool", ROWS)
