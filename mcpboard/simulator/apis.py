@@ -126,14 +126,15 @@ class Apis:
             return not_found()
         if request.method != "GET" and path != "/simulator/faults":
             return text_error(405, "Method not allowed")
-        return self._lingered(request, gone) or route(request)
+        self._linger(request, gone)
+        return route(request)
 
     def _tool(self, request: Request, name: str, gone: Callable[[], bool]) -> Reply:
         if request.method != "POST":
             return text_error(405, "Method not allowed")
         return self._tools.call(name, request.body, gone) if name and "/" not in name else not_found()
 
-    def _lingered(self, request: Request, gone: Callable[[], bool]) -> Reply | None:
+    def _linger(self, request: Request, gone: Callable[[], bool]) -> None:
         """Holds and slow faults of the routes that are no tool; a caller that leaves ends them."""
         target = target_of(request.port, request.path)
         try:
@@ -141,7 +142,6 @@ class Apis:
                 self._tools.linger(target, Run(self._pace, gone))
         except ToolFailure:
             raise Dropped(reset=False) from None
-        return None
 
     def _list(self, request: Request) -> Reply:
         return json_reply({"tools": self._tools.entries()})
@@ -191,7 +191,7 @@ class Apis:
         target = target_of(request.port, request.path)
         if request.method != "GET" or target is None:
             return text_error(404, "Not Found")
-        self._lingered(request, gone)
+        self._linger(request, gone)
         reply = self._status() if target == "device_status" else self._bundle()
         return replace(reply, headers=(API_VERSION, *reply.headers))
 

@@ -37,16 +37,26 @@ def test_a_connection_is_reset(sim: Simulator, kind: str, requests: int, calls: 
     assert run_tool(sim, "touch_gesture", **TAP)["is_error"] is False, "it hits once"
 
 
-@pytest.mark.parametrize(("kind", "calls"), [("hang", 0), ("hang_after_execution", 1)])
-def test_a_hung_reply_ends_with_its_caller(sim: Simulator, kind: str, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        pytest.param("hang", [], id="before the tool runs"),
+        pytest.param("hang_after_execution", [("shell", {"command": "pwd"})], id="after the tool ran"),
+    ],
+)
+def test_a_hung_reply_ends_with_its_caller_and_not_before(sim: Simulator, kind: str, calls: list[Any]) -> None:
     sim.faults.set(kind, tool="shell")
     with open_socket(sim.agent_url) as caller:
         caller.sendall(tool_post("shell", {"command": "pwd"}))
         sim.wait_for_request("/api/tools/shell")
+        sim.wait_for_finish("shell", count=len(calls))
         caller.settimeout(0.1)
         with pytest.raises(TimeoutError):
             caller.recv(1)
-    assert len(sim.calls) == calls
+        caller.settimeout(5)
+        caller.shutdown(socket.SHUT_WR)
+        assert caller.recv(1) == b""
+    assert sim.calls == calls
 
 
 def test_a_drip_is_slow_but_whole(sim: Simulator) -> None:

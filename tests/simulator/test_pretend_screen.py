@@ -36,7 +36,8 @@ def _forget() -> None:
 
 @pytest.fixture(params=["the system's fonts", "Pillow's own font", "the bitmap font"])
 def fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    own, bitmap = ImageFont.load_default(20), ImageFont.load_default_imagefont()
+    own = screen._own_font(20)
+    bitmap = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)()  # so named since Pillow 11
     if request.param != "the system's fonts":
         monkeypatch.setattr(ImageFont, "truetype", _nowhere)
         chosen = own if request.param == "Pillow's own font" else bitmap

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from mcpboard.simulator import Simulator
+from mcpboard.simulator.catalogue import ROWS
 from tests.simulator.pretending import ask, new_board, output, run_tool
 
 CENTRE = {"x": 500, "y": 500}
@@ -187,6 +188,32 @@ def test_a_tool_says_what_is_wrong(
     assert answer["output"] == message
     assert answer["is_error"] is (code is not None)
     assert answer.get("tool_error", {}).get("code") == code
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    "x",
+    "\ud800",
+    [],
+    [[]],
+    {},
+    {"x": 1},
+    [{"action": []}],
+    {"x": [], "y": "nan"},
+    10**30,
+]
+
+
+@pytest.mark.parametrize("tool", ROWS)
+def test_odd_arguments_are_answered_like_any(sim: Simulator, tool: str) -> None:
+    """The Agent does not check against its schemas, so every tool meets every kind of value; none may break."""
+    for key in ("anything", *ROWS[tool].schema["properties"]):
+        for odd in ODD:
+            given = {**ROWS[tool].example, key: odd}
+            assert run_tool(sim, tool, **given)["tool"]["name"] == tool
 
 
 def test_a_near_miss_of_a_quick_action_is_told_the_right_ones(sim: Simulator) -> None:
