@@ -1,0 +1,153 @@
+"""The pretend board's own fault switches, seen through mcpboard by a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
+from mcpboard.simulator import Simulator
+from tests.functional import rig
+
+DEADLINE_S = 0.5  # seconds, in place of the rows' own
+
+# A reset may find the request still on its way out, or gone; only the latter leaves a doubt.
+EITHER = "either"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the caller is told of a fault: part of the text, and what became of the action."""
+
+    says: str
+    delivery: str | None
+    executed: int = 0  # how often the tool ran on the board
+
+
+FAULTS = [
+    pytest.param("reset_before_read", {}, Told("broke off", EITHER), id="reset before reading"),
+    pytest.param("reset_after_read", {}, Told("broke off", UNKNOWN), id="reset after reading"),
+    pytest.param("reset_after_execution", {}, Told("broke off", UNKNOWN, 1), id="reset after the action"),
+    pytest.param("hang", {}, Told("within 0.5 s", UNKNOWN), id="a hang"),
+    pytest.param("hang_after_execution", {}, Told("within 0.5 s", UNKNOWN, 1), id="a hang after the action"),
+    pytest.param("slow", {"seconds": 1}, Told("within 0.5 s", UNKNOWN, 1), id="slow"),
+    pytest.param("drip", {"bytes_per_second": 50}, Told("within 0.5 s", UNKNOWN, 1), id="a drip"),
+    pytest.param("truncated", {"framing": "chunked"}, Told("broke off", UNKNOWN, 1), id="chunks cut short"),
+    pytest.param("truncated", {"framing": "length"}, Told("broke off", UNKNOWN, 1), id="a length not reached"),
+    pytest.param("oversized", {}, Told("limit of 4194304 bytes", UNKNOWN, 1), id="10 MB"),
+    pytest.param("gzip", {}, Told("compressed", UNKNOWN, 1), id="gzip"),
+    pytest.param("gzip", {"honest": False}, Told("compressed", UNKNOWN, 1), id="a gzip label that lies"),
+    pytest.param("html", {}, Told("It works", UNKNOWN), id="a page"),
+    pytest.param("redirect", {}, Told("HTTP 302", UNKNOWN), id="a redirect"),
+    pytest.param("redirect", {"status": 307}, Told("HTTP 307", UNKNOWN), id="a redirect that keeps the method"),
+    pytest.param("status", {}, Told("HTTP 500", UNKNOWN), id="500"),
+    pytest.param("shutting_down", {}, Told("shutting down", NOT_SENT), id="503"),
+    pytest.param("missing_tool", {}, Told("does not offer", NOT_SENT), id="a tool that is missing"),
+    pytest.param("soft_failure", {}, Told("tap the field first", UNKNOWN, 1), id="not ok, and no error"),
+    pytest.param("legacy_error", {}, Told("no model is configured", UNKNOWN, 1), id="an error in text"),
+    pytest.param("tool_error", {}, Told("the HID device went away", UNKNOWN, 1), id="an error of the tool"),
+    pytest.param("action_completed", {}, Told("", DONE, 1), id="only the picture afterwards failed"),
+]
+
+HARMLESS = [
+    pytest.param("charset", {}, id="a charset label that lies"),
+    pytest.param("empty_output", {}, id="empty output"),
+    pytest.param("not_a_picture", {}, id="a picture that is none"),
+]
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator(speed=20) as running:
+        yield running
+
+
+@pytest.fixture
+def client(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[rig.Client]:
+    rig.shrink_deadlines(monkeypatch, touch_gesture=DEADLINE_S, support_bundle=DEADLINE_S)
+    with rig.in_front_of(simulator.agent_url, simulator.config_web_url) as client:
+        yield client
+
+
+def tap(client: rig.Client) -> rig.Result:
+    return client.call("touch_gesture", type="tap", point={"x": 500, "y": 500})
+
+
+@pytest.mark.parametrize(("kind", "settings", "told"), FAULTS)
+def test_a_tap_that_meets_a_fault(
+    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any], told: Told
+) -> None:
+    """One error with the right `delivery`, at most one execution, and the next tap works."""
+    fault = simulator.faults.set(kind, "touch_gesture", 1, **settings)
+    failed = tap(client)
+    executed, asked = len(simulator.calls), len(simulator.requests)
+    assert fault.hits == 1
+    assert failed.is_error
+    assert told.says in failed.text
+    assert failed.delivery in ((UNKNOWN, NOT_SENT) if told.delivery == EITHER else (told.delivery,))
+    assert executed == told.executed
+    assert asked <= 1  # a reset before reading leaves none that was read
+    simulator.wait_for_finish("touch_gesture", executed)  # the board goes on when its caller gives up
+    assert not tap(client).is_error
+
+
+@pytest.mark.parametrize(("kind", "settings"), HARMLESS)
+def test_a_tap_that_worked_stays_a_success(
+    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any]
+) -> None:
+    """Decision 5: what came after the action does not undo it, and must not lead to a second one."""
+    simulator.faults.set(kind, "touch_gesture", 1, **settings)
+    result = tap(client)
+    assert not result.is_error
+    assert ("picture is missing" in result.text) is (kind != "charset")
+    assert simulator.finished == [("touch_gesture", "ok")]
+
+
+def test_a_board_that_restarts_between_two_calls(simulator: Simulator, client: rig.Client) -> None:
+    """Same ports, new process: no connection of before is tried again."""
+    assert not tap(client).is_error
+    simulator.stop()
+    gone = tap(client)
+    simulator.start()
+    assert (gone.is_error, gone.delivery) == (True, NOT_SENT)
+    assert not tap(client).is_error
+    assert not client.call("device_status").is_error
+    assert [name for name, _ in simulator.calls] == ["touch_gesture"] * 2
+
+
+def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client: rig.Client) -> None:
+    with simulator.hold("touch_gesture") as hold, client.begin("touch_gesture", type="tap", point={"x": 1, "y": 1}) as pending:
+        assert hold.entered.wait(rig.LIMIT_S)
+        simulator.stop()
+        failed = pending.answer()
+    simulator.start()
+    assert (failed.is_error, failed.delivery) == (True, UNKNOWN)
+    assert not tap(client).is_error
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        pytest.param("bundle_error", {}, "cannot write the archive", id="an error in JSON"),
+        pytest.param("hang", {}, "within 0.5 s", id="a hang before the first byte"),
+        pytest.param("reset_after_read", {}, "broke off", id="reset"),
+        pytest.param("shutting_down", {}, "shutting down", id="503"),
+        pytest.param("html", {}, "It works", id="a page"),
+        pytest.param("bundle", {"dies_after": 100}, "broke off", id="dies within the first block"),
+        pytest.param("bundle", {"dies_after": 100, "length": False}, "broke off", id="dies early, no length"),
+    ],
+)
+def test_a_bundle_that_fails_early_is_an_error_and_no_blob(
+    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any], says: str
+) -> None:
+    """Decision 12: the first block is read before the head goes out."""
+    simulator.faults.set(kind, "support_bundle", 1, **settings)
+    failed = client.call("support_bundle")
+    assert failed.is_error
+    assert failed.kinds == ["text"]
+    assert says in failed.text
+    assert failed.delivery is None
+    assert client.call("support_bundle").kinds == ["text", "resource"]
