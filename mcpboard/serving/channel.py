@@ -7,37 +7,90 @@ would fill the connection limit or hold a thread for ever.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 
 IDLE_SECONDS = 30.0  # between two requests; clients reconnect without a word
-REQUEST_SECONDS = 30.0  # from the first to the last byte of one request, 400 KiB at the most
-STALL_SECONDS = 30.0  # time in which a reader has to take PROGRESS_BYTES, or all that is waiting
+
+# What a connection may be doing -> seconds that it may go on without getting anywhere.
+WORKING, IDLE, ASKING, STALLED = "working", "idle", "unfinished request", "stalled reader"
+LIMITS = {
+    WORKING: math.inf,  # the role sees to its own deadlines
+    IDLE: IDLE_SECONDS,
+    ASKING: 30.0,  # from the first to the last byte of one request, 336 KiB at the most
+    STALLED: 30.0,  # in which a reader has to take PROGRESS_BYTES, or all that is waiting
+}
 PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's screen
 
 
+class Parser(HTTPRequestParser):  # type: ignore[misc]
+    """A request as it arrives; a head that the parent stumbles over is a bad request like any other."""
+
+    path = ""  # the parent's log lines name it even where no path could be read
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """As the parent does; raises ParsingError, and nothing else, for a head that makes no sense."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:  # half an IPv6 address in the URL, a length of thousands of digits
+            raise ParsingError("the request line or Content-Length cannot be read") from error
+
+
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """An HTTPChannel that knows by the monotonic clock how long it has kept us waiting."""
+    """An HTTPChannel that takes one request at a time, and knows how long its client has kept us waiting.
+
+    What a client sends ahead waits unread until the answer before it has left. A worker may wait
+    for the reader of a tool reply, which holds a turn, but never for one that holds none: else a
+    few clients that pipeline and do not read would take the threads of `ping`.
+    """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        now = time.monotonic()
-        self._quiet_since = now  # nothing asked, nothing owed
-        self._asking_since: float | None = None  # a request has begun to arrive
-        self._marked_at = now  # when the reader last made progress
+        self._ahead = b""  # sent before its turn
         self._taken = 0  # bytes that the reader's socket took
-        self._mark = 0  # `_taken` at that time
+        self._enter(IDLE, time.monotonic())
         super().__init__(*args, **kwargs)
 
+    # --- what the client sends ---
+
+    def readable(self) -> bool:
+        """True while the loop should look for more; that is also how it learns that the client has left."""
+        if self._ahead and not self.owes:
+            self.received(b"")
+        return bool(super().readable()) and len(self._ahead) < self.adj.recv_bytes
+
     def received(self, data: bytes) -> bool:
-        """As the parent does; remembers when the unfinished request began."""
-        answer = bool(super().received(data))
+        """Take `data` in, up to the end of one request; False when the connection is ending anyway."""
+        with self.requests_lock:
+            if self.will_close or self.close_when_flushed:
+                return False
+            self._ahead += data
+            while self._ahead and not self.owes:
+                self._parse()
+        return True
+
+    def _parse(self) -> None:
         if self.request is None:
-            self._asking_since = None
-        elif self._asking_since is None:
-            self._asking_since = time.monotonic()
-        return answer
+            self.request = Parser(self.adj)
+            self._enter(ASKING, time.monotonic())
+        request = self.request
+        self._ahead = self._ahead[request.received(self._ahead) :]
+        if request.completed:
+            self._complete(request)
+        elif request.expect_continue and request.headers_finished:
+            self.send_continue()
+
+    def _complete(self, request: Parser) -> None:
+        self.request = None
+        self._enter(IDLE, time.monotonic())
+        if not request.empty:
+            self.requests.append(request)
+            self.server.add_task(self)
+
+    # --- what the client takes ---
 
     def send(self, data: bytes, do_close: bool = True) -> int:
         """As the parent does; counts what the reader's socket took."""
@@ -50,28 +103,28 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         """True while a request waits for its answer or bytes wait for the reader."""
         return bool(self.requests or self.total_outbufs_len)
 
+    # --- how long it takes ---
+
     def overdue(self, now: float) -> str | None:
         """Why this connection has to end, None while it need not."""
-        if self.total_outbufs_len:
-            return self._stalled(now)
-        self._mark, self._marked_at = self._taken, now
-        if self.requests:
-            self._quiet_since = now
-            return None
-        if self._asking_since is not None:
-            self._quiet_since = now
-            return "unfinished request" if now - self._asking_since > REQUEST_SECONDS else None
-        return "idle" if now - self._quiet_since > IDLE_SECONDS else None
+        state = self._doing()
+        if state != self._state or state == WORKING or self._taken - self._mark >= PROGRESS_BYTES:
+            self._enter(state, now)
+        return state if now - self._since > LIMITS[state] else None
 
-    def _stalled(self, now: float) -> str | None:
-        self._quiet_since = now
-        if self._taken - self._mark >= PROGRESS_BYTES:
-            self._mark, self._marked_at = self._taken, now
-        return "stalled reader" if now - self._marked_at > STALL_SECONDS else None
+    def _doing(self) -> str:
+        if self.total_outbufs_len:
+            return STALLED
+        if self.requests:
+            return WORKING
+        return IDLE if self.request is None else ASKING
+
+    def _enter(self, state: str, now: float) -> None:
+        self._state, self._since, self._mark = state, now, self._taken
 
 
 def sweep(dispatchers: Iterable[object], now: float) -> list[str]:
-    """End every overdue connection; returns why, one word each.
+    """End every overdue connection; returns why, a few words each.
 
     The thread that writes to it wakes with an error and gives its lane and turn back. Only the
     loop's own thread may call this.

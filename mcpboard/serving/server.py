@@ -27,9 +27,12 @@ THREADS = 8  # six turns for tools, two always free for ping, tools/list and /he
 TURNS = THREADS - 2
 CONNECTIONS = 24  # unfinished bodies of strangers are what fills a small board: 24 x 336 KiB
 GRACE_SECONDS = 4.0  # at SIGTERM; init systems kill after five or more
+LEAVE_SECONDS = 0.5  # for the threads to end after that; one that waits for a backend is left to the exit
 SWEEP_SECONDS = 1.0  # how late a limit of channel.py may strike
-STALL_MS = 30_000  # TCP_USER_TIMEOUT: the kernel gives up on a peer that acknowledges nothing
 IP_FREEBIND = 15  # Linux; not in the socket module
+
+# What the kernel says where it has no IPv6, left out or switched off.
+NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT})
 
 _BODY_CEILING = BODY_LIMIT + 16 * 1024  # so that our own 413, which is JSON, comes first
 
@@ -49,6 +52,19 @@ WAITRESS: Mapping[str, Any] = {
     "expose_tracebacks": False,
     "log_socket_errors": False,  # a client that resets is no news
 }
+
+
+# For each connection, besides TCP_NODELAY, which waitress sets.
+SOCKET_OPTIONS = [
+    # Without a size the kernel takes megabytes for a slow reader, and asks for more only when a
+    # third of that is free: a reader of 20 KiB/s would look stalled.
+    (socket.SOL_SOCKET, socket.SO_SNDBUF, 96 * 1024),  # bytes; the kernel doubles it
+    # An urgent byte that nobody reads would wake the loop again and again.
+    (socket.SOL_SOCKET, socket.SO_OOBINLINE, 1),
+]
+if hasattr(socket, "TCP_USER_TIMEOUT"):
+    # The kernel gives up on a peer that acknowledges nothing, as when its cable was pulled.
+    SOCKET_OPTIONS.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000))  # milliseconds
 
 
 # --- listeners -------------------------------------------------------------------------------
@@ -78,7 +94,7 @@ def _listener(host: str, port: int, freebind: bool) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
         return _bound(socket.AddressFamily(family), address, freebind)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: no name at all, a label of 64 characters
         raise _teaching(error, host, port) from error
 
 
@@ -86,7 +102,7 @@ def _wildcard(port: int) -> socket.socket:
     try:
         return _bound(socket.AF_INET6, ("::", port), False, dual=True)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
+        if error.errno not in NO_IPV6:
             raise _teaching(error, "*", port) from error
         log.warning("no IPv6 here (%s): listening on all IPv4 addresses", error.strerror or error)
         return _listener("0.0.0.0", port, False)
@@ -111,21 +127,28 @@ def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> soc
     return sock
 
 
-def _teaching(error: OSError, host: str, port: int) -> ConfigError:
-    where = f"{host}:{port}"
-    if error.errno == errno.EADDRINUSE:
-        return AddressTaken(f"cannot listen on {where}: another program has it; choose another with --listen", port)
-    if error.errno == errno.EACCES:
-        return ConfigError(f"cannot listen on {where}: ports below 1024 need root; choose one above with --listen")
-    if error.errno == errno.EADDRNOTAVAIL:
-        return ConfigError(f"cannot listen on {where}: no interface has that address (freebind = true waits for it)")
-    return ConfigError(f"cannot listen on {where}: {error.strerror or error}; check the setting listen")
+def _teaching(error: OSError | UnicodeError, host: str, port: int) -> ConfigError:
+    failed = f"cannot listen on {_authority(host, port)}"
+    number = getattr(error, "errno", None)
+    if number == errno.EADDRINUSE:
+        return AddressTaken(f"{failed}: another program has it; choose another with --listen", port)
+    if number == errno.EACCES:
+        return ConfigError(f"{failed}: ports below 1024 need root; choose one above with --listen")
+    if number == errno.EAFNOSUPPORT:
+        return ConfigError(f"{failed}: the kernel has no IPv6; choose an IPv4 address with --listen")
+    if number == errno.EADDRNOTAVAIL:
+        return ConfigError(f"{failed}: no interface has that address (freebind = true waits for it)")
+    return ConfigError(f"{failed}: {getattr(error, 'strerror', None) or error}; check the setting listen")
 
 
 def url(sock: socket.socket) -> str:
     """The MCP URL that reaches `sock`, with the real port."""
     host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+    return f"http://{_authority(host, port)}/mcp"
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 # --- the server ------------------------------------------------------------------------------
@@ -140,14 +163,13 @@ class Server:
         # The limit counts two entries more for every listener: itself and its trigger.
         limit = CONNECTIONS + 2 * len(sockets)
         created = create_server(app, map=self._map, sockets=list(sockets), connection_limit=limit, **WAITRESS)
+        created.adj.socket_options = [*created.adj.socket_options, *SOCKET_OPTIONS]
         self._tasks = created.task_dispatcher
         self._listeners = [entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)]
         for listener in self._listeners:
             listener.channel_class = Channel
             listener.maintenance = _leave_to_sweep
-        if hasattr(socket, "TCP_USER_TIMEOUT"):
-            stall = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MS)
-            created.adj.socket_options = [*created.adj.socket_options, stall]
+            listener.handle_error = _keep_listening
 
     def run(self) -> None:
         """Serve until `stop`, then hand over what is owed and return."""
@@ -174,13 +196,26 @@ class Server:
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
-        while time.monotonic() < over and any(channel.owes for channel in self._channels()):
+        while self._owing() and time.monotonic() < over:
             wasyncore.poll(0.1, self._map)
-        self._tasks.shutdown(cancel_pending=True, timeout=0.5)
         for channel in self._channels():
             channel.handle_close()
+        self._dismiss()
         for listener in self._listeners:
             listener.trigger.close()
+
+    def _owing(self) -> bool:
+        """True while an answer is owed; ends the other connections, whose next request would come too late."""
+        for channel in self._channels():
+            if not channel.owes:
+                channel.handle_close()
+        return bool(self._channels())
+
+    def _dismiss(self) -> None:
+        """Let the workers end; what is still queued is dropped. waitress' own way counts by the wall clock."""
+        self._tasks.set_thread_count(0)
+        with self._tasks.thread_exit_cv:
+            self._tasks.thread_exit_cv.wait_for(lambda: not self._tasks.threads, LEAVE_SECONDS)
 
     def _channels(self) -> list[Channel]:
         return [entry for entry in self._map.values() if isinstance(entry, Channel)]
@@ -188,6 +223,11 @@ class Server:
 
 def _leave_to_sweep(now: float) -> None:
     """In place of waitress' own cleanup, which counts by the wall clock."""
+
+
+def _keep_listening() -> None:
+    """In place of waitress' own answer to an error while accepting: closing the listener, for good."""
+    log.exception("a connection could not be accepted")
 
 
 def serve(app: Any, sockets: Sequence[socket.socket]) -> int:

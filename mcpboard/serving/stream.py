@@ -5,9 +5,11 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
 
+from mcpboard.errors import BackendBroken
 from mcpboard.protocol.tools import ByteSource, Part
 
 PIECE = 64 * 1024  # bytes; as much as the server keeps in memory before it waits for the reader
+RAW_PIECE = PIECE // 4 * 3  # bytes that base64 turns into one PIECE; a multiple of three
 
 
 def content_length(parts: Sequence[Part]) -> int | None:
@@ -24,34 +26,47 @@ def content_length(parts: Sequence[Part]) -> int | None:
 
 
 def pieces(parts: Sequence[Part]) -> Iterator[bytes]:
-    """`parts` in order, in pieces that never grow with the reply."""
+    """`parts` in order, in pieces of at most PIECE; raises when a source dies or gives another length than it said."""
     for part in parts:
-        yield from _cut(part) if isinstance(part, bytes) else base64_pieces(part)
+        yield from cut(part, PIECE) if isinstance(part, bytes) else base64_pieces(measured(part))
 
 
-def sources(parts: Sequence[Part]) -> list[ByteSource]:
-    """The parts that must be closed, whatever became of the reply."""
-    return [part for part in parts if not isinstance(part, bytes)]
-
-
-def _cut(whole: bytes) -> Iterator[bytes]:
-    if len(whole) <= PIECE:
+def cut(whole: bytes, size: int) -> Iterator[bytes]:
+    """`whole` in runs of at most `size` bytes."""
+    if len(whole) <= size:
         yield whole
         return
     view = memoryview(whole)
-    for start in range(0, len(whole), PIECE):
-        yield bytes(view[start : start + PIECE])
+    for start in range(0, len(whole), size):
+        yield bytes(view[start : start + size])
+
+
+def measured(source: ByteSource) -> Iterator[bytes]:
+    """The blocks of `source`; raises BackendBroken, before the surplus, when they are not as many as announced.
+
+    The announced length went out with the head, so a body of another length would either be
+    taken for whole or leave its reader waiting.
+    """
+    left = source.length
+    for block in source:
+        if left is not None:
+            left -= len(block)
+            if left < 0:
+                raise BackendBroken(f"the source gave more than the {source.length} bytes it announced")
+        yield block
+    if left:
+        raise BackendBroken(f"the source ended {left} bytes before the {source.length} it announced")
 
 
 def base64_pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Base64 of all `blocks` together: each piece is cut at a multiple of three bytes."""
+    """Base64 of all `blocks` together, in pieces of at most PIECE, each cut at a multiple of three bytes."""
     rest = b""
-    for block in blocks:
-        whole = rest + block if rest else block
+    for run in (run for block in blocks for run in cut(block, RAW_PIECE)):
+        whole = rest + run if rest else run
         keep = len(whole) % 3
-        cut = len(whole) - keep
-        rest = whole[cut:]
-        if cut:
-            yield binascii.b2a_base64(whole[:cut] if keep else whole, newline=False)
+        here = len(whole) - keep
+        rest = whole[here:]
+        if here:
+            yield binascii.b2a_base64(whole[:here] if keep else whole, newline=False)
     if rest:
         yield binascii.b2a_base64(rest, newline=False)

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -13,16 +14,18 @@ from typing import Any, Protocol
 from waitress.channel import ClientDisconnected
 from werkzeug.wsgi import get_input_stream
 
-from mcpboard.errors import McpboardError, ProtocolError, Refused, ToolError
+from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, Refused, ToolError
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, Reply, ToolCall
-from mcpboard.protocol.tools import ByteSource, Content
+from mcpboard.protocol.tools import Blob, ByteSource, Content
 from mcpboard.serving import stream
-from mcpboard.serving.turns import Turn, Turns
+from mcpboard.serving.turns import Turns
 
 log = logging.getLogger("mcpboard")
+
+INTERNAL = "internal error; the server's log has the details"
 
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
@@ -57,10 +60,9 @@ class Exchange:
     """One answer under way: what is owed back when it is over, and what to tell of it."""
 
     reply: Reply
-    turn: Turn | None = None
+    owed: ExitStack = field(default_factory=ExitStack)  # gives back the turn, closes the sources
     lost: Callable[[], None] | None = None  # told when the reply was not handed over whole
-    note: Callable[[int], None] | None = None  # told the bytes handed over, for the log line
-    close: list[ByteSource] = field(default_factory=list)
+    note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
 
 
 class Edge:
@@ -76,9 +78,11 @@ class Edge:
             exchange = self._exchange(head, environ)
         except Refused as refused:
             exchange = Exchange(refusal(refused))
+        except ClientDisconnected:
+            raise
         except Exception:
             log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
-            exchange = Exchange(refusal(Refused(500, {"error": "internal error; the server's log has the details"})))
+            exchange = Exchange(refusal(Refused(500, {"error": INTERNAL})))
         return _start(exchange, head.method == "HEAD", start_response)
 
     def _exchange(self, head: Head, environ: Environ) -> Exchange:
@@ -87,46 +91,64 @@ class Edge:
         if admitted.page:
             return Exchange(self._role.page(head))
         step = endpoint.receive(admitted, read_body(environ) if head.method == "POST" else b"")
+        if isinstance(step, Reply):
+            return Exchange(step)
+        if isinstance(step, CloseSession):
+            self._role.close_session(step)
+            return Exchange(endpoint.closed())
         if isinstance(step, ToolCall):
             return self._take_turn(endpoint, step, environ.get("waitress.client_disconnected", _never))
         return Exchange(self._finish(endpoint, step))
 
-    def _finish(self, endpoint: Endpoint, step: Reply | ListTools | OpenSession | CloseSession) -> Reply:
-        if isinstance(step, ListTools):
-            return self._role.newest().listed(step)
-        if isinstance(step, OpenSession):
+    def _finish(self, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
+        try:
+            if isinstance(step, ListTools):
+                return self._role.newest().listed(step)
             return endpoint.opened(step, self._role.open_session(step))
-        if isinstance(step, CloseSession):
-            self._role.close_session(step)
-            return endpoint.closed()
-        return step
+        except ProtocolError as error:
+            return endpoint.refuse(step.id, error)
+        except Exception:
+            log.exception("%s: internal error", type(step).__name__)
+            return endpoint.crashed(step.id)
 
     def _take_turn(self, endpoint: Endpoint, call: ToolCall, gone: Callable[[], bool]) -> Exchange:
         started = time.monotonic()
+        if gone():
+            log.info("%s: never made, its caller had gone", call.name)
+            raise ClientDisconnected
         try:
             turn = self._turns.take()
-        except ToolError as busy:
-            return Exchange(endpoint.reply(call, busy), note=_logged(call, "Busy", started))
-        if gone():
-            turn.done()
-            log.info("%s: never made, its caller had gone", call.name)
-            return Exchange(Reply(499))  # nobody reads it
-        outcome = self._run(call)
-        if outcome is None:
-            return Exchange(endpoint.crashed(call.id), turn, note=_logged(call, "crashed", started))
-        reply = endpoint.reply(call, outcome.result)
-        note = _logged(call, _word(outcome.result), started)
-        return Exchange(reply, turn, outcome.lost, note, stream.sources(reply.parts))
+        except Busy as busy:
+            return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
+        with ExitStack() as owed:
+            owed.callback(turn.done)
+            outcome = self._run(call)
+            for source in sources(outcome.result):
+                owed.callback(source.close)
+            reply, outcome = _written(endpoint, call, outcome)
+            return Exchange(reply, owed.pop_all(), outcome.lost, _logged(call, outcome.result, started))
 
-    def _run(self, call: ToolCall) -> Outcome | None:
-        """What the call came to; None when a bug of ours got in the way."""
+    def _run(self, call: ToolCall) -> Outcome:
+        """What the call came to; a bug of ours comes to InternalError."""
         try:
             return self._role.run(call)
         except (ToolError, ProtocolError) as error:
             return Outcome(error)
         except Exception:
             log.exception("%s: internal error", call.name)
-            return None
+            return Outcome(InternalError(INTERNAL))
+
+
+def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply, Outcome]:
+    """The reply to `call`, and the outcome that it tells: another one when the first cannot be written."""
+    try:
+        return endpoint.reply(call, outcome.result), outcome
+    except Exception:
+        log.exception("%s: its result cannot be written", call.name)
+        if outcome.lost is not None:
+            outcome.lost()  # what became of the call will not be in this reply
+        crashed = Outcome(InternalError(INTERNAL))
+        return endpoint.reply(call, crashed.result), crashed
 
 
 # --- environ -> head and body ----------------------------------------------------------------
@@ -172,8 +194,8 @@ def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -
     headers = list(reply.headers)
     if length is not None and reply.status != 204:
         headers.append(("Content-Length", str(length)))
-    start_response(_STATUS_LINES.get(reply.status, f"{reply.status} Closed"), headers)
-    if exchange.turn is None and exchange.note is None:
+    start_response(_STATUS_LINES[reply.status], headers)
+    if exchange.note is None:  # no tool was called
         return [] if head_only else [part for part in reply.parts if isinstance(part, bytes)]
     return Handover(exchange)
 
@@ -201,39 +223,48 @@ class Handover:
         except StopIteration:
             self._whole = True
             raise
-        except McpboardError as error:
+        except Exception as error:
             # The head is out, so the only honest answer left is to break off: the reader then
             # knows that what it has is not the whole.
-            log.warning("reply broken off after %d bytes: %s", self._sent, error)
+            ours = isinstance(error, McpboardError)
+            log.warning("reply broken off after %d bytes: %s", self._sent, error, exc_info=not ours)
             raise ClientDisconnected from error
         self._sent += len(piece)
         return piece
 
     def close(self) -> None:
-        """Give back turn and sources, tell the role when the reply was not handed over."""
+        """Give back turn and sources, tell the role when the reply was not handed over, write the log line."""
         if self._closed:
             return
         self._closed = True
-        for source in self._exchange.close:
-            source.close()
-        if self._exchange.turn is not None:
-            self._exchange.turn.done()
-        if not self._whole and self._exchange.lost is not None:
-            self._exchange.lost()
-        if self._exchange.note is not None:
-            self._exchange.note(self._sent)
+        with ExitStack() as last:  # upwards, each whatever became of the one before
+            if self._exchange.note is not None:
+                last.callback(self._exchange.note, self._sent, self._whole)
+            if self._exchange.lost is not None and not self._whole:
+                last.callback(self._exchange.lost)
+            last.callback(self._exchange.owed.close)
+
+
+def sources(result: Content | ToolError | ProtocolError) -> list[ByteSource]:
+    """What must be closed, whatever becomes of the reply."""
+    blocks = result.blocks if isinstance(result, Content) else ()
+    return [block.source for block in blocks if isinstance(block, Blob)]
 
 
 def _never() -> bool:
     return False
 
 
-def _logged(call: ToolCall, word: str, started: float) -> Callable[[int], None]:
+def _logged(
+    call: ToolCall, result: Content | ToolError | ProtocolError, started: float
+) -> Callable[[int, bool], None]:
     """The one log line of a tool call: never an argument, never a token."""
+    word = _word(result)
 
-    def note(sent: int) -> None:
+    def note(sent: int, whole: bool) -> None:
         milliseconds = (time.monotonic() - started) * 1000
-        log.info("%s: %s, %d bytes, %.0f ms", call.name, word, sent, milliseconds)
+        lost = "" if whole else ", not handed over whole"
+        log.info("%s: %s, %d bytes, %.0f ms%s", call.name, word, sent, milliseconds, lost)
 
     return note
 
