@@ -28,8 +28,11 @@ import pytest
 
 INSTALL_S = 300.0  # seconds for one installer; fifteen are usual
 SHOWN_LINES = 20  # of a program's last words
+NPM_OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1")
 
 Command = Sequence[str | Path]
+
+FAILED: dict[Path, str] = {}  # what went wrong in this run: a registry that is away is waited for once
 
 
 def python_prefix(*requirements: str) -> Path:
@@ -59,8 +62,7 @@ def node_prefix(packages: Mapping[str, str]) -> Path:
             _fail("npm is not here", "apt-get install npm")
         place.mkdir()
         wanted = [f"{_binary(name)}@{version}" for name, version in packages.items()]
-        quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
-        _install(["npm", "install", "--ignore-scripts", *quiet, "--prefix", place, *wanted])
+        _install(["npm", "install", *NPM_OPTIONS, "--prefix", place, *wanted])
 
     return _kept("-".join(f"{name}-{version}" for name, version in packages.items()), build)
 
@@ -85,15 +87,25 @@ def _kept(name: str, build: Callable[[Path], None]) -> Path:
     shelf = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mcpboard-tests"
     shelf.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", name)
-    place, building = shelf / name, shelf / f".{name}.building"
-    if place.is_dir():
-        return place
-    with _alone(shelf / f".{name}.lock"):
-        if not place.is_dir():
-            shutil.rmtree(building, ignore_errors=True)  # of a run that was killed
-            build(building)
-            building.rename(place)
+    place = shelf / name
+    if place in FAILED:
+        pytest.fail(FAILED[place], pytrace=False)
+    if not place.is_dir():
+        with _alone(shelf / f".{name}.lock"):
+            _build(place, shelf / f".{name}.building", build)
     return place
+
+
+def _build(place: Path, building: Path, build: Callable[[Path], None]) -> None:
+    if place.is_dir():  # by the one who had the lock before us
+        return
+    shutil.rmtree(building, ignore_errors=True)  # of a run that was killed, or failed
+    try:
+        build(building)
+    except pytest.fail.Exception as failure:
+        FAILED[place] = str(failure)
+        raise
+    building.rename(place)
 
 
 @contextmanager

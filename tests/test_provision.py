@@ -32,6 +32,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{npm.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("LOG", str(tmp_path / "asked"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(provision, "FAILED", {})
     return tmp_path / "cache/mcpboard-tests"
 
 
@@ -70,6 +71,14 @@ def test_a_failed_install_fails_the_test_with_the_command_and_leaves_no_half_pre
     assert not [name for name in folders(shelf) if not name.startswith(".")]
 
 
+def test_a_registry_that_is_away_is_asked_once(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPM_EXIT", "7")
+    for _ in range(2):
+        with pytest.raises(pytest.fail.Exception, match="exit code 7"):
+            provision.node_prefix(PACKAGES)
+    assert len(asked(shelf)) == 1
+
+
 def test_what_a_killed_run_left_behind_is_not_built_upon(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_EXIT", "7")
     with pytest.raises(pytest.fail.Exception):
@@ -77,6 +86,7 @@ def test_what_a_killed_run_left_behind_is_not_built_upon(shelf: Path, monkeypatc
     (building,) = folders(shelf)
     (shelf / building / "rubbish").touch()
     monkeypatch.delenv("NPM_EXIT")
+    provision.FAILED.clear()  # as in the next run
     assert [entry.name for entry in provision.node_prefix(PACKAGES).iterdir()] == ["half"]
 
 

@@ -17,8 +17,10 @@ def plain(result: Any) -> Any:
 
 async def visit(url: str) -> dict[str, Any]:
     async with streamablehttp_client(url) as (reading, writing, _), ClientSession(reading, writing) as session:
+        version = (await session.initialize()).protocolVersion
+        await session.send_ping()
         seen = {
-            "version": (await session.initialize()).protocolVersion,
+            "version": version,
             "tools": [tool.name for tool in (await session.list_tools()).tools],
             "status": plain(await session.call_tool("phone_bridge_status", {})),
             "picture": plain(await session.call_tool("screenshot", {})),
