@@ -9,7 +9,16 @@ from typing import Any
 
 from mcpboard.errors import InvalidParams, Refused, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
-from mcpboard.protocol.steps import CloseSession, Head, Listing, OpenSession, Outcome, Policy, Reply, ToolCall
+from mcpboard.protocol.steps import (
+    CloseSession,
+    Head,
+    Listing,
+    OpenSession,
+    Outcome,
+    Policy,
+    Reply,
+    ToolCall,
+)
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
 from mcpboard.serving.turns import Turn, Turns
 
@@ -23,7 +32,7 @@ class Source:
     def __init__(self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024) -> None:
         self.length = length
         self.closed = 0
-        self.was_closed = threading.Event()
+        self.closes_with: Exception | None = None
         self._size = size
         self._dies_with = dies_with
         self._block = block
@@ -36,7 +45,8 @@ class Source:
 
     def close(self) -> None:
         self.closed += 1
-        self.was_closed.set()
+        if self.closes_with is not None:
+            raise self.closes_with
 
 
 class PretendRole:
