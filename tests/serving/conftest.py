@@ -1,0 +1,61 @@
+"""A running server for every test that asks for `served`, with limits that a test can wait for."""
+
+from __future__ import annotations
+
+import logging
+import queue
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.serving import server
+from mcpboard.serving.channel import ASKING, IDLE, LIMITS, STALLED
+from tests.serving.role import PATIENCE
+from tests.serving.wire import Served, serving
+
+
+class Lines(logging.Handler):
+    """The log as it grows; a thread may write its line after the client has its answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records: queue.Queue[logging.LogRecord] = queue.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records.put(record)
+
+    def next(self) -> logging.LogRecord:
+        return self._records.get(timeout=PATIENCE)
+
+    def none_left(self) -> bool:
+        return self._records.empty()
+
+
+# What `cli/logs.py` has to set: waitress warns of a full queue or connection limit, which clients cause at will.
+LEVELS = {"waitress": logging.ERROR, "waitress.queue": logging.ERROR}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of half a second, looked at twenty times a second."""
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
+    for state in (IDLE, ASKING, STALLED):
+        monkeypatch.setitem(LIMITS, state, 0.5)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
+    """What an administrator would read, at the levels that `cli/logs.py` sets."""
+    caplog.set_level(logging.INFO)
+    for name, level in LEVELS.items():
+        caplog.set_level(level, name)
+    handler = Lines()
+    logging.getLogger().addHandler(handler)
+    yield handler
+    logging.getLogger().removeHandler(handler)

@@ -1,0 +1,167 @@
+"""A role of nothing but switches: its tools block, return much, break off or crash, as a test asks."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mcpboard.errors import InvalidParams, Refused, ToolRefused
+from mcpboard.protocol.endpoint import JSON, Endpoint
+from mcpboard.protocol.steps import (
+    CloseSession,
+    Head,
+    Listing,
+    OpenSession,
+    Outcome,
+    Policy,
+    Reply,
+    ToolCall,
+)
+from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.serving.turns import Turn, Turns
+
+PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
+SECRET = "nobody may read this"
+
+
+class Source:
+    """Raw bytes on demand: `size` of them, `length` announced, an exception in the middle if asked for."""
+
+    def __init__(self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024) -> None:
+        self.length = length
+        self.closed = 0
+        self.closes_with: Exception | None = None
+        self._size = size
+        self._dies_with = dies_with
+        self._block = block
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, self._size, self._block):
+            yield bytes(min(self._block, self._size - start))
+        if self._dies_with is not None:
+            raise self._dies_with
+
+    def close(self) -> None:
+        self.closed += 1
+        if self.closes_with is not None:
+            raise self.closes_with
+
+
+class PretendRole:
+    """What the edge serves in these tests; remembers what was run, lost and borrowed."""
+
+    def __init__(self, **policy: Any) -> None:
+        self.ran: list[str] = []
+        self.begun: queue.Queue[str] = queue.Queue()
+        self.lost: queue.Queue[str] = queue.Queue()
+        self.sources: list[Source] = []
+        self.release = threading.Event()
+        self.broken: Exception | None = None  # raised wherever the role is asked for anything but a call
+        self.dies_with: Exception | None = None  # by the source of the next `file`
+        tools = [Tool(name, name, f"does {name}", {"type": "object"}) for name in TOOLS]
+        named = {"name": "pretend", "title": "Pretend", "version": "1"}
+        self._endpoint = Endpoint(
+            Policy(named, "for tests", pages=frozenset({"/health"}), **policy), Listing(tools)
+        )
+
+    def endpoint(self) -> Endpoint:
+        return self._endpoint
+
+    def newest(self) -> Endpoint:
+        self._break()
+        return self._endpoint
+
+    def page(self, head: Head) -> Reply:
+        self._break()
+        if head.method not in ("GET", "HEAD"):
+            raise Refused(405, {"error": "no"}, [("Allow", "GET, HEAD")])
+        return Reply(200, (JSON,), (b'{"name":"pretend"}',))
+
+    def open_session(self, step: OpenSession) -> str:
+        self._break()
+        return "session-1"
+
+    def close_session(self, step: CloseSession) -> None:
+        self._break()
+
+    def run(self, call: ToolCall) -> Outcome:
+        self.ran.append(call.name)
+        self.begun.put(call.name)
+        content = TOOLS[call.name](self, call.arguments)
+        return Outcome(content, lambda: self.lost.put(call.name))
+
+    def _break(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+def echo(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    return Content((Text("done"),))
+
+
+def block(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    assert role.release.wait(PATIENCE)
+    return Content((Text("done"),))
+
+
+def picture(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    return Content((Image("A" * arguments["size"], "image/jpeg"),))
+
+
+def file(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    size = arguments["size"]
+    source = Source(size, arguments.get("length", size), role.dies_with)
+    role.sources.append(source)
+    return Content((Blob("pretend://file", "application/gzip", source),))
+
+
+def unwritable(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    """A result that cannot be JSON, with a source that has to be closed all the same."""
+    role.sources.append(Source(10, 10))
+    return Content((Blob("pretend://file", "application/gzip", role.sources[-1]),), {SECRET: float("nan")})
+
+
+def crash(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    raise RuntimeError(SECRET)
+
+
+def refuse(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    raise ToolRefused("the phone said no")
+
+
+def protocol(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+    raise InvalidParams("no such device")
+
+
+TOOLS: dict[str, Callable[[PretendRole, Mapping[str, Any]], Content]] = {
+    tool.__name__: tool for tool in (echo, block, picture, file, unwritable, crash, refuse, protocol)
+}
+
+
+class CountedTurns(Turns):
+    """Turns that can be waited for, and that count how often one was taken and given back."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.taken = self.given_back = 0
+        self._changed = threading.Condition()
+
+    def take(self) -> Turn:
+        turn = super().take()
+        with self._changed:
+            self.taken += 1
+            self._changed.notify_all()
+        return turn
+
+    def give_back(self) -> None:
+        super().give_back()
+        with self._changed:
+            self.given_back += 1
+            self._changed.notify_all()
+
+    def wait_for(self, under_way: int) -> None:
+        """Return once that many turns are out; fails the test when it never happens."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.under_way == under_way, PATIENCE), f"{self.under_way} are out"

@@ -1,0 +1,246 @@
+"""The path of a request: what is answered, what is borrowed and given back, what the log says."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import Any
+
+import pytest
+from waitress.channel import ClientDisconnected
+
+from mcpboard.errors import InvalidParams, Refused
+from mcpboard.protocol.admission import BODY_LIMIT
+from mcpboard.serving.wsgi import Edge, refusal
+from tests.serving.conftest import Lines
+from tests.serving.role import PATIENCE, SECRET, CountedTurns, PretendRole
+from tests.serving.wire import Served, call, message, request, serving
+
+FOREIGN = "Origin: http://evil.example"
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("sent", "status", "allow"),
+        [
+            pytest.param(request(method="GET"), 405, "POST", id="GET"),
+            pytest.param(request(method="GET", path="/mcp/"), 405, "POST", id="GET with a slash"),
+            pytest.param(request(b"", "Accept: text/event-stream", method="GET"), 405, "POST", id="GET for a stream"),
+            pytest.param(request(method="DELETE"), 405, "POST", id="DELETE"),
+            pytest.param(request(method="PUT"), 405, "POST", id="PUT"),
+            pytest.param(request(method="PATCH"), 405, "POST", id="PATCH"),
+            pytest.param(request(method="OPTIONS"), 405, "POST", id="OPTIONS"),
+            pytest.param(request(b"", FOREIGN, method="OPTIONS"), 403, None, id="preflight"),
+            pytest.param(request(message("ping"), FOREIGN), 403, None, id="a foreign page"),
+            pytest.param(
+                request(message("ping"), "Origin: http://10.0.0.9", "X-Forwarded-Host: 10.0.0.9", "Forwarded: host=10.0.0.9"),
+                403,
+                None,
+                id="forwarded headers are not believed",
+            ),
+            pytest.param(request(method="GET", path="/.well-known/oauth-protected-resource"), 404, None, id="login hunting"),
+            pytest.param(request(method="POST", path="/register"), 404, None, id="registration"),
+            pytest.param(request(method="GET", path="/"), 404, None, id="no such page"),
+            pytest.param(request(message("ping"), path="/MCP"), 404, None, id="another path"),
+            pytest.param(request(method="DELETE", path="/health"), 405, "GET, HEAD", id="a page's own refusal"),
+            pytest.param(request(method="GET", path="/health"), 200, None, id="a page"),
+            pytest.param(request(message("ping"), path="/mcp"), 200, None, id="ping"),
+            pytest.param(request(message("ping"), path="//mcp"), 200, None, id="doubled slash"),
+            pytest.param(request(message("ping"), path="/mcp?x=1"), 200, None, id="query"),
+            pytest.param(request(message("ping"), "Accept: text/html"), 200, None, id="any Accept"),
+        ],
+    )
+    def test_json_whole_and_plain(self, served: Served, sent: bytes, status: int, allow: str | None) -> None:
+        with served.client() as client:
+            client.send(sent)
+            answer = client.answer()
+            assert answer.status == status
+            assert isinstance(answer.json, dict)
+            assert answer.headers.get("allow") == allow
+            assert not [name for name in answer.headers if name.startswith("access-control-")]
+            assert answer.headers.keys().isdisjoint({"server", "via", "location", "www-authenticate"})
+            assert client.ask(message("ping")).status == 200, "the connection goes on"
+
+    @pytest.mark.parametrize("path", ["/mcp", "/health", "/nowhere"])
+    def test_head_has_the_head_of_get_and_no_body(self, served: Served, path: str) -> None:
+        with served.client() as client:
+            client.send(request(method="GET", path=path))
+            got = client.answer("GET")
+            client.send(request(method="HEAD", path=path))
+            head = client.answer("HEAD")
+            assert head.status == got.status
+            assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
+            assert client.ask(message("ping")).status == 200
+
+    def test_a_notification_is_202_without_a_byte(self, served: Served) -> None:
+        answer = served.ask(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        assert (answer.status, answer.headers["content-length"], answer.body) == (202, "0", b"")
+        assert "content-type" not in answer.headers
+
+    def test_a_picture_of_400_kb_comes_whole(self, served: Served) -> None:
+        answer = served.ask(call("picture", size=400_000))
+        assert len(answer.body) == int(answer.headers["content-length"])
+        assert answer.json["result"]["content"][0]["data"] == "A" * 400_000
+
+    @pytest.mark.parametrize(
+        ("size", "status"),
+        [
+            pytest.param(BODY_LIMIT, 200, id="as much as is allowed"),
+            pytest.param(BODY_LIMIT + 1, 413, id="a byte more"),
+            pytest.param(BODY_LIMIT + 16 * 1024 - 1, 413, id="the most that waitress lets through"),
+        ],
+    )
+    def test_the_limit_on_bodies_answers_in_json(self, served: Served, size: int, status: int) -> None:
+        answer = served.ask(message("ping").ljust(size))
+        assert answer.status == status
+        if status == 413:
+            assert answer.json["error"]["code"] == -32600
+            assert "id" not in answer.json
+        assert served.pings()
+
+
+class TestBorrowed:
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            pytest.param(call("echo", 7), "done", id="a result"),
+            pytest.param(call("refuse", 7), "the phone said no", id="a tool error"),
+            pytest.param(call("protocol", 7), "no such device", id="a protocol error"),
+            pytest.param(call("crash", 7), "internal error", id="a crash"),
+            pytest.param(call("unwritable", 7), "internal error", id="a result that cannot be written"),
+            pytest.param(call("file", 7, size=100_000), "pretend://file", id="a file"),
+        ],
+    )
+    def test_the_turn_is_given_back_once_and_sources_closed_once(
+        self, served: Served, lines: Lines, body: bytes, words: str
+    ) -> None:
+        answer = served.ask(body)
+        assert answer.status == 200
+        assert answer.json["id"] == 7
+        assert words in answer.body.decode()
+        assert SECRET not in answer.body.decode()
+        served.turns.wait_for(0)
+        assert (served.turns.taken, served.turns.given_back) == (1, 1)
+        assert [source.closed for source in served.role.sources] in ([], [1])
+
+    def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
+        self, served: Served, lines: Lines
+    ) -> None:
+        assert served.ask(call("crash", "x")).json["error"]["code"] == -32603
+        crash = lines.next()
+        assert crash.levelno == logging.ERROR
+        assert crash.exc_info and SECRET in str(crash.exc_info[1])
+        assert lines.next().getMessage().startswith("crash: InternalError, ")
+
+    def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
+        assert served.ask(call("unwritable")).json["error"]["code"] == -32603
+        assert served.role.lost.get(timeout=PATIENCE) == "unwritable"
+        served.turns.wait_for(0)
+        assert served.role.lost.empty()
+
+    @pytest.mark.parametrize(
+        ("sent", "status"),
+        [
+            pytest.param(request(message("tools/list", 5)), 200, id="while listing"),
+            pytest.param(request(message("initialize", 5, protocolVersion="2025-11-25")), 200, id="while opening a session"),
+            pytest.param(request(b"", "Mcp-Session-Id: s", method="DELETE"), 500, id="while closing a session"),
+            pytest.param(request(method="GET", path="/health"), 500, id="in a page"),
+        ],
+    )
+    def test_a_crash_elsewhere_is_json_with_the_id_where_there_is_one(
+        self, lines: Lines, sent: bytes, status: int
+    ) -> None:
+        role = PretendRole(knows_session=lambda session, principal: True)
+        role.broken = RuntimeError(SECRET)
+        with serving(role) as served, served.client() as client:
+            client.send(sent)
+            answer = client.answer()
+        assert answer.status == status
+        assert SECRET not in answer.body.decode()
+        if status == 200:
+            assert (answer.json["id"], answer.json["error"]["code"]) == (5, -32603)
+        else:
+            assert "internal error" in answer.json["error"]
+        assert SECRET in str(lines.next().exc_info[1])  # type: ignore[index]
+
+    def test_a_protocol_error_while_opening_a_session_is_what_the_client_gets(self) -> None:
+        role = PretendRole(knows_session=lambda session, principal: True)
+        role.broken = InvalidParams("too many sessions")
+        with serving(role) as served:
+            answer = served.ask(message("initialize", 5, protocolVersion="2025-11-25"))
+        assert (answer.json["id"], answer.json["error"]["code"]) == (5, -32602)
+
+
+class TestLog:
+    @pytest.mark.parametrize(
+        ("body", "line"),
+        [
+            pytest.param(call("echo", **{SECRET: 1}), "echo: ok, ", id="ok"),
+            pytest.param(call("refuse", **{SECRET: 1}), "refuse: ToolRefused, ", id="a tool error"),
+            pytest.param(call("protocol", **{SECRET: 1}), "protocol: InvalidParams, ", id="a protocol error"),
+        ],
+    )
+    def test_one_line_a_call_without_its_arguments(self, served: Served, lines: Lines, body: bytes, line: str) -> None:
+        size = len(served.ask(body, "Authorization: Bearer " + SECRET).body)
+        record = lines.next()
+        assert record.levelno == logging.INFO
+        assert record.getMessage().startswith(f"{line}{size} bytes, ")
+        assert SECRET not in record.getMessage()
+        served.turns.wait_for(0)
+        assert lines.none_left()
+
+    def test_no_line_for_what_calls_no_tool(self, served: Served, lines: Lines) -> None:
+        served.ask(message("tools/list"))
+        served.ask(message("tools/call", name="unknown"))
+        assert served.pings()
+        assert lines.none_left()
+
+
+class TestUnfinished:
+    """The edge as waitress calls it, where no socket can be timed well enough."""
+
+    def edge(self, role: PretendRole, body: bytes, **environ: Any) -> Any:
+        self.turns = CountedTurns(1)
+        asked = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
+        asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
+        return Edge(role, self.turns)(asked | environ, lambda status, headers: None)
+
+    def test_a_reply_never_looked_at_gives_all_back(self) -> None:
+        role = PretendRole()
+        reply = self.edge(role, call("file", size=10))
+        assert self.turns.under_way == 1
+        reply.close()
+        reply.close()
+        assert self.turns.under_way == 0
+        assert role.sources[0].closed == 1
+        assert (role.lost.get_nowait(), role.lost.empty()) == ("file", True)
+
+    def test_a_reply_broken_off_in_the_middle_is_lost(self) -> None:
+        role = PretendRole()
+        reply = self.edge(role, call("file", size=10))
+        next(reply)
+        reply.close()
+        assert (role.lost.get_nowait(), role.sources[0].closed) == ("file", 1)
+
+    def test_a_source_that_cannot_be_closed_keeps_no_turn(self) -> None:
+        role = PretendRole()
+        reply = self.edge(role, call("file", size=10))
+        role.sources[0].closes_with = OSError("cannot close")
+        with pytest.raises(OSError, match="cannot close"):
+            reply.close()
+        assert self.turns.under_way == 0
+        assert role.lost.get_nowait() == "file"
+
+    def test_a_caller_gone_before_the_turn_is_taken_gets_no_call(self, lines: Lines) -> None:
+        role = PretendRole()
+        with pytest.raises(ClientDisconnected):
+            self.edge(role, call("echo"), **{"waitress.client_disconnected": lambda: True})
+        assert role.ran == []
+        assert self.turns.taken == 0
+        assert lines.next().getMessage() == "echo: never made, its caller had gone"
+
+
+def test_the_body_of_a_refusal_is_json_for_every_status() -> None:
+    assert json.loads(refusal(Refused(418, {"error": "é"})).parts[0]) == {"error": "é"}  # type: ignore[arg-type]
+    assert refusal(Refused(418, None)).parts == ()

@@ -1,0 +1,290 @@
+"""HTTP as strangers send it: every form of request has one known fate, and the server is as before."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import socket
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcpboard.serving.channel import Channel
+from tests.serving.conftest import Lines
+from tests.serving.role import PATIENCE
+from tests.serving.wire import (
+    Answer,
+    Served,
+    call,
+    chunked,
+    message,
+    request,
+    serving,
+)
+
+PING = message("ping")
+ECHO = call("echo")
+DEEP = b"[" * 100_000
+
+
+def head(*lines: str) -> bytes:
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+class TestServed:
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            pytest.param(request(chunked(PING), "Transfer-Encoding: chunked", sized=False), id="a chunked body"),
+            pytest.param(
+                request(b"5;x=y\r\n" + PING[:5] + b"\r\n" + chunked(PING[5:]), "Transfer-Encoding: chunked", sized=False),
+                id="a chunk with an extension",
+            ),
+            pytest.param(
+                request(chunked(PING), "Transfer-Encoding: chunked", "Content-Length: 3", sized=False),
+                id="Transfer-Encoding beside Content-Length: the first counts",
+            ),
+            pytest.param(request(PING, "Expect: 100-continue"), id="Expect with the body at once"),
+            pytest.param(request(PING, version="1.0"), id="HTTP/1.0"),
+            pytest.param(request(PING, "Connection: keep-alive", version="1.0"), id="HTTP/1.0 kept alive"),
+            pytest.param(request(PING, version="2.0"), id="a version to come"),
+            pytest.param(request(PING, path="http://192.168.42.1:8080/mcp"), id="an absolute URL"),
+            pytest.param(
+                request(PING, "Via: 1.1 proxy", "Proxy-Connection: keep-alive", path="http://192.168.42.1:8080/mcp"),
+                id="an absolute URL through a proxy",
+            ),
+            pytest.param(request(PING, "X-Folded: one", "  two"), id="a folded header"),
+            pytest.param(request(PING, "X-Empty:"), id="an empty header"),
+            pytest.param(request(PING, "X-Twice: 1", "X-Twice: 2"), id="a header twice"),
+            pytest.param(request(PING, "Host: again"), id="Host twice without Origin"),
+            pytest.param(b"\r\n\r\n" + request(PING), id="blank lines first"),
+            pytest.param(head("POST /mcp HTTP/1.1", f"Content-Length: {len(PING)}") + PING, id="no Host, no type"),
+            pytest.param(request(PING, "X-Long: " + "x" * 15_000), id="a head almost too long"),
+        ],
+    )
+    def test_ping_is_answered(self, served: Served, sent: bytes) -> None:
+        with served.client() as client:
+            client.send(sent)
+            assert client.answer().json["result"] == {"resultType": "complete"}
+
+    def test_byte_by_byte(self, served: Served) -> None:
+        with served.client() as client:
+            client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in request(chunked(PING, 3), "Transfer-Encoding: chunked", sized=False):
+                client.send(bytes([byte]))
+            assert client.answer().status == 200
+
+    def test_expect_is_answered_before_the_body(self, served: Served) -> None:
+        whole = request(PING, "Expect: 100-continue")
+        with served.client() as client:
+            client.send(whole[: -len(PING)])
+            assert client.sock.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            client.send(PING)
+            assert client.answer().status == 200
+
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            pytest.param(request(b"", "Expect: 100-continue", method="GET", path="/health"), id="GET"),
+            pytest.param(request(b"", "Expect: 100-continue"), id="a POST without a body"),
+            pytest.param(request(b"", "Expect: 100-continue", f"Content-Length: {1 << 31}", sized=False), id="2 GiB"),
+        ],
+    )
+    def test_expect_where_no_body_is_wanted_gets_its_answer(self, served: Served, sent: bytes) -> None:
+        with served.client() as client:
+            client.send(sent)
+            assert client.answer().status in (200, 400, 413)
+
+    @pytest.mark.parametrize("count", [2, 5, 300])
+    def test_pipelined_requests_are_answered_in_order(self, served: Served, count: int) -> None:
+        with served.client() as client:
+            client.send(b"".join(request(call("echo", number)) for number in range(count)))
+            assert [client.answer().json["id"] for _ in range(count)] == list(range(count))
+        served.turns.wait_for(0)
+        assert served.turns.taken == count
+
+    def test_pipelined_requests_split_anywhere(self, served: Served) -> None:
+        """Whatever of the next request comes with the one before, and while that is being answered."""
+        first = request(call("block", 1))
+        both = first + request(PING, "Expect: 100-continue")
+        for cut in range(len(first), len(both), 17):
+            with served.client() as client:
+                client.send(both[:cut])
+                served.role.begun.get(timeout=PATIENCE)
+                client.send(both[cut:])
+                served.role.release.set()
+                assert [client.answer().json["id"] for _ in range(2)] == [1, 1]
+            served.role.release.clear()
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("sent", "status"),
+        [
+            pytest.param(request(PING, "X-Long: " + "x" * 16_384), 431, id="a head too long"),
+            pytest.param(request(PING, *(f"X-{n}: {n}" for n in range(30_000))), 431, id="300 KiB of headers"),
+            pytest.param(request(b"", "Content-Length: 614400", sized=False), 413, id="600 KiB declared"),
+            pytest.param(request(b"", f"Content-Length: {1 << 31}", sized=False), 413, id="2 GiB declared"),
+            pytest.param(
+                request(chunked(bytes(600_000), 10_000), "Transfer-Encoding: chunked", sized=False), 413, id="chunked over"
+            ),
+            pytest.param(
+                request(b"f" * 600_000, "Transfer-Encoding: chunked", sized=False), 413, id="a chunk size without end"
+            ),
+            pytest.param(request(b"", "Content-Length: -1", sized=False), 400, id="a negative length"),
+            pytest.param(request(b"", "Content-Length: 5", "Content-Length: 5", sized=False), 400, id="a length twice"),
+            pytest.param(request(b"", "Content-Length:", sized=False), 400, id="an empty length"),
+            pytest.param(request(b"", "Content-Length: " + "9" * 5000, sized=False), 400, id="a length of 5,000 digits"),
+            pytest.param(request(PING, method="post"), 400, id="a method in lower case"),
+            pytest.param(request(PING, path="http://[::1/mcp"), 400, id="half an IPv6 address in the URL"),
+            pytest.param(request(PING, path="/m\xe4p"), 400, id="a path that is not ASCII"),
+            pytest.param(request(PING, "X-Bad\x00: 1"), 400, id="NUL in a header name"),
+            pytest.param(request(PING, "no colon"), 400, id="a header without a colon"),
+            pytest.param(head("POST /mcp HTTP/1.1", " folded: first") + PING, 400, id="a fold with nothing before"),
+            pytest.param(b"\x16\x03\x01\x02\x00\r\n\r\n", 400, id="TLS, with a blank line by chance"),
+            pytest.param(request(b"zz\r\n", "Transfer-Encoding: chunked", sized=False), 400, id="a chunk size in letters"),
+            pytest.param(request(PING, "Transfer-Encoding: gzip, chunked"), 501, id="a transfer coding we do not speak"),
+        ],
+    )
+    def test_by_waitress_in_plain_text(self, served: Served, lines: Lines, sent: bytes, status: int) -> None:
+        with served.client() as client:
+            with contextlib.suppress(ConnectionError):  # it may close before all is sent
+                client.send(sent)
+            answer = client.answer()
+            assert answer.status == status
+            assert answer.headers["connection"] == "close"
+            assert "waitress" not in answer.body.decode()
+            assert "server" not in answer.headers
+            assert client.ended()
+        assert served.pings()
+        assert lines.none_left()
+
+    @pytest.mark.parametrize(
+        ("body", "headers", "status", "request_id"),
+        [
+            pytest.param(gzip.compress(ECHO), ["Content-Encoding: gzip"], 415, None, id="gzip"),
+            pytest.param(DEEP, [], 400, None, id="deep nesting"),
+            pytest.param(b'{"a":' * 50_000, [], 400, None, id="deep objects"),
+            pytest.param(b"1" * 100_000, [], 400, None, id="a number of 100,000 digits"),
+            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":1e999999}', [], 200, 1, id="a number beyond floats"),
+            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":NaN}', [], 400, None, id="NaN"),
+            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', [], 400, None, id="bad UTF-8"),
+            pytest.param(PING.decode().encode("utf-16"), [], 400, None, id="UTF-16"),
+            pytest.param(b"\xef\xbb\xbf" + PING, [], 200, 1, id="a byte order mark"),
+            pytest.param(b'{"jsonrpc":"2.0","id":"\\ud800","method":"nothing"}', [], 404, "\ud800", id="half a surrogate pair"),
+            pytest.param(b"[" + ECHO + b"]", [], 400, None, id="a batch"),
+            pytest.param(b"", [], 400, None, id="nothing"),
+            pytest.param(ECHO, ["Mcp-Session-Id: \xff"], 200, 1, id="a session id of another script"),
+        ],
+    )
+    def test_by_the_endpoint_in_json(
+        self, served: Served, body: bytes, headers: list[str], status: int, request_id: object
+    ) -> None:
+        answer = served.ask(body, *headers)
+        assert (answer.status, answer.json.get("id")) == (status, request_id)
+        assert served.pings()
+        assert served.role.ran in ([], ["echo"])
+
+    @pytest.mark.parametrize(
+        ("media", "status"),
+        [
+            pytest.param("application/json; charset=utf-8", 200, id="with a charset"),
+            pytest.param("Application/JSON", 200, id="in capitals"),
+            pytest.param("application/json;charset=UTF-8;x=1", 200, id="with parameters"),
+            pytest.param("text/plain", 415, id="text"),
+            pytest.param("application/x-www-form-urlencoded", 415, id="a form"),
+            pytest.param("application/jsonp", 415, id="something longer"),
+        ],
+    )
+    def test_by_its_content_type(self, served: Served, media: str, status: int) -> None:
+        with served.client() as client:
+            client.send(request(ECHO, f"Content-Type: {media}", f"Content-Length: {len(ECHO)}", sized=False))
+            answer = client.answer()
+        assert (answer.status, answer.json["jsonrpc"]) == (status, "2.0")
+        assert served.role.ran == (["echo"] if status == 200 else [])
+
+    def test_urgent_bytes_do_not_keep_the_loop_busy(self, served: Served) -> None:
+        """A byte out of band is a byte like others: seen, read and judged, once."""
+        with served.client() as client:
+            client.sock.send(b"x\r\n\r\n", socket.MSG_OOB)
+            assert client.answer().status == 400
+
+    def test_a_connection_that_cannot_be_set_up_leaves_the_listener(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines
+    ) -> None:
+        def fail(channel: object, listener: object, sock: socket.socket, *_: object, **__: object) -> None:
+            sock.close()
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Channel, "__init__", fail)
+            with served.client() as client:
+                assert client.ended()
+        assert lines.next().getMessage() == "a connection could not be accepted"
+        assert served.pings()
+
+
+# --- anything at all -------------------------------------------------------------------------
+
+METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/x", "nothing", "", 7, None]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+BODIES = st.one_of(
+    st.binary(max_size=60),
+    JSON_VALUES,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
+            "id": st.sampled_from([1, "a", None, 1.5, True, []]),
+            "method": st.sampled_from(METHODS),
+            "params": JSON_VALUES | st.fixed_dictionaries({"name": st.sampled_from(["echo", "no", 1]), "arguments": JSON_VALUES}),
+        },
+    ),
+)
+HEADERS = st.lists(
+    st.sampled_from(
+        [
+            "MCP-Protocol-Version: 2026-07-28", "MCP-Protocol-Version: 2025-11-25", "MCP-Protocol-Version: x", "Mcp-Method: ping",
+            "Mcp-Method: tools/call", "Mcp-Name: echo", "Mcp-Name: =?base64?!?=", "Origin: null", "Origin: http://127.0.0.1",
+            "Content-Encoding: gzip", "Accept: nothing", "Connection: close", "Connection: x", "Authorization: Bearer", "Cookie: \xff",
+            "Expect: 100-continue", "Expect: x", "X-Forwarded-For: 1", "Mcp-Session-Id: ", "Transfer-Encoding: chunked", "Range: bytes=0-1",
+        ]
+    ),
+    max_size=3,
+    unique=True,
+)
+VERBS = st.sampled_from(["POST"] * 6 + ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "post"])
+
+
+def test_anything_gets_one_whole_answer_and_runs_nothing_undue() -> None:
+    with serving() as served:
+
+        @settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(body=BODIES, headers=HEADERS, verb=VERBS)
+        def check(body: object, headers: list[str], verb: str) -> None:
+            raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+            served.role.ran.clear()
+            coded = "Transfer-Encoding: chunked" in headers
+            with served.client() as client:
+                client.send(request(chunked(raw) if coded else raw, *headers, method=verb, sized=not coded))
+                judge(client.answer(verb), body, verb)
+            due = isinstance(body, dict) and body.get("method") == "tools/call" and "id" in body and verb == "POST"
+            assert served.role.ran in ([], ["echo"] if due else [])
+            assert served.pings()
+
+        check()
+
+
+def judge(answer: Answer, body: object, verb: str) -> None:
+    if verb == "HEAD" or answer.status == 202 or answer.headers.get("content-type", "").startswith("text/plain"):
+        return
+    found = answer.json
+    if "jsonrpc" in found and found.get("id") is not None:
+        assert isinstance(body, dict)
+        assert found["id"] == body["id"]

@@ -1,0 +1,226 @@
+"""Readers that stall, drip, leave or were never there: what a call borrowed always comes back, once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from mcpboard.serving import channel, server
+from mcpboard.serving.channel import LIMITS, STALLED
+from tests.serving.conftest import Lines
+from tests.serving.role import PATIENCE
+from tests.serving.wire import Client, Served, call, message, request
+
+MEGABYTE = 1 << 20
+SMALL = 4096  # bytes of receive buffer: loopback would otherwise swallow a whole reply
+
+
+def nothing_lost(served: Served) -> bool:
+    with contextlib.suppress(queue.Empty):
+        served.role.lost.get_nowait()
+        return False
+    return True
+
+
+class TestStalled:
+    def test_a_stalled_reader_gives_thread_turn_and_lane_back(self, served: Served, quick: None) -> None:
+        with served.client(SMALL) as client:
+            client.send(request(call("file", size=8 * MEGABYTE)))
+            served.turns.wait_for(1)
+            served.turns.wait_for(0)
+        (source,) = served.role.sources
+        assert source.closed == 1
+        assert served.turns.given_back == 1
+        assert served.role.lost.get(timeout=PATIENCE) == "file"
+        assert nothing_lost(served)
+
+    def test_a_reader_of_a_byte_now_and_then_is_a_stalled_reader(self, served: Served, quick: None) -> None:
+        with served.client(SMALL) as client:
+            client.send(request(call("picture", size=8 * MEGABYTE)))
+            served.turns.wait_for(1)
+            over = threading.Event()
+            waiting = threading.Thread(target=lambda: (served.turns.wait_for(0), over.set()))
+            waiting.start()
+            while not over.wait(0.05):
+                client.sock.recv(1)
+            waiting.join()
+        assert served.turns.given_back == 1
+        assert served.role.lost.get(timeout=PATIENCE) == "picture"
+
+    def test_a_slow_reader_that_gets_on_is_served_to_the_end(
+        self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The limit is on standing still, not on the whole: the reply takes more than twice as long."""
+        monkeypatch.setattr(channel, "PROGRESS_BYTES", 1024)
+        began = time.monotonic()
+        with served.client(SMALL) as client:
+            client.send(request(call("picture", size=MEGABYTE)))
+            left = MEGABYTE
+            pause = threading.Event()
+            while left > 0:
+                pause.wait(0.005)
+                left -= len(client.sock.recv(4096))
+        assert time.monotonic() - began > 2 * LIMITS[STALLED]
+        served.turns.wait_for(0)
+        assert nothing_lost(served)
+
+    def test_all_turns_stuck_leave_ping_list_and_health(self, served: Served) -> None:
+        with contextlib.ExitStack() as clients:
+            for _ in range(server.TURNS):
+                client = clients.enter_context(served.client(SMALL))
+                client.send(request(call("picture", size=8 * MEGABYTE)))
+            served.turns.wait_for(server.TURNS)
+            assert served.pings()
+            assert len(served.ask(message("tools/list")).json["result"]["tools"]) > 1
+            with served.client() as client:
+                client.send(request(method="GET", path="/health"))
+                assert client.answer("GET").status == 200
+            busy = served.ask(call("echo")).json["result"]
+            assert busy["isError"]
+            assert "under way" in busy["content"][0]["text"]
+        served.turns.wait_for(0)
+        assert "echo" not in served.role.ran
+
+    @pytest.mark.parametrize(
+        "ahead",
+        [
+            pytest.param(request(message("ping")), id="one ping behind a large reply"),
+            pytest.param(request(message("tools/list")) * 25, id="many lists, more than the server holds in memory"),
+        ],
+    )
+    def test_stalled_readers_that_pipeline_hold_no_thread(self, served: Served, ahead: bytes) -> None:
+        """What waits for such a reader must hold a turn: a thread without one would be lost to `ping`."""
+        with contextlib.ExitStack() as clients:
+            for _ in range(server.THREADS):
+                client = clients.enter_context(served.client(SMALL))
+                client.send(request(call("picture", size=300_000)) + ahead)
+            for _ in range(server.THREADS):
+                assert served.pings()
+
+    def test_stalled_pipelines_without_any_call_hold_no_thread(self, served: Served) -> None:
+        with contextlib.ExitStack() as clients:
+            for _ in range(server.THREADS):
+                client = clients.enter_context(served.client(SMALL))
+                client.sock.settimeout(0.3)
+                with contextlib.suppress(TimeoutError):
+                    client.send(request(message("tools/list"), sized=True) * 2000)
+            assert served.pings()
+
+
+class TestGone:
+    @pytest.mark.parametrize("leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")])
+    def test_a_call_queued_is_never_made_when_its_caller_leaves(self, served: Served, leave: Leave) -> None:
+        hold = threading.Event()
+        for _ in range(server.THREADS):
+            served.server._tasks.add_task(Held(hold))
+        with served.client() as stayer:
+            leaver = served.client()
+            leaver.send(request(call("echo")))
+            stayer.send(request(call("refuse")))
+            let_the_loop_turn(served)
+            leave(leaver)
+            let_the_loop_turn(served)
+            hold.set()
+            assert stayer.answer().status == 200
+        assert served.pings()
+        assert served.role.ran == ["refuse"]
+        assert served.turns.taken == 1
+
+    def test_a_call_sent_ahead_is_never_made_when_its_caller_leaves(self, served: Served) -> None:
+        leaver = served.client()
+        leaver.send(request(call("block")) + request(call("echo")))
+        served.role.begun.get(timeout=PATIENCE)
+        leaver.reset()
+        let_the_loop_turn(served)
+        served.role.release.set()
+        served.turns.wait_for(0)
+        assert served.pings()
+        assert served.role.ran == ["block"]
+
+    @pytest.mark.parametrize("leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")])
+    def test_a_call_under_way_is_finished_and_its_loss_told_once(
+        self, served: Served, leave: Leave, lines: Lines
+    ) -> None:
+        leaver = served.client()
+        leaver.send(request(call("block")))
+        served.role.begun.get(timeout=PATIENCE)
+        leave(leaver)
+        let_the_loop_turn(served)
+        served.role.release.set()
+        assert served.role.lost.get(timeout=PATIENCE) == "block"
+        served.turns.wait_for(0)
+        assert nothing_lost(served)
+        assert served.turns.given_back == 1
+        assert lines.next().getMessage().endswith("not handed over whole")
+        assert lines.none_left()
+
+    def test_a_reply_handed_over_is_not_lost(self, served: Served) -> None:
+        for tool in ("echo", "refuse", "protocol", "crash"):
+            served.ask(call(tool))
+        served.turns.wait_for(0)
+        assert nothing_lost(served)
+
+    def test_a_client_that_closes_its_half_is_taken_for_gone(self, served: Served) -> None:
+        """The price of noticing those that left: who sends FIN after the request gets no answer."""
+        with served.client() as client:
+            client.send(request(call("block")))
+            served.role.begun.get(timeout=PATIENCE)
+            client.sock.shutdown(socket.SHUT_WR)
+            assert client.ended()
+        served.role.release.set()
+        assert served.role.lost.get(timeout=PATIENCE) == "block"
+
+    def test_a_thousand_aborted_calls_leave_nothing_behind(self, served: Served) -> None:
+        served.pings()
+        before = things(served)
+        for number in range(1000):
+            client = served.client()
+            client.send(request(call(("echo", "picture", "file", "crash")[number % 4], size=200_000)))
+            client.reset()
+            if number % 20 == 0:  # else the kernel's queue of connections overflows, and TCP waits a second
+                let_the_loop_turn(served)
+        served.turns.wait_for(0)
+        assert served.pings()
+        for _ in range(1000):
+            if things(served) == before:
+                break
+            let_the_loop_turn(served)
+        assert things(served) == before
+        assert all(source.closed == 1 for source in served.role.sources)
+        assert served.turns.taken == served.turns.given_back
+
+
+Leave = Callable[[Client], None]
+
+
+def things(served: Served) -> tuple[int, int, int, int]:
+    """How many connections, threads, open files and turns there are."""
+    files = len(os.listdir("/proc/self/fd"))
+    return len(served.server._map), threading.active_count(), files, served.turns.under_way
+
+
+def let_the_loop_turn(served: Served) -> None:
+    """Return after the loop has seen all that clients did before; the loop itself answers `Expect`, no thread does."""
+    with served.client() as client:
+        client.send(request(b"", "Expect: 100-continue", "Content-Length: 9", sized=False))
+        assert client.sock.recv(100).startswith(b"HTTP/1.1 100 ")
+
+
+class Held:
+    """A task that keeps a thread busy until it is let go."""
+
+    def __init__(self, until: threading.Event) -> None:
+        self._until = until
+
+    def service(self) -> None:
+        assert self._until.wait(PATIENCE)
+
+    def cancel(self) -> None:
+        """Nothing is left to cancel."""
