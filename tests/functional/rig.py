@@ -168,10 +168,12 @@ def serving(
 
 
 @contextlib.contextmanager
-def in_front_of(agent: str = NOBODY, config_web: str = NOBODY, **fields: Any) -> Iterator[Client]:
+def in_front_of(
+    agent: str = NOBODY, config_web: str = NOBODY, *, send_buffer: int | None = None, **fields: Any
+) -> Iterator[Client]:
     """The board role in front of these backends, with `fields` of the settings changed."""
     fixed = settings(agent, config_web, **fields)
-    with serving(lambda: fixed) as client:
+    with serving(lambda: fixed, send_buffer=send_buffer) as client:
         yield client
 
 
