@@ -6,11 +6,16 @@ import contextlib
 import http.client
 import json
 import logging
+import os
+import select
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +24,7 @@ from mcpboard import board, config
 from mcpboard.board import catalogue
 from mcpboard.serving import server
 
+ROOT = Path(__file__).parents[2]
 LIMIT_S = 20.0  # seconds; nothing in these tests waits longer
 NOBODY = "http://127.0.0.1:9"  # discard: a port where nothing listens
 
@@ -168,10 +174,12 @@ def serving(
 
 
 @contextlib.contextmanager
-def in_front_of(agent: str = NOBODY, config_web: str = NOBODY, **fields: Any) -> Iterator[Client]:
+def in_front_of(
+    agent: str = NOBODY, config_web: str = NOBODY, *, send_buffer: int | None = None, **fields: Any
+) -> Iterator[Client]:
     """The board role in front of these backends, with `fields` of the settings changed."""
     fixed = settings(agent, config_web, **fields)
-    with serving(lambda: fixed) as client:
+    with serving(lambda: fixed, send_buffer=send_buffer) as client:
         yield client
 
 
@@ -220,3 +228,55 @@ def log_lines(level: int = logging.INFO) -> Iterator[Lines]:
     finally:
         logger.removeHandler(lines)
         logger.setLevel(before)
+
+
+# --- a process of its own --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Process:
+    """`mcpboard serve` as people run it, and a client of it."""
+
+    pid: int
+    client: Client
+
+    def resident(self) -> int:
+        """Bytes of memory in use."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def files(self) -> list[str]:
+        """Paths of what it opened itself and is no device, pipe or socket."""
+        folder = Path(f"/proc/{self.pid}/fd")
+        found = [os.readlink(folder / number) for number in os.listdir(folder) if int(number) > 2]
+        return [path for path in found if path.startswith("/") and not path.startswith("/dev/")]
+
+
+@contextlib.contextmanager
+def process(file: Path, *before: str, environ: Mapping[str, str] = os.environ) -> Iterator[Process]:
+    """`serve --config FILE` until the block ends, then it must end well; `before` is put in front of the command."""
+    command = [*before, sys.executable, "-m", "mcpboard", "serve", "--config", str(file)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        try:
+            ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
+            line = child.stdout.readline() if ready else ""
+            assert line.startswith("mcpboard: serving http://"), line
+            host, _, port = line.split("//")[1].partition("/")[0].rpartition(":")
+            yield Process(child.pid, Client(host, int(port)))
+        finally:
+            child.terminate()
+            code = child.wait(LIMIT_S)
+    assert code == 0
+
+
+def settings_file(folder: Path, agent: str = NOBODY, config_web: str = NOBODY, **ours: Any) -> Path:
+    """A settings file in front of these backends; `ours` are keys of [mcpboard]."""
+    keys = {"listen": "127.0.0.1:0", "agent_base_url": agent, **ours}
+    lines = ["[mcpboard]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
+    lines += ["[conversation_settings.agent]", f"mcp_config_web_base_url = {json.dumps(config_web)}", ""]
+    file = folder / "mcpboard.toml"
+    file.write_text("\n".join(lines), "utf-8")
+    return file

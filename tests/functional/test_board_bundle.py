@@ -1,0 +1,178 @@
+"""support_bundle over real sockets: whole or visibly not, with flat memory, within its limits."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard import config
+from mcpboard.board import forward
+from mcpboard.serving import channel, server
+from mcpboard.simulator import Simulator, bundle
+from tests.functional import rig
+
+MIB = 1 << 20
+GROWTH = MIB  # bytes that a bundle of any size may cost (performance contract)
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator() as running:
+        yield running
+
+
+@pytest.fixture
+def client(simulator: Simulator) -> Iterator[rig.Client]:
+    with rig.in_front_of(simulator.agent_url, simulator.config_web_url) as client:
+        yield client
+
+
+def blob_of(result: rig.Result) -> bytes:
+    return base64.b64decode(result.result["content"][1]["resource"]["blob"], validate=True)
+
+
+def fetch(client: rig.Client) -> tuple[http.client.HTTPMessage, bytes]:
+    """Headers and body of one bundle; raises IncompleteRead when it is cut short."""
+    with client.begin("support_bundle") as pending, contextlib.closing(pending.response()) as response:
+        return response.headers, response.read()
+
+
+@pytest.mark.parametrize("announced", [pytest.param(True, id="with a length"), pytest.param(False, id="without")])
+@pytest.mark.parametrize("size", [bundle.smallest_sized(), 100_001, 28 * MIB])
+def test_a_bundle_arrives_whole(simulator: Simulator, client: rig.Client, size: int, announced: bool) -> None:
+    """Decisions 12 and 13: every byte, an exact Content-Length where the source gives one, chunks where not."""
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=size, length=announced)
+    headers, body = fetch(client)
+    result = rig.Result(json.loads(body)["result"])
+    expected = hashlib.sha256()
+    for block in bundle.sized(size):
+        expected.update(block)
+    assert hashlib.sha256(blob_of(result)).digest() == expected.digest()
+    # Less than a block has come whole before the head goes out, whatever the source said.
+    assert headers["Content-Length"] == (str(len(body)) if announced else None)
+    resource = result.result["content"][1]["resource"]
+    assert resource["mimeType"] == "application/gzip"
+    assert resource["uri"].startswith("mcpboard://support-bundle/") and resource["uri"].endswith("Z.tar.gz")
+    assert "nothing removed" in result.text
+    assert result.kinds == ["text", "resource"]
+
+
+@pytest.mark.parametrize("announced", [pytest.param(True, id="with a length"), pytest.param(False, id="without")])
+@pytest.mark.parametrize("came", [100_000, MIB, 3 * MIB - 1])
+def test_half_a_bundle_is_never_taken_for_a_whole_one(
+    simulator: Simulator, client: rig.Client, announced: bool, came: int
+) -> None:
+    """Config Web dies midway: the connection breaks off, so no client can think that it has it all."""
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=3 * MIB, length=announced, dies_after=came)
+    with rig.log_lines() as lines:
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            fetch(client)
+        lines.wait_for("reply broken off after")
+        lines.wait_for("support_bundle: ok")
+    assert blob_of(client.call("support_bundle")) == bundle.small()
+    assert len(simulator.requests) == 2
+
+
+def test_a_bundle_announced_over_the_limit_is_refused_before_the_first_byte(simulator: Simulator) -> None:
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=2 * MIB)
+    with rig.in_front_of(config_web=simulator.config_web_url, support_bundle_max_bytes=MIB) as client:
+        refused = client.call("support_bundle")
+        assert not client.call("support_bundle").is_error
+    assert refused.is_error
+    assert f"limit of {MIB} bytes (support_bundle_max_bytes)" in refused.text
+
+
+def test_a_bundle_that_grows_over_the_limit_is_broken_off_there(simulator: Simulator) -> None:
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=20 * MIB, length=False)
+    with rig.in_front_of(config_web=simulator.config_web_url, support_bundle_max_bytes=MIB) as client:
+        with pytest.raises(http.client.IncompleteRead) as cut:
+            fetch(client)
+        assert not client.call("support_bundle").is_error
+    assert MIB // 2 < len(cut.value.partial) <= MIB * 4 // 3 + 1000
+
+
+def test_exactly_the_limit_passes(simulator: Simulator) -> None:
+    simulator.faults.set("bundle", "support_bundle", 2, bytes=MIB)
+    with rig.in_front_of(config_web=simulator.config_web_url, support_bundle_max_bytes=MIB) as client:
+        assert len(blob_of(client.call("support_bundle"))) == MIB
+    with rig.in_front_of(config_web=simulator.config_web_url, support_bundle_max_bytes=MIB - 1) as client:
+        assert client.call("support_bundle").is_error
+
+
+def test_the_limit_follows_its_file(simulator: Simulator, tmp_path: Path) -> None:
+    def limit(size: int) -> Path:
+        return rig.settings_file(tmp_path, config_web=simulator.config_web_url, support_bundle_max_bytes=size)
+
+    simulator.faults.set("bundle", "support_bundle", bytes=MIB)
+    watched = config.Watched({"config": str(limit(1000))}, environ={})
+    with rig.serving(watched.current) as client:
+        assert client.call("support_bundle").is_error
+        limit(2 * MIB)
+        assert len(blob_of(client.call("support_bundle"))) == MIB
+
+
+def test_a_source_that_drips_ends_with_its_total_time(
+    simulator: Simulator, client: rig.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream ends after ten minutes at the latest; here after half a second."""
+    monkeypatch.setattr(forward, "BUNDLE_TOTAL_S", 0.5)
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=10 * MIB, bytes_per_second=200_000)
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        fetch(client)
+    assert not client.call("support_bundle").is_error
+
+
+def test_a_reader_that_stalls_gives_the_single_flight_back(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection stays open, its window shut: the board ends it, here after a fraction of the 30 s."""
+    monkeypatch.setattr(channel, "LIMITS", {**channel.LIMITS, channel.STALLED: 0.2})
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
+    simulator.faults.set("bundle", "support_bundle", 1, bytes=28 * MIB)
+    with (
+        rig.log_lines() as lines,
+        rig.in_front_of(config_web=simulator.config_web_url, send_buffer=8192) as client,
+        client.begin("support_bundle", receive_buffer=4096) as stalled,
+    ):
+        assert stalled.sock.recv(1)
+        lines.wait_for("support_bundle: ")
+        assert not client.call("support_bundle").is_error
+
+
+@pytest.mark.parametrize("block", [pytest.param(MIB, id="a fast reader"), pytest.param(7000, id="a reader in small sips")])
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_bundle_of_28_mib_costs_no_memory_and_no_file(
+    simulator: Simulator, tmp_path: Path, announced: bool, block: int
+) -> None:
+    """Growth of the process while it passes on a bundle, against one that has passed on a small bundle before."""
+    file = rig.settings_file(tmp_path, config_web=simulator.config_web_url)
+    with rig.process(file) as served:
+        simulator.faults.set("bundle", "support_bundle", 1, bytes=2 * MIB)
+        drained(served, MIB)
+        before = served.resident()
+        simulator.faults.set("bundle", "support_bundle", 1, bytes=28 * MIB, length=announced)
+        received, peak, files = drained(served, block)
+    assert received > 28 * MIB * 4 // 3
+    assert peak - before <= GROWTH
+    assert not files
+
+
+def drained(served: rig.Process, block: int) -> tuple[int, int, set[Any]]:
+    """Read one bundle to its end: bytes received, the most memory and all files that the server had meanwhile."""
+    received, peak, files = 0, 0, set()
+    with (
+        served.client.begin("support_bundle", receive_buffer=None if block >= MIB else 8192) as pending,
+        contextlib.closing(pending.response()) as response,
+    ):
+        while piece := response.read(block):
+            if received // MIB != (received + len(piece)) // MIB:
+                peak = max(peak, served.resident())
+                files.update(served.files())
+            received += len(piece)
+    return received, peak, files

@@ -1,0 +1,186 @@
+"""tools/list over real sockets: the Agent's schemas when they can be had, the whole allowlist always."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mcpboard import board
+from mcpboard.simulator import Simulator
+from tests.functional import rig
+from tests.functional.gohttp import Exchange, GoServer
+
+ALLOWLIST = (
+    "phone_bridge_status screenshot wait_for_stable_screen touch_gesture enter_text keyboard_tap open_app open_url "
+    "quick_action bridge_clipboard device_status support_bundle"
+).split()
+SCHEMA = {"type": "object", "properties": {"mood": {"type": "string", "description": "how it should feel"}}}
+
+
+class Clock:
+    """The monotonic clock of the catalogue, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(board, "time", SimpleNamespace(monotonic=found.monotonic))
+    return found
+
+
+def offering(entries: object) -> Any:
+    return lambda went: went.reply(json.dumps({"tools": entries}).encode())
+
+
+def listed(client: rig.Client) -> dict[str, Any]:
+    """Name -> input schema, in order."""
+    return {tool["name"]: tool["inputSchema"] for tool in client.ask("tools/list")["tools"]}
+
+
+def test_the_agent_is_read_once_a_minute_and_never_before_it_is_needed(clock: Clock) -> None:
+    """Decision 2: nothing at start or for other methods; then one reading for all lists of a minute."""
+    with GoServer(offering([])) as agent, rig.in_front_of(agent.url) as client:
+        client.ask("ping")
+        client.get("/health")
+        assert agent.paths() == []
+        for _ in range(3):
+            client.ask("tools/list")
+        clock.now += 59
+        client.ask("tools/list")
+        assert agent.paths() == ["GET /api/tools"]
+        clock.now += 2
+        client.ask("tools/list")
+        assert agent.paths() == ["GET /api/tools"] * 2
+
+
+def test_a_live_schema_is_shown_and_a_changed_one_a_minute_later(clock: Clock) -> None:
+    schemas = [SCHEMA, {**SCHEMA, "properties": {"pace": {"type": "number", "description": "in m/s"}}}]
+    with (
+        GoServer(lambda went: offering([{"name": "open_app", "args_schema": schemas[0]}])(went)) as agent,
+        rig.in_front_of(agent.url) as client,
+    ):
+        assert list(listed(client)["open_app"]["properties"]) == ["mood"]
+        schemas.pop(0)
+        assert list(listed(client)["open_app"]["properties"]) == ["mood"]
+        clock.now += 61
+        assert list(listed(client)["open_app"]["properties"]) == ["pace"]
+
+
+def test_a_live_schema_is_what_arguments_are_checked_against() -> None:
+    schema = {**SCHEMA, "required": ["mood"]}
+    with (
+        GoServer(offering([{"name": "open_app", "args_schema": schema}])) as agent,
+        rig.in_front_of(agent.url) as client,
+    ):
+        client.ask("tools/list")
+        refused = client.call("open_app", app="Settings")
+        assert agent.paths() == ["GET /api/tools"]
+    assert refused.is_error
+    assert "mood" in refused.text
+
+
+def test_a_hanging_agent_delays_the_list_by_a_second_and_the_next_one_not_at_all() -> None:
+    """Decision 2: one second, then the built-in table."""
+    with GoServer(Exchange.hang) as agent, rig.in_front_of(agent.url) as client:
+        began = time.monotonic()
+        assert list(listed(client)) == ALLOWLIST
+        first = time.monotonic()
+        assert list(listed(client)) == ALLOWLIST
+        assert time.monotonic() - first < 0.9
+        assert len(agent.requests) == 1
+    assert 0.9 < first - began < 2
+
+
+def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
+    """Of many clients at once, one reads; the rest are served from what is known."""
+    release = threading.Event()
+    with (
+        GoServer(lambda went: (release.wait(rig.LIMIT_S), offering([])(went))) as agent,
+        rig.in_front_of(agent.url) as client,
+    ):
+        waiting = threading.Thread(target=client.ask, args=("tools/list",))
+        waiting.start()
+        agent.wait_for(1)
+        for _ in range(4):
+            assert list(listed(client)) == ALLOWLIST
+        release.set()
+        waiting.join(rig.LIMIT_S)
+        assert len(agent.requests) == 1
+
+
+ODD = [
+    pytest.param(lambda went: went.error("503 Service Unavailable", "Server is shutting down"), id="503"),
+    pytest.param(lambda went: went.reply(b"<html>", "text/html"), id="a page"),
+    pytest.param(lambda went: went.reply(b'{"tools":7}'), id="tools that are no list"),
+    pytest.param(lambda went: went.reply(b"[" * 100_000), id="nesting without end"),
+    pytest.param(lambda went: went.reply(b'{"tools":[' + b"1," * (3 << 20)), id="6 MB"),
+    pytest.param(Exchange.reset, id="a reset"),
+    pytest.param(offering([{"name": "rm_rf", "args_schema": SCHEMA}]), id="a tool that is not ours"),
+    pytest.param(offering([{"name": "open_app"}]), id="an old catalogue without schemas"),
+    pytest.param(
+        offering([{"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}]),
+        id="a schema that makes clients drop the tool",
+    ),
+    pytest.param(offering([{"name": "open_app", "args_schema": {"type": ["object", "null"]}}]), id="a type array"),
+]
+
+
+@pytest.mark.parametrize("script", ODD)
+def test_whatever_the_agent_says_the_list_is_whole_and_built_in(script: Any) -> None:
+    """The same tools in the same order, whatever the Agent has, lacks or invents."""
+    with rig.in_front_of() as client:
+        built_in = listed(client)
+    with GoServer(script) as agent, rig.in_front_of(agent.url) as client:
+        assert listed(client) == built_in
+        assert len(agent.requests) == 1
+    assert list(built_in) == ALLOWLIST
+
+
+def test_a_good_copy_outlives_an_agent_that_is_gone(clock: Clock) -> None:
+    """Last good, not built in; and the reading is tried again soon, not with every list."""
+    with GoServer(offering([{"name": "open_app", "args_schema": SCHEMA}])) as agent, rig.in_front_of(agent.url) as client:
+        good = listed(client)
+        agent.script = Exchange.reset
+        clock.now += 61
+        assert listed(client) == listed(client) == good
+        assert len(agent.requests) == 2
+        clock.now += 6
+        assert listed(client) == good
+        assert len(agent.requests) == 3
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator(speed=20) as running:
+        yield running
+
+
+def test_the_real_catalogue_passes_whole(simulator: Simulator) -> None:
+    """Every schema that the pretend Agent offers is one that clients take, so each is shown."""
+    with rig.in_front_of(simulator.agent_url, mcp_shell_enabled=True) as client:
+        shown = listed(client)
+    assert list(shown) == [*ALLOWLIST[:10], "shell", *ALLOWLIST[10:]]
+    assert "background" in shown["shell"]["properties"]
+
+
+def test_a_listed_tool_that_the_board_lacks(simulator: Simulator) -> None:
+    """Decision 3: it stays listed, and the call says that this board does not offer it."""
+    simulator.faults.set("missing_tool", "enter_text")
+    with rig.in_front_of(simulator.agent_url) as client:
+        assert list(listed(client)) == ALLOWLIST
+        failed = client.call("enter_text", text="x", focus={"x": 1, "y": 1})
+    assert failed.is_error
+    assert "This board does not offer the tool" in failed.text
+    assert failed.delivery == "not_sent"

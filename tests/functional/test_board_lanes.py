@@ -1,0 +1,170 @@
+"""Lanes and turns on real sockets: nobody queues, and small things are answered whatever is stuck."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.errors import NOT_SENT
+from mcpboard.simulator import Simulator
+from tests.functional import rig
+from tests.functional.gohttp import GoServer, tool_answer
+
+PROMPT_S = 2.0  # a ceiling for what needs no backend, on a busy machine
+# Lane by lane: the tools that fill it, and one that is then turned away.
+LANES = {
+    "input": (["enter_text"], "keyboard_tap"),
+    "observation": (["screenshot", "wait_for_stable_screen"], "screenshot"),
+    "status": (["device_status"], "phone_bridge_status"),
+    "shell": (["shell"], "shell"),
+    "support_bundle": (["support_bundle"], "support_bundle"),
+}
+ARGUMENTS = {
+    "enter_text": {"text": "hello", "focus": {"x": 500, "y": 300}},
+    "keyboard_tap": {"keys": ["enter"]},
+    "shell": {"command": "true"},
+}
+BIG_PICTURE = tool_answer(json.dumps({"data": "/9j/" + "A" * (2 << 20)}))  # far beyond any socket buffer here
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator(speed=20) as running:
+        running.phone.show("Notes")
+        yield running
+
+
+@pytest.fixture
+def client(simulator: Simulator) -> Iterator[rig.Client]:
+    with rig.in_front_of(simulator.agent_url, simulator.config_web_url, mcp_shell_enabled=True) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def held(simulator: Simulator, client: rig.Client, *tools: str) -> Iterator[list[rig.Pending]]:
+    """These tools under way, each stuck inside the board until the block ends."""
+    with contextlib.ExitStack() as stack:
+        pending = []
+        for tool in tools:
+            hold = stack.enter_context(simulator.hold(tool))
+            pending.append(stack.enter_context(client.begin(tool, **ARGUMENTS.get(tool, {}))))
+            assert hold.entered.wait(rig.LIMIT_S)
+        yield pending
+
+
+def answers_promptly(client: rig.Client) -> bool:
+    """Whether ping, tools/list and /health are answered in no time, each with what it must say."""
+    began = time.monotonic()
+    alive = client.ask("ping") is not None
+    listed = len(client.ask("tools/list")["tools"]) == 13
+    status, health = client.get("/health")
+    return alive and listed and status == 200 and health["mcp_enabled"] and time.monotonic() - began < PROMPT_S
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
+    simulator: Simulator, client: rig.Client, lane: str
+) -> None:
+    """Decision 10: named with its seconds, nothing sent, and free again when the effect is over."""
+    tools, late = LANES[lane]
+    with held(simulator, client, *tools) as pending:
+        before = len(simulator.requests)
+        began = time.monotonic()
+        busy = client.call(late, **ARGUMENTS.get(late, {}))
+        assert time.monotonic() - began < PROMPT_S
+        assert len(simulator.requests) == before
+        for tool in tools:
+            simulator.hold(tool).release()
+        assert not any(each.answer().is_error for each in pending)
+    assert busy.is_error
+    assert busy.text.startswith(f"{late} was not started: ")
+    for tool in tools:
+        assert re.search(rf"{tool} has been running for \d+ s", busy.text)
+    assert busy.delivery == (NOT_SENT if lane in ("input", "shell") else None)
+    assert ("look at the screen first" in busy.text) is (lane == "input")
+    assert not client.call(late, **ARGUMENTS.get(late, {})).is_error
+
+
+def test_six_turns_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: rig.Client) -> None:
+    """BL-301: every place of every lane taken; ping and its kind answer as if nothing were."""
+    client.ask("tools/list")
+    everything = [tool for tools, _ in LANES.values() for tool in tools]
+    with held(simulator, client, *everything):
+        for _ in range(5):
+            assert answers_promptly(client)
+        busy = client.call("screenshot")
+    assert busy.is_error
+    assert answers_promptly(client)
+
+
+def test_lanes_do_not_mind_each_other(simulator: Simulator, client: rig.Client) -> None:
+    with held(simulator, client, "enter_text"):
+        for tool in ("screenshot", "device_status", "shell", "support_bundle"):
+            assert not client.call(tool, **ARGUMENTS.get(tool, {})).is_error
+
+
+def test_six_stalled_readers_hold_six_turns_and_nothing_else() -> None:
+    """Decision 10: a turn lasts to the last byte, and the small things find a thread beside them."""
+    with (
+        GoServer(lambda went: went.reply(BIG_PICTURE)) as agent,
+        rig.in_front_of(agent.url, send_buffer=8192) as client,
+        contextlib.ExitStack() as stack,
+    ):
+        stalled = []
+        for number in range(6):
+            stalled.append(stack.enter_context(client.begin("screenshot", receive_buffer=4096)))
+            agent.wait_for(number + 1)
+            assert stalled[-1].sock.recv(1)  # the reply has begun, so its lane is free
+        busy = client.call("screenshot")
+        assert busy.is_error
+        assert "6 calls are under way" in busy.text
+        for _ in range(5):
+            assert client.ask("ping") is not None
+            assert client.get("/health")[0] == 200
+        assert len(client.ask("tools/list")["tools"]) == 12
+        with rig.log_lines() as lines:
+            for each in stalled:
+                each.leave()
+            lines.wait_for("screenshot: ok", 6)
+        assert not client.call("screenshot").is_error
+
+
+def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator, client: rig.Client) -> None:
+    """BL-302: three callers who hang up; each action ran once, none was cancelled, each left one line in the log."""
+    with rig.log_lines() as lines:
+        for number in range(3):
+            with simulator.hold("enter_text") as hold, client.begin("enter_text", **ARGUMENTS["enter_text"]) as pending:
+                assert hold.entered.wait(rig.LIMIT_S)
+                pending.leave(reset=number == 1)
+                assert "keyboard_tap was not started" in client.call("keyboard_tap", keys=["enter"]).text
+            lines.wait_for("enter_text: ", number + 1)
+        after = client.call("keyboard_tap", keys=["enter"])
+        assert len(lines.wait_for("", 3 + 3 + 1)) == 3 + 3 + 1
+    assert not after.is_error
+    assert [name for name, _ in simulator.calls] == ["enter_text"] * 3 + ["keyboard_tap"]
+    assert [how for _, how in simulator.finished] == ["ok"] * 4
+
+
+def test_a_bundle_whose_reader_hangs_up_frees_the_single_flight(simulator: Simulator) -> None:
+    """Walk 2: the lane is let go in close(), which the server calls for a reader that has gone, too."""
+    with (
+        rig.in_front_of(simulator.agent_url, simulator.config_web_url, send_buffer=8192) as client,
+        rig.log_lines() as lines,
+    ):
+        simulator.faults.set("bundle", "support_bundle", 1, bytes=8 << 20)
+        with client.begin("support_bundle", receive_buffer=4096) as reader:
+            assert reader.sock.recv(1)
+            busy = client.call("support_bundle")
+            asked = sum(request.path == "/api/logs/support" for request in simulator.requests)
+            reader.leave()
+        lines.wait_for("support_bundle: ok")
+        after = client.call("support_bundle")
+    assert busy.is_error
+    assert "support_bundle has been running for" in busy.text
+    assert asked == 1
+    assert after.kinds == ["text", "resource"]

@@ -1,0 +1,176 @@
+"""A running server follows its files: each change counts from the next request on."""
+
+from __future__ import annotations
+
+import http.client
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcpboard import config
+from tests.functional import rig
+from tests.functional.gohttp import GoServer, tool_answer
+
+TOKEN, OTHER = "a-token-of-some-length", "another-token-of-some-length"
+AGENT_TABLE = "[conversation_settings.agent]\n"
+
+
+class Files:
+    """Our file and the Agent's, each replaced as a whole, as editors and Config Web do."""
+
+    def __init__(self, folder: Path, agent_url: str) -> None:
+        self.ours, self.agent, self.token = (folder / name for name in ("mcpboard.toml", "agent.toml", "token"))
+        self._base = [f'agent_base_url = "{agent_url}"', f'agent_config = "{self.agent}"']
+        self.write_ours()
+        self.write_agent("")
+
+    def write_ours(self, *lines: str) -> None:
+        replaced(self.ours, "\n".join(["[mcpboard]", *self._base, *lines, ""]))
+
+    def write_agent(self, *lines: str) -> None:
+        replaced(self.agent, "\n".join([AGENT_TABLE, *lines, ""]))
+
+    def write_token(self, token: str) -> None:
+        replaced(self.token, token + "\n")
+        self.token.chmod(0o600)
+
+
+def replaced(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text, "utf-8")
+    os.replace(fresh, path)
+
+
+@pytest.fixture
+def agent() -> Iterator[GoServer]:
+    with GoServer(lambda went: went.reply(tool_answer("done"))) as running:
+        yield running
+
+
+@pytest.fixture
+def files(tmp_path: Path, agent: GoServer) -> Files:
+    return Files(tmp_path, agent.url)
+
+
+@pytest.fixture
+def client(files: Files) -> Iterator[rig.Client]:
+    watched = config.Watched({"config": str(files.ours)}, environ={})
+    with rig.serving(watched.current) as client:
+        yield client
+
+
+def tools(client: rig.Client) -> list[str]:
+    return [tool["name"] for tool in client.ask("tools/list")["tools"]]
+
+
+def test_switched_off_and_on_within_one_request(files: Files, client: rig.Client) -> None:
+    """The Agent's own file is what Config Web writes; a body says what a 404 alone could not."""
+    assert client.post("ping")[0] == 200
+    files.write_agent("mcp_enabled = false")
+    status, body = client.post("ping")
+    assert status == 404
+    assert "mcp_enabled" in str(body)
+    assert client.get("/health")[1]["mcp_enabled"] is False
+    files.write_agent("mcp_enabled = true")
+    assert client.post("ping")[0] == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_every_method_is_404_while_switched_off(files: Files, client: rig.Client, method: str) -> None:
+    files.write_agent("mcp_enabled = false")
+    connection = http.client.HTTPConnection(*client.address, timeout=rig.LIMIT_S)
+    connection.request(method, "/mcp")
+    assert connection.getresponse().status == 404
+    connection.close()
+
+
+def test_the_shell_appears_and_disappears(files: Files, client: rig.Client, agent: GoServer) -> None:
+    """Gated off it does not exist: neither listed nor callable, and the Agent hears nothing of it."""
+    assert "shell" not in tools(client)
+    refused = client.post("tools/call", {"name": "shell", "arguments": {"command": "true"}})
+    unknown = client.post("tools/call", {"name": "no_such_tool", "arguments": {}})
+    assert refused[0] == unknown[0] == 200
+    assert refused[1]["error"]["code"] == unknown[1]["error"]["code"] == -32602
+    assert not any("shell" in path for path in agent.paths())
+    files.write_agent("mcp_shell_enabled = true")
+    assert tools(client).count("shell") == 1
+    assert client.call("shell", command="true").text == "done"
+    files.write_agent("mcp_shell_enabled = false")
+    assert "shell" not in tools(client)
+
+
+def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: rig.Client) -> None:
+    """Gone for a moment is no reason to open what it had closed."""
+    files.write_agent("mcp_enabled = false")
+    assert client.post("ping")[0] == 404
+    files.agent.unlink()
+    assert client.post("ping")[0] == 404
+    files.write_agent("mcp_enabled = true")
+    assert client.post("ping")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param('mcp_enabled = "false"', id="a quoted boolean"),
+        pytest.param("mcp_enabled = ", id="cut off"),
+        pytest.param("mcp_shell_enabled = 1", id="a number for a boolean"),
+    ],
+)
+def test_a_broken_file_leaves_the_last_good_settings_and_one_line(files: Files, client: rig.Client, broken: str) -> None:
+    with rig.log_lines() as lines:
+        files.write_agent(broken)
+        for _ in range(3):
+            assert client.post("ping")[0] == 200
+            assert "shell" not in tools(client)
+        assert len(lines.wait_for("last good settings")) == 1
+    files.write_agent("mcp_enabled = false")
+    assert client.post("ping")[0] == 404
+
+
+def test_the_token_gate_goes_up_changes_and_comes_down(files: Files, client: rig.Client) -> None:
+    """Exactly this body, and the challenge that tells a client which scheme to use."""
+    files.write_token(TOKEN)
+    files.write_ours(f'token_file = "{files.token}"')
+    refused = knock(client)
+    assert refused == (401, b'{"error": "invalid token"}', "Bearer")
+    assert knock(client, TOKEN)[0] == 200
+    assert knock(client, TOKEN.upper()) == refused
+    files.write_token(OTHER)
+    assert knock(client, TOKEN) == refused
+    assert knock(client, OTHER)[0] == 200
+    assert client.get("/health")[0] == 200
+    files.write_ours()
+    assert knock(client)[0] == 200
+
+
+def test_a_token_file_that_is_emptied_keeps_the_gate_closed(files: Files, client: rig.Client) -> None:
+    files.write_token(TOKEN)
+    files.write_ours(f'token_file = "{files.token}"')
+    assert knock(client, TOKEN)[0] == 200
+    files.write_token("")
+    assert knock(client)[0] == 401
+    assert knock(client, "")[0] == 401
+    assert knock(client, TOKEN)[0] == 200
+
+
+def knock(client: rig.Client, token: str | None = None) -> tuple[int, bytes, str | None]:
+    """Status, body and challenge for a ping with this token."""
+    headers = {"Content-Type": rig.JSON} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    connection = http.client.HTTPConnection(*client.address, timeout=rig.LIMIT_S)
+    try:
+        connection.request("POST", "/mcp", rig.message("ping"), headers)
+        response = connection.getresponse()
+        return response.status, response.read(), response.headers["WWW-Authenticate"]
+    finally:
+        connection.close()
+
+
+def test_another_backend_address_counts_at_once(files: Files, client: rig.Client) -> None:
+    with GoServer(lambda went: went.reply(tool_answer("from the other one"))) as other:
+        assert "from the other one" not in client.call("open_app", app="x").text
+        files.write_ours()
+        replaced(files.ours, files.ours.read_text().replace(files._base[0], f'agent_base_url = "{other.url}"'))
+        assert "from the other one" in client.call("open_app", app="x").text
