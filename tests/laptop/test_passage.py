@@ -1,0 +1,125 @@
+"""Which headers and which body a client's message gets; and lines, without a process around them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import ProtocolError
+from mcpboard.laptop import lines, passage
+from mcpboard.laptop.lines import LINE_LIMIT, Output
+from mcpboard.protocol.dialogue import Dialogue
+from mcpboard.protocol.jsonrpc import Request
+from tests.laptop.piped import ENVELOPE
+
+CLIENT = {"name": "old", "version": "1"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "named"),
+    [
+        pytest.param("tools/call", {"name": "tap"}, "tap", id="a tool"),
+        pytest.param("tools/call", {"name": "tööl"}, "=?base64?dMO2w7Zs?=", id="a tool beyond ASCII"),
+        pytest.param("prompts/get", {"name": "p"}, "p", id="a prompt"),
+        pytest.param("resources/read", {"uri": "x://y"}, "x://y", id="a resource"),
+        pytest.param("tools/list", {"name": "tap"}, None, id="a method without name"),
+    ],
+)
+def test_a_modern_request_goes_as_it_came_under_its_headers(
+    method: str, params: dict[str, Any], named: str | None
+) -> None:
+    ask = passage.as_it_came(Request(1, method, {**params, "_meta": ENVELOPE}), b"the line")
+    assert ask.body == b"the line"
+    assert ask.headers["MCP-Protocol-Version"] == "2026-07-28"
+    assert ask.headers["Mcp-Method"] == method
+    assert ask.headers.get("Mcp-Name") == named
+
+
+@pytest.mark.parametrize(
+    ("method", "meta", "params", "code"),
+    [
+        pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": 7}, {}, -32602, id="a version that is none"),
+        pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": "a\nb"}, {}, -32602, id="a line break"),
+        pytest.param("a\nb", ENVELOPE, {}, -32601, id="a method with a line break"),
+        pytest.param("tools/call", ENVELOPE, {}, -32602, id="no name"),
+    ],
+)
+def test_what_no_header_can_carry_is_refused(method: str, meta: Any, params: dict[str, Any], code: int) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        passage.as_it_came(Request(1, method, {**params, "_meta": meta}), b"")
+    assert refused.value.code == code
+
+
+def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
+    request = Request("x", "tools/call", {"name": "tap", "arguments": {"x": 1.5}, "_meta": {"progressToken": 3}})
+    ask = passage.enveloped(request, CLIENT)
+    body = json.loads(ask.body)
+    assert (body["id"], body["params"]["arguments"], body["params"]["_meta"]["progressToken"]) == ("x", {"x": 1.5}, 3)
+    assert body["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] == CLIENT
+    assert body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+
+
+def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
+    dialogue = Dialogue(CLIENT)
+    dialogue.capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
+    answer = json.loads(passage.handshake(Request(0, "initialize", {}), "2025-06-18", dialogue))["result"]
+    assert answer["capabilities"] == {"tools": {}, "resources": {}, "logging": {}}
+    assert answer["serverInfo"]["name"] == "mcpboard bridge"  # the server gave no name of its own
+    assert "instructions" not in answer
+
+
+@pytest.mark.parametrize(
+    ("info", "known"),
+    [
+        pytest.param(CLIENT, CLIENT, id="name and version"),
+        pytest.param({"name": "x"}, passage.BRIDGE, id="no version"),
+        pytest.param("x", passage.BRIDGE, id="no object"),
+        pytest.param(None, passage.BRIDGE, id="nothing"),
+    ],
+)
+def test_who_an_older_client_is(info: Any, known: Any) -> None:
+    assert passage.client_of(Request(0, "initialize", {"clientInfo": info})) == known
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        pytest.param(b"a\nb\r\n\n  \nc", [b"a", b"b", b"c"], id="line ends of all systems, and none at the end"),
+        pytest.param(b"x" * LINE_LIMIT + b"\ny\n", [b"x" * LINE_LIMIT, b"y"], id="just within the limit"),
+        pytest.param(b"x" * 3 * LINE_LIMIT + b"\ny\n", [None, b"y"], id="over the limit"),
+        pytest.param(b"x" * 3 * LINE_LIMIT, [None], id="over the limit, and then the end"),
+        pytest.param(b"", [], id="nothing"),
+    ],
+)
+def test_lines_are_read_within_a_limit(written: bytes, found: list[bytes | None]) -> None:
+    assert list(lines.read(io.BytesIO(written))) == found
+
+
+class Narrow(io.BytesIO):
+    """Takes three bytes at a time, as a pipe that is nearly full."""
+
+    def write(self, data: Any, /) -> int:
+        return super().write(bytes(data[:3]))
+
+
+def test_a_message_is_one_line_however_little_the_pipe_takes() -> None:
+    raw = Narrow()
+    Output(raw).line([b'{"a":\n1,\r\n', b'"b":2}'])
+    assert raw.getvalue() == b'{"a": 1,  "b":2}\n'
+
+
+def test_nobody_reading_is_noted_and_silent() -> None:
+    class Gone(io.BytesIO):
+        def write(self, data: Any, /) -> int:
+            raise BrokenPipeError
+
+    output = Output(Gone())
+    output.line([b"{}"])
+    output.line([b"{}"])
+    assert output.gone
