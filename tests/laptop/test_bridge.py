@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests import served
-from tests.laptop.piped import MODERN, Bridged, Mortal, bridge, free_port
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, ROOT, Bridged, Mortal, bridge, free_port
 from tests.served import Board
 
 TAP = {"type": "tap", "point": {"x": 500, "y": 500}}
@@ -159,13 +161,13 @@ def test_an_id_in_use_is_refused(bridged: Bridged, board: Board) -> None:
     assert "result" in bridged.answer(1)
 
 
-def test_too_many_calls_are_turned_away_and_a_ping_still_answers(tmp_path: Path) -> None:
-    with Simulator() as simulator, served.process(served.settings_file(tmp_path, simulator)) as url:
-        with bridge(url) as bridged, simulator.hold("phone_bridge_status"), simulator.hold("screenshot"):
-            for number in range(16):
-                bridged.send(number, "tools/call", {"name": "screenshot", "arguments": {}})
-            assert bridged.answer(15)["error"]["data"] == {"delivery": "not_sent"}
-            assert bridged.ask("p", "ping")["result"] == {}
+def test_too_many_calls_are_turned_away_and_the_rest_is_not() -> None:
+    with bridge(f"http://127.0.0.1:{free_port()}/mcp", "--wait", "2") as bridged:
+        for number in range(9):  # eight of them wait for the board
+            bridged.send(number, "tools/call", {"name": "screenshot", "arguments": {}}, modern=True)
+        assert "too many" in bridged.answer(8)["error"]["message"]
+        bridged.send("p", "ping")
+        assert "nothing listens there" in bridged.answer("p")["error"]["message"]
 
 
 def test_a_cancelled_call_is_not_answered(bridged: Bridged, board: Board) -> None:
@@ -288,3 +290,35 @@ def test_what_is_under_way_when_the_input_ends_is_finished(bridged: Bridged) -> 
     assert "result" in bridged.answer(1)
 
 
+
+
+def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:
+    command = [sys.executable, "-m", "mcpboard", "bridge", board.url]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            command, check=False, input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', stdout=writing,
+            stderr=subprocess.PIPE, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["--header", "no-colon"], b"--header", id="a header without a colon"),
+        pytest.param(["--header", "Host: x"], b"Host", id="a header that is ours to set"),
+        pytest.param(["--wait", "nan"], b"--wait", id="a wait that is no number"),
+        pytest.param(["--token-file", "/nowhere/token"], b"--token-file", id="a token file that is not there"),
+    ],
+)
+def test_wrong_usage_is_one_line_on_standard_error(words: list[str], told: bytes) -> None:
+    command = [sys.executable, "-m", "mcpboard", "bridge", "http://127.0.0.1:9/mcp", *words]
+    done = subprocess.run(
+        command, check=False, input=b"", capture_output=True, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert told in done.stderr
