@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -185,7 +186,8 @@ class Server:
     def stop(self) -> None:
         """Ask `run` to end; safe from any thread and from a signal handler."""
         self._stop.set()
-        self._listeners[0].pull_trigger()
+        with contextlib.suppress(OSError):  # the loop may have seen it, and closed the trigger, already
+            self._listeners[0].pull_trigger()
 
     def _sweep(self, now: float) -> None:
         for reason in sweep(self._map.values(), now):
@@ -193,6 +195,8 @@ class Server:
 
     def _drain(self) -> None:
         """Refuse newcomers at once, then keep the loop turning until nothing is owed or the grace is over."""
+        for _ in range(CONNECTIONS + 1):  # one is accepted a turn: what had arrived by now counts as queued
+            wasyncore.poll(0, self._map)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS

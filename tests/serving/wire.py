@@ -72,12 +72,16 @@ class Broken(Exception):
 class Client:
     """One connection; closes with the `with` statement, without a word or with a reset."""
 
-    def __init__(self, port: int, receive_buffer: int | None = None) -> None:
-        self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    def __init__(self, port: int, receive_buffer: int | None = None, host: str = HOST) -> None:
+        self.sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer is not None:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(PATIENCE)
-        self.sock.connect((HOST, port))
+        try:
+            self.sock.connect((host, port))
+        except OSError:
+            self.sock.close()
+            raise
         self._file = self.sock.makefile("rb")
 
     def __enter__(self) -> Client:

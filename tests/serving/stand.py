@@ -1,0 +1,41 @@
+"""A server in a process of its own, for what only a process can show: `python -m tests.serving.stand HOST...`.
+
+Prints the port of each listener, one line each, and writes a line to stderr when a call begins.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.tools import Content, Text
+from mcpboard.serving.server import TURNS, listeners, serve
+from mcpboard.serving.turns import Turns
+from mcpboard.serving.wsgi import Edge
+from tests.serving.role import PretendRole
+
+
+class SpokenRole(PretendRole):
+    """A role that says when a call begins; `block` lasts as many seconds as it is asked to."""
+
+    def run(self, call: ToolCall) -> Outcome:
+        print(f"begun {call.name}", file=sys.stderr, flush=True)
+        if call.name == "block":
+            self.release.wait(call.arguments["seconds"])
+            return Outcome(Content((Text("done"),)))
+        return super().run(call)
+
+
+def main(hosts: list[str]) -> int:
+    logging.basicConfig(level=logging.ERROR)
+    sockets = listeners([(host, 0) for host in hosts])
+    for sock in sockets:
+        print(sock.getsockname()[1], flush=True)
+    app: Any = Edge(SpokenRole(), Turns(TURNS))
+    return serve(app, sockets)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,181 @@
+"""SIGTERM in a real process: newcomers refused at once, what is owed handed over, exit 0; a second signal ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcpboard.serving.server import GRACE_SECONDS, THREADS
+from tests.serving.role import PATIENCE
+from tests.serving.wire import Broken, Client, call, message, request
+
+ROOT = Path(__file__).parents[2]
+
+
+class Process:
+    """The stand, running."""
+
+    def __init__(self, *hosts: str) -> None:
+        environment = {"PATH": os.defpath, "PYTHONWARNINGS": "error", "PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.serving.stand", *hosts],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self._process.stdout and self._process.stderr
+        self.ports = [int(self._process.stdout.readline()) for _ in hosts]
+        self.signalled = 0.0
+
+    def begun(self, count: int = 1) -> None:
+        assert self._process.stderr
+        for _ in range(count):
+            assert self._process.stderr.readline().startswith("begun ")
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        self.signalled = time.monotonic()
+        self._process.send_signal(number)
+
+    def exit(self) -> tuple[int, float]:
+        """The exit code, and the seconds since the signal."""
+        code = self._process.wait(PATIENCE)
+        return code, time.monotonic() - self.signalled
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def running(*hosts: str) -> Iterator[Process]:
+    process = Process(*(hosts or ("127.0.0.1",)))
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def refused(port: int, since: float) -> float:
+    """Seconds from `since` until a new connection is refused."""
+    while True:
+        try:
+            with Client(port) as early:
+                assert early.ended()  # as every connection that is owed nothing, once the listener is closed
+        except ConnectionRefusedError:
+            return time.monotonic() - since
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_idle_server_wakes_and_ends_at_once(number: int) -> None:
+    """The loop sleeps in select for a second; the signal must not wait for that."""
+    with running() as process, Client(process.ports[0]) as idle:
+        assert idle.ask(message("ping")).status == 200
+        process.signal(number)
+        code, seconds = process.exit()
+        assert code == 0
+        assert seconds < 0.9
+        assert idle.ended()
+
+
+def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None:
+    with running() as process, Client(process.ports[0]) as caller:
+        caller.send(request(call("block", 5, seconds=1.5)))
+        process.begun()
+        process.signal()
+        assert refused(process.ports[0], process.signalled) < 0.5
+        answer = caller.answer()
+        assert answer.json["id"] == 5
+        assert not answer.json["result"].get("isError")
+        code, seconds = process.exit()
+        assert (code, 1.0 < seconds < GRACE_SECONDS) == (0, True)
+
+
+def test_what_is_queued_is_handed_over_too() -> None:
+    """Six calls fill the turns, and slow lists the threads: a queued ping is still answered."""
+    with running() as process, contextlib.ExitStack() as clients:
+        callers = [clients.enter_context(Client(process.ports[0])) for _ in range(THREADS + 4)]
+        for number, caller in enumerate(callers):
+            caller.send(request(call("block", number, seconds=1)))
+        process.begun(THREADS - 2)
+        process.signal()
+        assert [caller.answer().json["id"] for caller in callers] == list(range(len(callers)))
+        assert process.exit()[0] == 0
+
+
+def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
+    with running() as process, Client(process.ports[0]) as caller:
+        caller.send(request(call("block", seconds=60)))
+        process.begun()
+        process.signal()
+        with pytest.raises(Broken):
+            caller.answer()
+        code, seconds = process.exit()
+        assert code == 0
+        assert GRACE_SECONDS - 0.5 < seconds < GRACE_SECONDS + 2
+
+
+def test_a_reply_that_nobody_reads_is_cut_short_and_says_so() -> None:
+    with running() as process, Client(process.ports[0], 4096) as caller:
+        caller.send(request(call("file", size=20_000_000)))
+        process.begun()
+        process.signal()
+        code, seconds = process.exit()
+        assert (code, seconds < GRACE_SECONDS + 2) == (0, True)
+        with pytest.raises(Broken):
+            caller.answer()
+
+
+def test_a_kept_connection_gets_no_more_calls_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that goes on asking must not hold the server up to the end of the grace."""
+    with running() as process, Client(process.ports[0]) as busy, Client(process.ports[0]) as caller:
+        assert busy.ask(message("ping")).status == 200
+        caller.send(request(call("block", seconds=1)))
+        process.begun()
+        process.signal()
+        assert busy.ended()
+        assert caller.answer().status == 200
+        assert process.exit()[0] == 0
+
+
+def test_a_request_half_sent_does_not_hold_it_up() -> None:
+    with running() as process, Client(process.ports[0]) as half:
+        assert half.ask(message("ping")).status == 200
+        half.send(request(message("ping"))[:-5])
+        process.signal()
+        code, seconds = process.exit()
+        assert (code, seconds < 0.9) == (0, True)
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    with running() as process, Client(process.ports[0]) as caller:
+        caller.send(request(call("block", seconds=60)))
+        process.begun()
+        process.signal()
+        refused(process.ports[0], process.signalled)
+        process.signal()
+        code, seconds = process.exit()
+        assert code == 1
+        assert seconds < 1
+
+
+def test_several_listeners_serve_and_close_alike() -> None:
+    with running("127.0.0.1", "127.0.0.2", "::1") as process:
+        first, second, third = process.ports
+        with Client(first) as caller, Client(second, host="127.0.0.2") as other, Client(third, host="::1") as six:
+            assert other.ask(message("ping")).status == 200
+            assert six.ask(message("ping")).status == 200
+            caller.send(request(call("block", seconds=1)))
+            process.begun()
+            process.signal()
+            assert refused(first, process.signalled) < 0.5
+            for port, host in ((second, "127.0.0.2"), (third, "::1")):
+                with pytest.raises(ConnectionRefusedError):
+                    Client(port, host=host)
+            assert caller.answer().status == 200
+        assert process.exit()[0] == 0

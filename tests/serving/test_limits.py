@@ -1,0 +1,251 @@
+"""How long a connection may keep the server waiting, and how many there may be, whatever the wall clock says."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+import waitress.channel
+import waitress.server
+import waitress.task
+
+from mcpboard.serving import server
+from mcpboard.serving.channel import ASKING, IDLE, LIMITS, PROGRESS_BYTES, STALLED, WORKING, Channel, sweep
+from tests.serving.conftest import Lines
+from tests.serving.role import PATIENCE
+from tests.serving.wire import Client, Served, call, chunked, message, request
+
+PING = message("ping")
+YEARS_56 = 56 * 365.25 * 86400  # seconds: from 1970 to when the board learns the time
+
+
+class TestOverdue:
+    """The sums alone, on a connection that is none."""
+
+    @pytest.mark.parametrize(
+        ("doing", "state"),
+        [
+            pytest.param({}, IDLE, id="idle"),
+            pytest.param({"request": object()}, ASKING, id="a request that does not end"),
+            pytest.param({"total_outbufs_len": 1}, STALLED, id="a reader that takes nothing"),
+            pytest.param({"total_outbufs_len": 1, "requests": [1]}, STALLED, id="the same in the middle of a reply"),
+        ],
+    )
+    def test_after_its_limit_and_not_before(self, doing: dict[str, object], state: str) -> None:
+        channel = still(**doing)
+        assert channel.overdue(1000) is None
+        assert channel.overdue(1000 + LIMITS[state]) is None
+        assert channel.overdue(1000.1 + LIMITS[state]) == state
+
+    def test_a_call_may_last_as_long_as_it_likes(self) -> None:
+        channel = still(requests=[1])
+        assert not any(channel.overdue(now) for now in range(1000, 5000, 10))
+        channel.requests = []
+        assert channel.overdue(5000) is None, "the idle time begins after the call"
+        assert channel.overdue(5001 + LIMITS[IDLE]) == IDLE
+
+    def test_a_reader_of_the_slowest_speed_allowed_goes_on(self) -> None:
+        channel = still(total_outbufs_len=1)
+        for now in range(1000, 5000, 10):
+            channel._taken += PROGRESS_BYTES // 2
+            assert channel.overdue(now) is None
+
+    def test_what_was_taken_before_does_not_count(self) -> None:
+        channel = still()
+        channel._taken = 10 * PROGRESS_BYTES
+        assert channel.overdue(1000) is None
+        channel.total_outbufs_len = 1
+        assert channel.overdue(1001) is None
+        assert channel.overdue(1002 + LIMITS[STALLED]) == STALLED
+
+    def test_only_connections_are_swept(self) -> None:
+        assert sweep([object(), still()], 1000) == []
+
+
+def still(**doing: object) -> Channel:
+    """A channel that never had a socket, idle since 1000 s."""
+    channel = Channel.__new__(Channel)
+    channel._taken = 0
+    channel.requests = []
+    channel._enter(WORKING, 0)
+    vars(channel).update(doing)
+    return channel
+
+
+class TestEnded:
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            pytest.param(b"", id="nothing sent"),
+            pytest.param(b"POST /mcp HT", id="half a request line"),
+            pytest.param(request(PING)[:-20], id="half a body"),
+            pytest.param(request(chunked(PING)[:-5], "Transfer-Encoding: chunked", sized=False), id="chunks without end"),
+            pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="a TLS hello"),
+            pytest.param(request(PING, "Expect: 100-continue")[: -len(PING)], id="Expect and no body"),
+            pytest.param(b"\r\n", id="a blank line"),
+        ],
+    )
+    def test_unanswered_after_its_limit(self, served: Served, quick: None, lines: Lines, sent: bytes) -> None:
+        began = time.monotonic()
+        with served.client() as client:
+            client.send(sent)
+            client._file.read()
+            assert 0.4 < time.monotonic() - began < 5
+        assert served.pings()
+        assert lines.none_left()
+
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            pytest.param(request(PING, "X-Slow: " + "x" * 10_000), id="in the head"),
+            pytest.param(request(PING.ljust(10_000)), id="in the body"),
+            pytest.param(request(chunked(PING.ljust(10_000), 1), "Transfer-Encoding: chunked", sized=False), id="in chunks"),
+        ],
+    )
+    def test_a_byte_now_and_then_does_not_help(self, served: Served, quick: None, sent: bytes) -> None:
+        began, pause = time.monotonic(), threading.Event()
+        with served.client() as client, contextlib.suppress(ConnectionError):
+            for byte in sent:
+                client.send(bytes([byte]))
+                pause.wait(0.02)
+            pytest.fail("it was allowed to finish")
+        assert 0.4 < time.monotonic() - began < 5
+        assert served.role.ran == []
+
+    def test_a_kept_connection_lives_from_request_to_request(self, served: Served, quick: None) -> None:
+        pause = threading.Event()
+        with served.client() as client:
+            for _ in range(8):
+                assert client.ask(PING).status == 200
+                pause.wait(0.15)
+            assert client.ended()
+
+    def test_a_long_call_is_not_idle_and_idle_time_begins_after_it(self, served: Served, quick: None) -> None:
+        with served.client() as client:
+            client.send(request(call("block")))
+            assert not served.role.release.wait(1.2)
+            served.role.release.set()
+            assert client.answer().status == 200
+            assert client.ask(PING).status == 200
+
+    def test_a_request_begun_during_a_long_call_has_its_full_time_after_it(self, served: Served, quick: None) -> None:
+        """Its client waits for the 100 that cannot come before the call's own answer."""
+        with served.client() as client:
+            client.send(request(call("block")) + request(PING, "Expect: 100-continue")[: -len(PING)])
+            assert not served.role.release.wait(1.2)
+            served.role.release.set()
+            assert client.answer().status == 200
+            assert client._line() == b"HTTP/1.1 100 Continue"
+            client.send(PING)
+            assert client._line() == b""
+            assert client.answer().status == 200
+
+
+class TestConnections:
+    def test_the_limit_holds_newcomers_back_until_one_leaves(self, served: Served, lines: Lines) -> None:
+        with contextlib.ExitStack() as clients:
+            kept = [clients.enter_context(served.client()) for _ in range(server.CONNECTIONS)]
+            assert all(client.ask(PING).status == 200 for client in kept)
+            newcomer = clients.enter_context(served.client())
+            newcomer.send(request(PING))
+            newcomer.sock.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                newcomer.sock.recv(1)
+            assert all(client.ask(PING).status == 200 for client in kept)
+            kept[0].reset()
+            newcomer.sock.settimeout(PATIENCE)
+            assert newcomer.sock.recv(12) == b"HTTP/1.1 200"
+        assert lines.none_left()
+
+    def test_idle_strangers_are_ended_and_newcomers_served(self, served: Served, quick: None) -> None:
+        with contextlib.ExitStack() as clients:
+            for number in range(server.CONNECTIONS + 10):
+                client = clients.enter_context(served.client())
+                client.send(request(PING)[: number * 3])
+            assert served.pings()
+
+    def test_every_connection_has_the_options(self, served: Served) -> None:
+        with served.client() as client:
+            client.ask(PING)
+            (channel,) = (entry for entry in served.server._map.values() if isinstance(entry, Channel))
+            options = [channel.socket.getsockopt(level, name) for level, name, _ in server.SOCKET_OPTIONS]
+            assert options == [2 * 96 * 1024, 1, 30_000]
+            assert channel.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+class TestClock:
+    @pytest.fixture
+    def step(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+        """Step the wall clock of every waitress module that reads it."""
+        shift = SimpleNamespace(seconds=0.0)
+        clock = SimpleNamespace(time=lambda: time.time() + shift.seconds)
+        for module in (waitress.channel, waitress.server, waitress.task):
+            monkeypatch.setattr(module, "time", clock)
+        return lambda seconds: setattr(shift, "seconds", seconds)
+
+    @pytest.mark.parametrize("years", [pytest.param(1, id="forward"), pytest.param(-1, id="back")])
+    def test_nothing_ends_early_when_it_steps(
+        self, served: Served, step: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, years: int
+    ) -> None:
+        monkeypatch.setattr(server, "SWEEP_SECONDS", 0.01)
+        step(0 if years > 0 else YEARS_56 / 2)
+        with served.client() as idle, served.client() as caller, served.client() as reader, served.client() as asking:
+            assert idle.ask(PING).status == 200
+            caller.send(request(call("block")))
+            served.role.begun.get(timeout=PATIENCE)
+            reader.send(request(call("file", size=3_000_000)))
+            served.role.begun.get(timeout=PATIENCE)
+            asking.send(request(PING)[:-5])
+            step(years * YEARS_56 / 2)
+            assert served.pings()
+            assert not served.role.release.wait(0.2)
+            assert served.pings()
+            asking.send(request(PING)[-5:])
+            assert asking.answer().status == 200
+            served.role.release.set()
+            assert caller.answer().status == 200
+            assert reader.answer().status == 200
+            assert idle.ask(PING).status == 200
+
+    def test_limits_strike_all_the_same(self, served: Served, quick: None, step: Callable[[float], None]) -> None:
+        step(YEARS_56 / 2)
+        with served.client() as client, served.client(4096) as reader:
+            reader.send(request(call("picture", size=8_000_000)))
+            served.turns.wait_for(1)
+            step(-YEARS_56 / 2)
+            assert client.ended()
+            served.turns.wait_for(0)
+
+    def test_the_end_does_not_wait_for_a_clock_that_went_back(
+        self, served: Served, step: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """waitress' own shutdown would wait 56 years for a thread that is stuck."""
+        monkeypatch.setattr(server, "GRACE_SECONDS", 0.1)
+        with served.client() as caller:
+            caller.send(request(call("block")))
+            served.role.begun.get(timeout=PATIENCE)
+            ticks = iter([0.0])
+            monkeypatch.setattr(waitress.task, "time", SimpleNamespace(time=lambda: next(ticks, -YEARS_56)))
+            began = time.monotonic()
+            served.server.stop()
+            assert caller.ended()
+            while served.server._map:
+                assert time.monotonic() - began < 5
+                served.role.release.wait(0.01)
+
+
+@pytest.mark.parametrize("logger", ["waitress", "waitress.queue"])
+def test_loggers_that_clients_can_make_warn_exist(logger: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The names that `cli/logs.py` raises to ERROR are those that waitress uses."""
+    assert logging.getLogger(logger) in (waitress.server.wasyncore.utilities.logger, waitress.task.queue_logger)
+
+
+def test_a_client_is_kept(served: Served) -> None:
+    with Client(served.port) as client:
+        assert [client.ask(PING).status for _ in range(3)] == [200, 200, 200]

@@ -1,0 +1,87 @@
+"""Parts as pieces: the same bytes, the length announced, never a piece larger than PIECE."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+import pytest
+
+from mcpboard.errors import BackendBroken, Busy
+from mcpboard.serving import stream
+from mcpboard.serving.stream import PIECE
+from mcpboard.serving.turns import Turns
+from tests.serving.role import Source
+
+
+class Blocks(Source):
+    """A source of just these blocks."""
+
+    def __init__(self, blocks: list[bytes], length: int | None) -> None:
+        super().__init__(0, length)
+        self._blocks = blocks
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._blocks)
+
+
+@pytest.mark.parametrize("sizes", [
+    pytest.param([], id="nothing"),
+    pytest.param([0], id="an empty block"),
+    pytest.param([1], id="one byte"),
+    pytest.param([1, 1, 1, 1], id="bytes one by one"),
+    pytest.param([49152, 49152, 1], id="whole blocks"),
+    pytest.param([49151, 2, 49152, 4, 0, 7], id="blocks of no use to base64"),
+    pytest.param([2, 500_000], id="a block larger than a piece behind a rest"),
+])  # fmt: skip
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_source_becomes_base64(sizes: list[int], announced: bool) -> None:
+    blocks = [os.urandom(size) for size in sizes]
+    raw = b"".join(blocks)
+    parts = (b"<", Blocks(blocks, len(raw) if announced else None), b">")
+    pieces = list(stream.pieces(parts))
+    assert b"".join(pieces) == b"<" + base64.b64encode(raw) + b">"
+    assert all(len(piece) <= PIECE for piece in pieces)
+    assert stream.content_length(parts) == (len(b"".join(pieces)) if announced else None)
+
+
+def test_large_bytes_go_out_in_pieces() -> None:
+    whole = os.urandom(PIECE * 3 + 5)
+    pieces = list(stream.pieces([whole]))
+    assert b"".join(pieces) == whole
+    assert [len(piece) for piece in pieces] == [PIECE, PIECE, PIECE, 5]
+
+
+@pytest.mark.parametrize(
+    ("size", "announced", "words"),
+    [
+        pytest.param(100, 99, "more than the 99 bytes", id="a byte too many"),
+        pytest.param(99, 100, "1 bytes before the 100", id="a byte too few"),
+        pytest.param(0, 1, "1 bytes before the 1 ", id="nothing"),
+    ],
+)
+def test_a_source_that_breaks_its_word_breaks_the_reply(size: int, announced: int, words: str) -> None:
+    with pytest.raises(BackendBroken, match=words):
+        list(stream.pieces([Source(size, announced)]))
+
+
+class TestTurns:
+    def test_a_full_budget_turns_away_at_once(self) -> None:
+        turns = Turns(2)
+        first, _ = turns.take(), turns.take()
+        with pytest.raises(Busy, match="2 calls are under way"):
+            turns.take()
+        assert turns.under_way == 2
+        first.done()
+        assert turns.under_way == 1
+        turns.take()
+
+    def test_a_turn_counts_once_however_often_it_is_given_back(self) -> None:
+        turns = Turns(1)
+        turn = turns.take()
+        turn.done()
+        turn.done()
+        assert turns.under_way == 0
+        turns.take()
+        with pytest.raises(Busy):
+            turns.take()

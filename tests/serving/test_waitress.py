@@ -1,0 +1,105 @@
+"""What our settings take from waitress: each row of the contract's table, and what our hold on its insides rests on."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+
+import pytest
+from waitress.adjustments import Adjustments
+
+from mcpboard.protocol.admission import BODY_LIMIT
+from mcpboard.serving.channel import Channel
+from mcpboard.serving.server import CONNECTIONS, THREADS, TURNS, WAITRESS, Server, listeners
+from mcpboard.serving.stream import PIECE
+from tests.serving.role import PATIENCE
+from tests.serving.wire import Served, call, message, request
+
+# Setting -> claim; the behaviour behind each is tested where the comment says.
+CLAIMS = [
+    pytest.param("threads", lambda value: value == THREADS == TURNS + 2, id="two threads above the turns"),  # readers
+    pytest.param("channel_request_lookahead", lambda value: value == 1, id="notices who left"),  # readers
+    pytest.param("outbuf_high_watermark", lambda value: value == PIECE == 65536, id="waits for the reader"),  # bundle
+    pytest.param("outbuf_overflow", lambda value: value > 3 * PIECE, id="no file for what goes out"),  # bundle
+    pytest.param("max_request_body_size", lambda value: BODY_LIMIT < value <= BODY_LIMIT * 1.1, id="just above ours"),  # edge
+    pytest.param("inbuf_overflow", lambda value: value >= WAITRESS["max_request_body_size"], id="no file for what comes"),
+    pytest.param("max_request_header_size", lambda value: value == 16384, id="heads of 16 KiB"),  # plumbing
+    pytest.param("channel_timeout", lambda value: value == 30, id="idle connections"),  # limits
+    pytest.param("cleanup_interval", lambda value: value == 5, id="looked at often"),  # limits
+    pytest.param("ident", lambda value: value is None, id="no Server header"),  # edge
+    pytest.param("expose_tracebacks", lambda value: value is False, id="no traceback"),  # edge
+    pytest.param("log_socket_errors", lambda value: value is False, id="no noise of resets"),  # readers
+]
+
+
+@pytest.mark.parametrize(("name", "claim"), CLAIMS)
+def test_each_setting_is_what_its_reason_asks_for(served: Served, name: str, claim: object) -> None:
+    (listener,) = served.server._listeners
+    assert claim(getattr(listener.adj, name))  # type: ignore[operator]
+
+
+def test_nothing_else_is_set_and_no_proxy_is_ever_trusted() -> None:
+    assert WAITRESS.keys() - {param.values[0] for param in CLAIMS} == {"backlog"}
+    assert not {name for name in WAITRESS if "proxy" in name or "forwarded" in name}
+    assert Adjustments(**WAITRESS).trusted_proxy is None
+    assert Adjustments(**WAITRESS).clear_untrusted_proxy_headers
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_limit_counts_a_listener_and_its_trigger(count: int) -> None:
+    """The map holds two entries a listener, which is what the arithmetic and the drain rest on."""
+    sockets = listeners([("127.0.0.1", 0)] * count)
+    running = Server(lambda environ, start: [], sockets)
+    assert len(running._map) == 2 * count
+    assert len(running._listeners) == count
+    assert {listener.adj.connection_limit for listener in running._listeners} == {CONNECTIONS + 2 * count}
+    assert {listener.channel_class for listener in running._listeners} == {Channel}
+    running.stop()
+    running.run()
+    assert not running._map
+
+
+def test_a_body_as_large_as_it_may_be_makes_no_file(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *_: made.append(1))
+    body = message("ping").ljust(WAITRESS["max_request_body_size"] - 1)
+    assert served.ask(body).status == 413
+    assert made == []
+
+
+def test_the_largest_answer_outside_a_call_makes_no_file(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id is echoed as it came, and six bytes of JSON may stand for two of the request."""
+    made = []
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *_: made.append(1))
+    body = b'{"jsonrpc":"2.0","method":"ping","id":"' + "é".encode() * ((BODY_LIMIT - 100) // 2) + b'"}'
+    assert len(served.ask(body).body) > 900_000
+    assert made == []
+
+
+def test_ping_waits_for_no_call(served: Served) -> None:
+    """More callers than threads: the surplus is told at once, and ping finds a thread."""
+    clients = [served.client() for _ in range(THREADS + 4)]
+    for number, client in enumerate(clients):
+        client.send(request(call("block", number)))
+    served.turns.wait_for(TURNS)
+    assert served.pings()
+    served.role.release.set()
+    answers = [client.answer().json["result"] for client in clients]
+    for client in clients:
+        client.__exit__()
+    assert sum("isError" in answer for answer in answers) == len(clients) - TURNS
+    assert served.turns.taken == TURNS
+
+
+def test_the_workers_end_with_the_server() -> None:
+    before = threading.active_count()
+    sockets = listeners([("127.0.0.1", 0)])
+    running = Server(lambda environ, start: [], sockets)
+    workers = [thread for thread in threading.enumerate() if thread.name.startswith("waitress")]
+    assert len(workers) == THREADS
+    running.stop()
+    running.run()
+    for worker in workers:
+        worker.join(PATIENCE)
+    assert threading.active_count() == before
+    running.stop()  # again, and too late: no harm
