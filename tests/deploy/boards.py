@@ -5,9 +5,9 @@ from __future__ import annotations
 import compileall
 import importlib.metadata
 import os
-import re
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,28 +84,47 @@ class Served:
 def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | None = None) -> Iterator[Served]:
     """The server that `command` starts; when the block ends SIGTERM must end it with code 0, and quietly."""
     words = [str(word) for word in command]
-    with subprocess.Popen(
+    # The log goes to a file: nobody reads while the server runs, and a pipe would fill up.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log, subprocess.Popen(
         words, env={"PATH": os.defpath, **environ}, cwd=cwd, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
     ) as process:  # fmt: skip
         try:
-            yield Served(_announced(process), process)
+            url = _announced(process)
+            if url:
+                yield Served(url, process)
             process.terminate()
-            _, errors = process.communicate(timeout=STOP_S)
+            process.wait(STOP_S)
         finally:
             process.kill()
+        log.seek(0)
+        errors = log.read()
+    assert url, f"no start: {errors}"
     assert process.returncode == 0, errors
     assert "Traceback" not in errors, errors
 
 
 def _announced(process: subprocess.Popen[str]) -> str:
+    """The URL that the server prints; "" when it ends without."""
     limit = threading.Timer(START_S, process.kill)  # ends the read below
     limit.start()
     try:
-        assert process.stdout and process.stderr
+        assert process.stdout
         line = process.stdout.readline()
-        assert re.match(r"mcpboard: serving http://", line), f"no start: {line}{process.stderr.read()}"
     finally:
         limit.cancel()
         limit.join()
-    return line.split()[-1]
+    return tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
+
+
+# A session's usual calls: two questions to one picture.
+MIX = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
+
+
+def drive(client: Client) -> None:
+    """A status, a picture and a bundle, each whole."""
+    assert not client.call("phone_bridge_status", {}).is_error
+    (picture,) = client.call("screenshot", {}).images
+    assert picture.content
+    (bundle,) = client.call("support_bundle", {}).blobs
+    assert bundle.content

@@ -43,6 +43,16 @@ def sdist(name: str, version: str) -> Path:
     return archive
 
 
+def distributions(*requirements: str) -> Path:
+    """A folder to import exactly these from, for this Python."""
+
+    def install(place: Path) -> None:
+        pip("install", "--no-deps", "--target", place, *requirements)
+
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return kept("-".join([version, *requirements]).replace("==", "-"), install)
+
+
 def pip(*words: object) -> None:
     """Run pip; the test fails with its words when it fails."""
     tree.run(sys.executable, "-m", "pip", "--quiet", *words, timeout=DOWNLOAD_S)
