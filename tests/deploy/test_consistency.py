@@ -60,7 +60,7 @@ def test_one_version() -> None:
 
 
 def test_the_packages_named_in_the_instructions_have_that_version() -> None:
-    named = {path.parent.name: re.findall(r"mcpboard[_-](\d[\w.~]*?)(?:-r\d+)?(?:_all)?\.\w+`?", text(path))
+    named = {path.parent.name: re.findall(r"mcpboard[_-](\d[\w.~]*?)(?:-r\d+)?(?:_all)?\.(?:ipk|apk|deb)", text(path))
              for path in tree.DEPLOY.glob("*/README.md")}  # fmt: skip
     assert set(named["openwrt"]) == {versions.apk(tree.VERSION)}
     assert set(named["debian"]) == {versions.debian(tree.VERSION)}

@@ -13,9 +13,9 @@ from tests.deploy import tree, versions
 
 # Oldest first.
 TABLE = (
-    ("1.2.0.dev3", "1.2.0_alpha0_pre3", "1.2.0~dev3"),
+    ("1.2.0.dev3", "1.2.0_alpha0_pre3", "1.2.0~~dev3"),
     ("1.2.0a1", "1.2.0_alpha1", "1.2.0~a1"),
-    ("1.2.0b2.dev1", "1.2.0_beta2_pre1", "1.2.0~b2~dev1"),
+    ("1.2.0b2.dev1", "1.2.0_beta2_pre1", "1.2.0~b2~~dev1"),
     ("1.2.0b2", "1.2.0_beta2", "1.2.0~b2"),
     ("1.2.0rc1", "1.2.0_rc1", "1.2.0~rc1"),
     ("1.2.0", "1.2.0", "1.2.0"),

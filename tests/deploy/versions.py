@@ -25,5 +25,5 @@ def apk(version: str) -> str:
 
 
 def debian(version: str) -> str:
-    """The same version for dpkg, where ~ sorts before the end."""
-    return re.sub(r"\.dev(?=\d)", "~dev", re.sub(r"(?<=\d)(?=(a|b|rc)\d)", "~", version))
+    """The same version for dpkg, where ~ sorts before the end, and ~~ before ~."""
+    return re.sub(r"\.dev(?=\d)", "~~dev", re.sub(r"(?<=\d)(?=(a|b|rc)\d)", "~", version))

@@ -1,0 +1,130 @@
+"""What is on a board: our part of the package, its dependencies as this Python has them, bytecode alone if wanted."""
+
+from __future__ import annotations
+
+import compileall
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcpboard.client import Client
+from tests.deploy import tree
+
+START_S = 60.0  # until the URL must be printed; an emulated ARM on a busy machine needs ten
+STOP_S = 20.0  # until SIGTERM must have ended it; the server's own grace is four
+
+ROOTS = ("werkzeug", "waitress", "requests")
+
+
+def dependencies() -> list[importlib.metadata.Distribution]:
+    """The three that setup.cfg names and what they need in turn, as installed here."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    wanted = list(ROOTS)
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = importlib.metadata.distribution(name)
+            plain = [line for line in found[name].requires or () if ";" not in line]
+            wanted += [tree.first(r"^([A-Za-z0-9_.-]+)", line).lower().replace("_", "-") for line in plain]
+    return list(found.values())
+
+
+def install_dependencies(site: Path) -> None:
+    """Copy the modules of all dependencies into `site`, without metadata, commands and bytecode."""
+    for distribution in dependencies():
+        for file in distribution.files or ():
+            if file.parts[0] != ".." and ".dist-info" not in file.parts[0] and file.suffix != ".pyc":
+                _copy(Path(str(file.locate())), site / file)
+
+
+def install_ours(site: Path) -> None:
+    """Copy the board's part of the package into `site`."""
+    for module in tree.board_modules():
+        _copy(module, site / module.relative_to(tree.ROOT))
+
+
+def _copy(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, place)
+
+
+def leave_bytecode_alone(site: Path) -> None:
+    """Compile as both build systems do, and remove sources, caches and metadata."""
+    assert compileall.compile_dir(site, quiet=2, legacy=True, workers=1)
+    for path in list(site.rglob("*.py")):
+        path.unlink()
+    for pattern in ("__pycache__", "*.dist-info"):
+        for folder in list(site.rglob(pattern)):
+            shutil.rmtree(folder)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: where it answers and who it is."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+    def client(self, timeout: float = 60.0) -> Client:
+        return Client(self.url, timeout=timeout)
+
+    def memory_kb(self, field: str = "VmRSS") -> int:
+        status = Path(f"/proc/{self.process.pid}/status").read_text("ascii")
+        return int(tree.first(rf"^{field}:\s+(\d+) kB", status))
+
+
+@contextmanager
+def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | None = None) -> Iterator[Served]:
+    """The server that `command` starts; when the block ends SIGTERM must end it with code 0, and quietly."""
+    words = [str(word) for word in command]
+    # The log goes to a file: nobody reads while the server runs, and a pipe would fill up.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log, subprocess.Popen(
+        words, env={"PATH": os.defpath, **environ}, cwd=cwd, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
+    ) as process:  # fmt: skip
+        try:
+            url = _announced(process)
+            if url:
+                yield Served(url, process)
+            process.terminate()
+            process.wait(STOP_S)
+        finally:
+            process.kill()
+        log.seek(0)
+        errors = log.read()
+    assert url, f"no start: {errors}"
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors, errors
+
+
+def _announced(process: subprocess.Popen[str]) -> str:
+    """The URL that the server prints; "" when it ends without."""
+    limit = threading.Timer(START_S, process.kill)  # ends the read below
+    limit.start()
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+    finally:
+        limit.cancel()
+        limit.join()
+    return tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
+
+
+# A session's usual calls: two questions to one picture.
+MIX = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
+
+
+def drive(client: Client) -> None:
+    """A status, a picture and a bundle, each whole."""
+    assert not client.call("phone_bridge_status", {}).is_error
+    (picture,) = client.call("screenshot", {}).images
+    assert picture.content
+    (bundle,) = client.call("support_bundle", {}).blobs
+    assert bundle.content
