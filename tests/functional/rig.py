@@ -132,6 +132,14 @@ class Pending:
             return response.read()
 
 
+def kept_open(client: Client) -> http.client.HTTPConnection:
+    """A connection that has carried one request and stays open for more."""
+    connection = http.client.HTTPConnection(*client.address, timeout=LIMIT_S)
+    connection.request("POST", "/mcp", message("ping"), {"Content-Type": JSON, **client.headers})
+    connection.getresponse().read()
+    return connection
+
+
 def message(method: str, params: Mapping[str, Any] | None = None) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}).encode()
 
