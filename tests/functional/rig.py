@@ -163,7 +163,10 @@ def settings(agent: str = NOBODY, config_web: str = NOBODY, **fields: Any) -> co
 
 @contextlib.contextmanager
 def serving(
-    current: Callable[[], config.Settings], sockets: list[socket.socket] | None = None, *, send_buffer: int | None = None
+    current: Callable[[], config.Settings],
+    sockets: list[socket.socket] | None = None,
+    *,
+    send_buffer: int | None = None,
 ) -> Iterator[Client]:
     """The board role over `current`, until the block ends; a client that knows where it is."""
     listeners = sockets or server.listeners([("127.0.0.1", 0)])
@@ -193,8 +196,8 @@ def in_front_of(
 
 def shrink_deadlines(patch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Give tools other deadlines, by name; to be called before the board is built."""
-    rows = catalogue.ROWS
-    patch.setattr(catalogue, "ROWS", tuple(replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in rows))
+    rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in catalogue.ROWS]
+    patch.setattr(catalogue, "ROWS", tuple(rows))
 
 
 # --- what there is to see --------------------------------------------------------------------

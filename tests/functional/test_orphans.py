@@ -97,7 +97,7 @@ def test_a_telling_that_is_lost_as_well_is_told_again(board: Board) -> None:
     board.abandoned("keyboard_tap", keys=["enter"])
     told = board.press_enter().text
     assert told.startswith(OK)
-    assert 0 < told.index("The earlier keyboard_tap finished OK")
+    assert told.index("The earlier keyboard_tap finished OK") > 0
     assert "The earlier" not in board.press_enter().text
 
 
