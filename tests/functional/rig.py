@@ -22,6 +22,7 @@ import pytest
 
 from mcpboard import board, config
 from mcpboard.board import catalogue
+from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
 
 ROOT = Path(__file__).parents[2]
@@ -196,7 +197,7 @@ def in_front_of(
 
 def shrink_deadlines(patch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Give tools other deadlines, by name; to be called before the board is built."""
-    rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in catalogue.ROWS]
+    rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in ROWS]
     patch.setattr(catalogue, "ROWS", tuple(rows))
 
 

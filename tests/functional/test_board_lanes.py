@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ LANES = {
     "shell": (["shell"], "shell"),
     "support_bundle": (["support_bundle"], "support_bundle"),
 }
-ARGUMENTS = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "enter_text": {"text": "hello", "focus": {"x": 500, "y": 300}},
     "keyboard_tap": {"keys": ["enter"]},
     "shell": {"command": "true"},

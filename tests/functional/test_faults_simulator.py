@@ -12,7 +12,7 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 
-TAP = {"type": "tap", "point": {"x": 500, "y": 500}}
+TAP: dict[str, Any] = {"type": "tap", "point": {"x": 500, "y": 500}}
 DEADLINE_S = 0.5  # seconds, in place of the rows' own
 
 # A reset may find the request still on its way out, or gone; only the latter leaves a doubt.

@@ -6,6 +6,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.tools
 
 ADDRESS, PORT = "192.168.42.1", 8080  # the board's own on its USB link
 FLAPS = 20
-ENTER = {"text": "x", "focus": {"x": 500, "y": 300}}
+ENTER: dict[str, Any] = {"text": "x", "focus": {"x": 500, "y": 300}}
 
 
 @dataclass(frozen=True)
