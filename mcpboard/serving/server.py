@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import logging
 import os
@@ -161,6 +160,7 @@ class Server:
     def __init__(self, app: Any, sockets: Sequence[socket.socket]) -> None:
         self._map: dict[int, Any] = {}
         self._stop = threading.Event()
+        self._waking = threading.RLock()  # a pull must not meet a trigger that is being closed
         # The limit counts two entries more for every listener: itself and its trigger.
         limit = CONNECTIONS + 2 * len(sockets)
         created = create_server(app, map=self._map, sockets=list(sockets), connection_limit=limit, **WAITRESS)
@@ -185,9 +185,10 @@ class Server:
 
     def stop(self) -> None:
         """Ask `run` to end; safe from any thread and from a signal handler."""
-        self._stop.set()
-        with contextlib.suppress(OSError):  # the loop may have seen it, and closed the trigger, already
-            self._listeners[0].pull_trigger()
+        with self._waking:
+            if not self._stop.is_set():
+                self._stop.set()
+                self._listeners[0].pull_trigger()
 
     def _sweep(self, now: float) -> None:
         for reason in sweep(self._map.values(), now):
@@ -205,8 +206,9 @@ class Server:
         for channel in self._channels():
             channel.handle_close()
         self._dismiss()
-        for listener in self._listeners:
-            listener.trigger.close()
+        with self._waking:
+            for listener in self._listeners:
+                listener.trigger.close()
 
     def _owing(self) -> bool:
         """True while an answer is owed; ends the other connections, whose next request would come too late."""

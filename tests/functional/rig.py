@@ -22,6 +22,7 @@ import pytest
 
 from mcpboard import board, config
 from mcpboard.board import catalogue
+from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
 
 ROOT = Path(__file__).parents[2]
@@ -132,6 +133,14 @@ class Pending:
             return response.read()
 
 
+def kept_open(client: Client) -> http.client.HTTPConnection:
+    """A connection that has carried one request and stays open for more."""
+    connection = http.client.HTTPConnection(*client.address, timeout=LIMIT_S)
+    connection.request("POST", "/mcp", message("ping"), {"Content-Type": JSON, **client.headers})
+    connection.getresponse().read()
+    return connection
+
+
 def message(method: str, params: Mapping[str, Any] | None = None) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}).encode()
 
@@ -155,7 +164,10 @@ def settings(agent: str = NOBODY, config_web: str = NOBODY, **fields: Any) -> co
 
 @contextlib.contextmanager
 def serving(
-    current: Callable[[], config.Settings], sockets: list[socket.socket] | None = None, *, send_buffer: int | None = None
+    current: Callable[[], config.Settings],
+    sockets: list[socket.socket] | None = None,
+    *,
+    send_buffer: int | None = None,
 ) -> Iterator[Client]:
     """The board role over `current`, until the block ends; a client that knows where it is."""
     listeners = sockets or server.listeners([("127.0.0.1", 0)])
@@ -185,8 +197,8 @@ def in_front_of(
 
 def shrink_deadlines(patch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Give tools other deadlines, by name; to be called before the board is built."""
-    rows = catalogue.ROWS
-    patch.setattr(catalogue, "ROWS", tuple(replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in rows))
+    rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in ROWS]
+    patch.setattr(catalogue, "ROWS", tuple(rows))
 
 
 # --- what there is to see --------------------------------------------------------------------

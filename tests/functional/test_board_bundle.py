@@ -130,7 +130,9 @@ def test_a_source_that_drips_ends_with_its_total_time(
     assert not client.call("support_bundle").is_error
 
 
-def test_a_reader_that_stalls_gives_the_single_flight_back(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_stalls_gives_the_single_flight_back(
+    simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its connection stays open, its window shut: the board ends it, here after a fraction of the 30 s."""
     monkeypatch.setattr(channel, "LIMITS", {**channel.LIMITS, channel.STALLED: 0.2})
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
@@ -145,7 +147,7 @@ def test_a_reader_that_stalls_gives_the_single_flight_back(simulator: Simulator,
         assert not client.call("support_bundle").is_error
 
 
-@pytest.mark.parametrize("block", [pytest.param(MIB, id="a fast reader"), pytest.param(7000, id="a reader in small sips")])
+@pytest.mark.parametrize("block", [pytest.param(MIB, id="a fast reader"), pytest.param(7000, id="in small sips")])
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_bundle_of_28_mib_costs_no_memory_and_no_file(
     simulator: Simulator, tmp_path: Path, announced: bool, block: int

@@ -16,10 +16,10 @@ from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer
 
-ALLOWLIST = (
-    "phone_bridge_status screenshot wait_for_stable_screen touch_gesture enter_text keyboard_tap open_app open_url "
-    "quick_action bridge_clipboard device_status support_bundle"
-).split()
+ALLOWLIST = [
+    *("phone_bridge_status", "screenshot", "wait_for_stable_screen", "touch_gesture", "enter_text", "keyboard_tap"),
+    *("open_app", "open_url", "quick_action", "bridge_clipboard", "device_status", "support_bundle"),
+]
 SCHEMA = {"type": "object", "properties": {"mood": {"type": "string", "description": "how it should feel"}}}
 
 
@@ -150,7 +150,10 @@ def test_whatever_the_agent_says_the_list_is_whole_and_built_in(script: Any) -> 
 
 def test_a_good_copy_outlives_an_agent_that_is_gone(clock: Clock) -> None:
     """Last good, not built in; and the reading is tried again soon, not with every list."""
-    with GoServer(offering([{"name": "open_app", "args_schema": SCHEMA}])) as agent, rig.in_front_of(agent.url) as client:
+    with (
+        GoServer(offering([{"name": "open_app", "args_schema": SCHEMA}])) as agent,
+        rig.in_front_of(agent.url) as client,
+    ):
         good = listed(client)
         agent.script = Exchange.reset
         clock.now += 61

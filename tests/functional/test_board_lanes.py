@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcpboard.errors import NOT_SENT
+from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.functional import rig
-from tests.functional.gohttp import GoServer, tool_answer
+from tests.functional.gohttp import Exchange, GoServer, tool_answer
 
 PROMPT_S = 2.0  # a ceiling for what needs no backend, on a busy machine
 # Lane by lane: the tools that fill it, and one that is then turned away.
@@ -24,7 +28,7 @@ LANES = {
     "shell": (["shell"], "shell"),
     "support_bundle": (["support_bundle"], "support_bundle"),
 }
-ARGUMENTS = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "enter_text": {"text": "hello", "focus": {"x": 500, "y": 300}},
     "keyboard_tap": {"keys": ["enter"]},
     "shell": {"command": "true"},
@@ -148,6 +152,44 @@ def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator
     assert not after.is_error
     assert [name for name, _ in simulator.calls] == ["enter_text"] * 3 + ["keyboard_tap"]
     assert [how for _, how in simulator.finished] == ["ok"] * 4
+
+
+def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
+    simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread in place of eight, so that a call has to wait for it at all."""
+    monkeypatch.setitem(server.WAITRESS, "threads", 1)
+    with rig.in_front_of(simulator.agent_url) as client:
+        with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
+            assert hold.entered.wait(rig.LIMIT_S)
+            for reset in (False, True):
+                client.begin("enter_text", **ARGUMENTS["enter_text"]).leave(reset=reset)
+            hold.release()
+            assert not first.answer().is_error
+        assert not client.call("keyboard_tap", keys=["enter"]).is_error
+    assert [name for name, _ in simulator.calls] == ["screenshot", "keyboard_tap"]
+
+
+def test_four_huge_pictures_at_once_cost_two_answers_at_most(tmp_path: Path) -> None:
+    """BL-311: two are turned away, two end at the limit, and the process has not grown by more than that."""
+    release = threading.Event()
+
+    def huge(went: Exchange) -> None:
+        assert release.wait(rig.LIMIT_S)
+        went.reply(tool_answer(json.dumps({"data": "A" * (8 << 20)})))
+
+    with GoServer(huge) as agent, rig.process(rig.settings_file(tmp_path, agent.url)) as served:
+        before = served.resident()
+        with served.client.begin("screenshot") as first, served.client.begin("screenshot") as second:
+            agent.wait_for(2)
+            busy = [served.client.call("screenshot") for _ in range(2)]
+            release.set()
+            over = [first.answer(), second.answer()]
+        growth = served.resident() - before
+        assert len(agent.requests) == 2
+    assert all("was not started" in result.text for result in busy)
+    assert all("limit of 4194304 bytes" in result.text for result in over)
+    assert growth < 24 << 20  # of which requests, imported on first use, is a quarter
 
 
 def test_a_bundle_whose_reader_hangs_up_frees_the_single_flight(simulator: Simulator) -> None:

@@ -119,7 +119,9 @@ def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: rig.Clien
         pytest.param("mcp_shell_enabled = 1", id="a number for a boolean"),
     ],
 )
-def test_a_broken_file_leaves_the_last_good_settings_and_one_line(files: Files, client: rig.Client, broken: str) -> None:
+def test_a_broken_file_leaves_the_last_good_settings_and_one_line(
+    files: Files, client: rig.Client, broken: str
+) -> None:
     with rig.log_lines() as lines:
         files.write_agent(broken)
         for _ in range(3):

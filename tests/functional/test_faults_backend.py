@@ -19,6 +19,7 @@ DEADLINE_S = 0.4  # seconds, in place of the rows' own; every fault is over by t
 SOON_S = 5.0  # seconds in which a caller must have heard of any fault, on a busy machine
 
 GOOD = tool_answer(json.dumps({"ok": True, "action_output": "ok"}))
+GZIP = "Content-Encoding: gzip"
 PICTURE = tool_answer(json.dumps({"width": 1, "height": 1, "data": "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMC"}))
 
 
@@ -83,11 +84,11 @@ FAULTS = [
         Fault(lambda went: went.error("400 Bad Request", "Invalid request: EOF"), "arguments", NOT_SENT), id="400"
     ),
     pytest.param(
-        Fault(lambda went: went.reply(gzip.compress(GOOD), gohttp.JSON, "200 OK", "Content-Encoding: gzip"), "compressed"),
+        Fault(lambda went: went.reply(gzip.compress(GOOD), gohttp.JSON, "200 OK", GZIP), "compressed"),
         id="gzip that was ruled out",
     ),
     pytest.param(
-        Fault(lambda went: went.reply(GOOD, gohttp.JSON, "200 OK", "Content-Encoding: gzip"), "compressed"),
+        Fault(lambda went: went.reply(GOOD, gohttp.JSON, "200 OK", GZIP), "compressed"),
         id="a gzip label on plain bytes",
     ),
     pytest.param(
@@ -199,7 +200,7 @@ def test_an_agent_that_dies_after_it_read_a_tap() -> None:
     assert failed.delivery == UNKNOWN
 
 
-@pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
 @pytest.mark.parametrize(("tool", "arguments", "acts"), CALLS)
 def test_a_redirect_leads_nowhere(tool: str, arguments: dict[str, Any], acts: bool, status: str) -> None:
     """Decision 14: the server it points at is never contacted."""

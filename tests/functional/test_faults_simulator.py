@@ -12,6 +12,7 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 
+TAP: dict[str, Any] = {"type": "tap", "point": {"x": 500, "y": 500}}
 DEADLINE_S = 0.5  # seconds, in place of the rows' own
 
 # A reset may find the request still on its way out, or gone; only the latter leaves a doubt.
@@ -73,7 +74,7 @@ def client(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[ri
 
 
 def tap(client: rig.Client) -> rig.Result:
-    return client.call("touch_gesture", type="tap", point={"x": 500, "y": 500})
+    return client.call("touch_gesture", **TAP)
 
 
 @pytest.mark.parametrize(("kind", "settings", "told"), FAULTS)
@@ -119,7 +120,7 @@ def test_a_board_that_restarts_between_two_calls(simulator: Simulator, client: r
 
 
 def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client: rig.Client) -> None:
-    with simulator.hold("touch_gesture") as hold, client.begin("touch_gesture", type="tap", point={"x": 1, "y": 1}) as pending:
+    with simulator.hold("touch_gesture") as hold, client.begin("touch_gesture", **TAP) as pending:
         assert hold.entered.wait(rig.LIMIT_S)
         simulator.stop()
         failed = pending.answer()

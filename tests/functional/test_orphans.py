@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer
 
-ENTER = {"text": "hello", "focus": {"x": 500, "y": 300}}
+ENTER: dict[str, Any] = {"text": "hello", "focus": {"x": 500, "y": 300}}
 OK = "The earlier enter_text finished OK"
 
 
@@ -23,7 +24,7 @@ class Board:
         self.simulator, self.client, self.lines = simulator, client, lines
         self._over: dict[str, int] = {}
 
-    def abandoned(self, tool: str, *, reset: bool = False, **arguments: object) -> None:
+    def abandoned(self, tool: str, *, reset: bool = False, **arguments: Any) -> None:
         """A caller who leaves while the tool is under way; returns when the board's work is over as well."""
         with self.simulator.hold(tool) as hold, self.client.begin(tool, **arguments) as pending:
             assert hold.entered.wait(rig.LIMIT_S)
@@ -97,7 +98,7 @@ def test_a_telling_that_is_lost_as_well_is_told_again(board: Board) -> None:
     board.abandoned("keyboard_tap", keys=["enter"])
     told = board.press_enter().text
     assert told.startswith(OK)
-    assert 0 < told.index("The earlier keyboard_tap finished OK")
+    assert told.index("The earlier keyboard_tap finished OK") > 0
     assert "The earlier" not in board.press_enter().text
 
 
