@@ -1,55 +1,26 @@
-"""An MCP client: HTTP around `protocol.dialogue`, for one server, within limits of time and size.
-
-Each request has a connection of its own, because a kept one may have died unnoticed, and then
-nobody could tell whether the phone was touched; the limit of a call reaches every single read.
-"""
+"""An MCP client: `protocol.dialogue` over a `link`, for one server, within limits of time and size."""
 
 from __future__ import annotations
 
-import http.client
-import socket
-import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from mcpboard import __version__, errand
-from mcpboard.deadline import Deadline, DeadlineSocket, Timed, connect
-from mcpboard.errand import Fault
-from mcpboard.errors import (
-    NOT_SENT,
-    UNKNOWN,
-    ClientError,
-    ConfigError,
-    NotMcp,
-    PeerBroken,
-    PeerTimeout,
-    PeerUnreachable,
-)
+from mcpboard import __version__
+from mcpboard.deadline import Deadline
+from mcpboard.errors import NOT_SENT, ClientError, PeerTimeout
+from mcpboard.link import TIMEOUT_SECONDS, Arriving, Link
 from mcpboard.protocol import dialogue
 from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture
 from mcpboard.protocol.dialogue import Ask, Dialogue, Talk
 from mcpboard.protocol.sieve import Sieve
 
-if TYPE_CHECKING:
-    import requests
-
 __all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
-CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a cable answers in milliseconds
-TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself
 GOODBYE_SECONDS = 2.0  # ending a session is a courtesy, nobody should have to wait for it
-PIECE = 64 << 10  # bytes read at a time, what a Sieve takes
 
 Progress = Callable[[int, "int | None"], None]  # bytes so far, bytes in all when the server says so
 T = TypeVar("T")
-
-_FATES = {
-    NOT_SENT: "it had not been sent whole, so nothing was done and it is safe to try again",
-    UNKNOWN: "it had been sent, so it may have been carried out: look before repeating it",
-}
 
 
 class Client:
@@ -69,11 +40,7 @@ class Client:
         headers: Iterable[tuple[str, str]] = (),
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        self._parts = _checked_url(url)
-        self._headers = {**errand.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
-        self._headers |= dict(_checked_header(name, value) for name, value in headers)
-        if token is not None:
-            self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
+        self._link = Link(url, token, headers)
         self._timeout = timeout
         self._dialogue = Dialogue({"name": "mcpboard", "version": __version__})
         self._settling = threading.Lock()
@@ -159,124 +126,15 @@ class Client:
         return dialogue.run(talk, lambda ask: self._exchange(ask, limit, progress))
 
     def _exchange(self, ask: Ask, limit: Deadline, progress: Progress | None) -> Answer:
-        sock = self._connected(limit)
-        try:
-            headers = self._headers | dict(ask.headers)
-            with _translated(sock, "the connection broke"):
-                response = errand.send(sock, ask.method, self._parts.geturl(), ask.body, headers)
-            with closing(response), _translated(sock, "the answer broke off"):
-                return _answer(response, progress)
-        finally:
-            sock.hang_up()
-
-    def _connected(self, limit: Deadline) -> Timed:
-        host, port = str(self._parts.hostname), self._parts.port or _PORTS[self._parts.scheme]
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            sock = connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS)
-            return _over_tls(sock, host) if self._parts.scheme == "https" else sock
-        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
-            raise PeerUnreachable(f"no connection could be made ({error}); {_cure(error)}; nothing was sent") from error
+        with self._link.exchange(ask, limit) as arriving:
+            return _answer(arriving, progress)
 
 
-_PORTS = {"http": 80, "https": 443}
-
-
-class _TlsSocket(Timed, ssl.SSLSocket):
-    """A TLS connection within a deadline."""
-
-
-def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
-    context = ssl.create_default_context()
-    context.sslsocket_class = _TlsSocket
-    with closing(sock):  # what is wrapped is a new socket on the same connection
-        secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
-    secure = cast(_TlsSocket, secure)
-    try:
-        secure.deadline = sock.deadline
-        secure.settimeout(min(CONNECT_SECONDS, sock.deadline.remaining()))
-        secure.do_handshake()
-    except BaseException:
-        secure.close()
-        raise
-    return secure
-
-
-# --- what the caller gives ---------------------------------------------------------------------
-
-
-def _checked_url(url: str) -> SplitResult:
-    """The parts of `url`, with a path; ConfigError says what is wrong with it."""
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("a URL has visible ASCII characters alone")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise ConfigError(f"that is no URL: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url}: a URL such as http://192.168.42.1:8080/mcp is expected")
-    if parts.username is not None:
-        raise ConfigError("a URL with a name or password in it ends up in logs; give a token instead")
-    return parts._replace(path="/mcp" if parts.path in ("", "/") else parts.path, fragment="")
-
-
-def _checked_header(name: str, value: str) -> tuple[str, str]:
-    """A header that http.client will send as it is; the value itself is never in a message."""
-    if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-        raise ConfigError("a header's name is letters, digits and hyphens")
-    if not value.isascii() or not value.isprintable():
-        raise ConfigError(f"the value of the header {name} must be one line of ASCII characters")
-    return name, value
-
-
-# --- what comes back -----------------------------------------------------------------------------
-
-
-def _answer(response: requests.Response, progress: Progress | None) -> Answer:
-    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
-    sieve, total, received = Sieve(), response.raw.length_remaining, 0
-    for piece in iter(lambda: response.raw.read(PIECE, decode_content=False), b""):
+def _answer(arriving: Arriving, progress: Progress | None) -> Answer:
+    sieve, received = Sieve(), 0
+    for piece in arriving.plain_pieces():
         sieve.feed(piece)
         received += len(piece)
         if progress is not None:
-            progress(received, total)
-    if total not in (None, received):
-        raise PeerBroken(f"the answer broke off after {received} of {total} bytes; {_FATES[UNKNOWN]}")
-    fields = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(response.status_code, fields, sieve.text, sieve.blobs)
-
-
-@contextmanager
-def _translated(sock: Timed, broken: str) -> Iterator[None]:
-    """No error of requests, urllib3, http.client or the socket gets out; ours and bugs pass."""
-    try:
-        yield
-    except Exception as error:
-        fault = errand.fault_of(type(error))
-        if fault is None:
-            raise
-        delivery = UNKNOWN if sock.handed_over else NOT_SENT
-        kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
-        raise kind(f"{words}; {_FATES[delivery]}", delivery=delivery) from error
-
-
-def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:
-    if fault is Fault.TIMEOUT:
-        return PeerTimeout, f"no whole answer within {seconds:g} s"
-    if isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
-        return PeerBroken, "the server hung up without an answer"
-    if isinstance(error, http.client.BadStatusLine):
-        return NotMcp, "what answers there does not speak HTTP; check the port"
-    return None
-
-
-def _cure(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return "boards speak http, not https, unless something in front of them does"
-    if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there: is the server running, and is the port right?"
-    if isinstance(error, (socket.gaierror, UnicodeError)):
-        return "the name is not known here: use the IP address"
-    return "is the device on, its cable in, and its network up?"
+            progress(received, arriving.length)
+    return Answer(arriving.status, arriving.headers, sieve.text, sieve.blobs)

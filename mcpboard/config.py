@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import pwd
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -25,6 +24,12 @@ from typing import Any, NamedTuple
 from mcpboard import settings
 from mcpboard.errors import ConfigError
 from mcpboard.settings import AGENT, OURS, SETTINGS, Address, Setting, Settings
+
+pwd: Any
+try:
+    import pwd
+except ImportError:  # on Windows, where a laptop's verbs run
+    pwd = None
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -278,14 +283,21 @@ class _Files:
 
 
 def _not_allowed(path: str) -> str:
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a service may run under a bare number
-        user = str(os.geteuid())
+    user = _user()
     return (
         f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
         f"above) and put {user} into that group"
     )
+
+
+def _user() -> str:
+    if pwd is None:
+        return "this"
+    try:
+        name: str = pwd.getpwuid(os.geteuid()).pw_name
+        return name
+    except KeyError:  # a service may run under a bare number
+        return str(os.geteuid())
 
 
 def _parsed(path: str, raw: bytes) -> dict[str, Any]:

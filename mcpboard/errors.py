@@ -12,6 +12,7 @@
     │   ├── InvalidParams       -32602
     │   │   └── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
     │   ├── InternalError       -32603
+    │   ├── Unanswered          -32603: what a bridge says for a server that gave no answer
     │   ├── HeaderMismatch      -32020
     │   ├── MissingCapability   -32021
     │   └── UnsupportedVersion  -32022
@@ -127,6 +128,15 @@ class InternalError(ProtocolError):
     """Our bug; the client learns no details."""
 
     code = -32603
+
+
+class Unanswered(ProtocolError):
+    """The server behind a bridge gave no answer that could be passed on; `data` tells the delivery."""
+
+    code = -32603
+
+    def __init__(self, message: str, delivery: str) -> None:
+        super().__init__(message, data={"delivery": delivery})
 
 
 class HeaderMismatch(ProtocolError):

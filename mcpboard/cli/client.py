@@ -45,16 +45,18 @@ def _add_connection(parser: argparse.ArgumentParser) -> None:
 
 
 def _client(arguments: argparse.Namespace) -> Client:
-    from mcpboard.client import TIMEOUT_SECONDS, Client
+    from mcpboard.client import Client
+    from mcpboard.link import TIMEOUT_SECONDS
 
     timeout = TIMEOUT_SECONDS if arguments.timeout is None else arguments.timeout
     if not 0 < timeout <= 86400:  # a day, in seconds; sockets take no NaN and no infinity
         raise ConfigError("--timeout: seconds above 0 are expected, a day at the most")
-    token = None if arguments.token_file is None else _token(arguments.token_file)
+    token = None if arguments.token_file is None else token_from(arguments.token_file)
     return Client(arguments.url, token, timeout=timeout)
 
 
-def _token(path: str) -> str:
+def token_from(path: str) -> str:
+    """The bearer token in the file at `path`; ConfigError where there is none to read."""
     try:
         with open(path, encoding="ascii") as file:
             token = file.read(4096).strip()  # characters; no token comes near

@@ -56,20 +56,20 @@ def result_of(answer: Answer, request_id: Id) -> Mapping[str, Any]:
 
 
 def _message(answer: Answer, request_id: Id) -> Mapping[str, Any] | None:
-    return next((m for m in _documents(answer) if _answers(m, request_id)), None)
+    return next((m for m in _documents(answer) if answers(m, request_id)), None)
 
 
 def _documents(answer: Answer) -> Iterator[Any]:
     """The JSON in the body: one document, or one for each event of a stream."""
     streamed = answer.headers.get("content-type", "").lower().startswith("text/event-stream")
-    for text in _events(answer.body) if streamed else (answer.body,):
+    for text in events(answer.body) if streamed else (answer.body,):
         try:
             yield jsonrpc.load(text)
         except ParseError:
             continue
 
 
-def _events(body: bytes) -> Iterator[bytes]:
+def events(body: bytes) -> Iterator[bytes]:
     """The `data` of each event; a server may choose this form, and then ends it after its answer."""
     lines: list[bytes] = []
     for line in [*body.splitlines(), b""]:
@@ -80,7 +80,7 @@ def _events(body: bytes) -> Iterator[bytes]:
             lines.clear()
 
 
-def _answers(document: Any, request_id: Id) -> bool:
+def answers(document: Any, request_id: Id) -> bool:
     """True for a response to our request; an error whose id could not be read counts as one."""
     if not isinstance(document, dict):
         return False

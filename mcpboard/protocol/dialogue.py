@@ -63,6 +63,7 @@ class Dialogue:
     def __init__(self, client: Mapping[str, str]) -> None:
         self.version: str | None = None  # settled on; None before, and after the server forgot us
         self.server: Mapping[str, Any] = {}  # serverInfo: name, title, version
+        self.capabilities: Mapping[str, Any] = {}  # what the server declares, feature -> its options
         self.instructions = ""
         self.session: str | None = None  # legacy session id, when the server gave one
         self._client = dict(client)  # clientInfo: name and version
@@ -77,8 +78,8 @@ class Dialogue:
 
     def close(self) -> Talk[None]:
         """End the legacy session, if there is one; the answer does not matter."""
-        farewell = None if self.session is None else Ask(self._headers(), b"", "DELETE")
-        self._forget()  # first, so that it holds also where the farewell cannot be sent
+        farewell = None if self.session is None else Ask(self.headers(), b"", "DELETE")
+        self.forget()  # first, so that it holds also where the farewell cannot be sent
         if farewell is not None:
             yield farewell
 
@@ -145,14 +146,17 @@ class Dialogue:
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
         self.session = _session_id(answer)
         self._settle(version, result.get("serverInfo"), result)
-        yield Ask(self._headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        yield Ask(self.headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
     def _settle(self, version: str, server: object, found: Mapping[str, Any]) -> None:
         self.server = server if isinstance(server, dict) else {}
+        declared = found.get("capabilities")
+        self.capabilities = declared if isinstance(declared, dict) else {}
         self.instructions = str(found.get("instructions", ""))
         self.version = version
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Let the next talk settle the era anew; the server does not know our session any more."""
         self.version = self.session = None
 
     # --- requests ---
@@ -166,7 +170,7 @@ class Dialogue:
             return result_of(answer, number), answer
         except ClientError as error:
             if self._is_over(error):
-                self._forget()  # the next talk settles anew; this one is not repeated
+                self.forget()  # the next talk settles anew; this one is not repeated
             raise
 
     def _is_over(self, error: ClientError) -> bool:
@@ -184,13 +188,13 @@ class Dialogue:
     ) -> Ask:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
         if version == MODERN:
-            sent = self._headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
+            sent = self.headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
             return Ask(sent, compact(message | {"params": {**params, "_meta": self._envelope()}}))
         if params:
             message["params"] = params
-        return Ask(self._headers(), compact(message))
+        return Ask(self.headers(), compact(message))
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
         """The headers of any request; both media types, as the specification demands of a client."""
         sent = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         if self.version is not None:

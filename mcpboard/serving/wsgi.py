@@ -28,9 +28,10 @@ log = logging.getLogger("mcpboard")
 INTERNAL = "internal error; the server's log has the details"
 
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
+BrokenOff = ClientDisconnected  # raised by a body that cannot be finished: its reader must see that it is not whole
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 # Built once: HTTPStatus look-ups are slow, and there are few.
-_STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
 class Role(Protocol):
@@ -194,7 +195,7 @@ def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -
     headers = list(reply.headers)
     if length is not None and reply.status != 204:
         headers.append(("Content-Length", str(length)))
-    start_response(_STATUS_LINES[reply.status], headers)
+    start_response(STATUS_LINES[reply.status], headers)
     if exchange.note is None:  # no tool was called
         return [] if head_only else [part for part in reply.parts if isinstance(part, bytes)]
     return Handover(exchange)

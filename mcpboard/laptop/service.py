@@ -1,0 +1,94 @@
+"""A relay that starts with the machine: the launchd daemon or systemd unit, as text for the person to install.
+
+macOS asks before a program may use the local network, and often does not ask at all but refuses.
+A daemon of launchd is exempt, and so is what it listens on: loopback.
+"""
+
+from __future__ import annotations
+
+import plistlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+LABEL = "mcpboard.relay"
+UNIT = "mcpboard-relay.service"
+
+
+@dataclass(frozen=True)
+class Service:
+    """The text of the file, and the steps that install it."""
+
+    text: str
+    steps: str
+
+
+def launchd(url: str, listen: str) -> Service:
+    """A system daemon for macOS; it runs as root, for an agent of the user would be refused as well."""
+    content = {
+        "Label": LABEL,
+        "ProgramArguments": _command(url, listen),
+        "RunAtLoad": True,
+        "KeepAlive": True,
+        "ThrottleInterval": 10,  # seconds between two starts
+        "StandardErrorPath": f"/var/log/{LABEL}.log",
+    }
+    file = f"/Library/LaunchDaemons/{LABEL}.plist"
+    return Service(
+        plistlib.dumps(content, sort_keys=False).decode(),
+        _steps(
+            url,
+            listen,
+            f"Save it as {file} (owner root, not writable by others), then:",
+            f"sudo launchctl bootstrap system {file}",
+            f"To remove it: sudo launchctl bootout system/{LABEL}",
+        ),
+    )
+
+
+def systemd(url: str, listen: str) -> Service:
+    """A unit of the user; loopback needs no root."""
+    text = f"""\
+[Unit]
+Description=MCP relay from {_escaped(listen)} to a phone board
+
+[Service]
+ExecStart={" ".join(map(_quoted, _command(url, listen)))}
+Restart=on-failure
+RestartSec=5
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+"""
+    steps = (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
+    return Service(text, _steps(url, listen, *steps))
+
+
+SERVICES: Mapping[str, Callable[[str, str], Service]] = {"launchd": launchd, "systemd": systemd}
+
+
+def _command(url: str, listen: str) -> Sequence[str]:
+    return [sys.executable, "-m", "mcpboard", "relay", url, "--listen", listen]
+
+
+def _quoted(word: str) -> str:
+    """`word` as systemd reads one: quoted, and none of its specifiers or variables."""
+    quoted = _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+    return f'"{quoted}"'
+
+
+def _escaped(word: str) -> str:
+    return word.replace("%", "%%")
+
+
+def _steps(url: str, listen: str, *steps: str) -> str:
+    port = listen.rpartition(":")[2]
+    return "\n".join(
+        (
+            *steps,
+            f"Clients then use http://{listen}/mcp in place of {url}.",
+            "Without any daemon, where the board has an SSH server, a tunnel does the same while it runs:",
+            f"ssh -N -L {port}:127.0.0.1:8080 root@BOARD   (clients: http://127.0.0.1:{port}/mcp)",
+        )
+    )
