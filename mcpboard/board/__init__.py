@@ -81,7 +81,7 @@ class Board:
         """One of the board's own pages."""
         settings = self._current()
         backends = {name: self._backend(name, settings) for name in (AGENT, CONFIG_WEB)}
-        return page(head, settings.mcp_enabled, backends)
+        return page(head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
 
     def open_session(self, step: OpenSession) -> str:
         raise NotImplementedError("a board has no sessions, its endpoint never opens one")

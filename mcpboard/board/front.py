@@ -1,29 +1,32 @@
-"""The board's own pages: `/health`, which never waits for anything."""
+"""The board's own pages, which never wait for anything: `/health` for programs, `/` for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from mcpboard import __version__
+from mcpboard.board.home import home
 from mcpboard.board.loopback import Backend
 from mcpboard.errors import Refused
 from mcpboard.protocol.endpoint import JSON
 from mcpboard.protocol.steps import Head, Reply
 from mcpboard.protocol.tools import compact
 
-PAGES = frozenset({"/health"})
+PAGES = frozenset({"/", "/health"})
 
 
-def page(head: Head, mcp_enabled: bool, backends: Mapping[str, Backend]) -> Reply:
+def page(head: Head, mcp_enabled: bool, backends: Mapping[str, Backend], wants_token: bool) -> Reply:
     """The page at `head.path`; raises Refused for other methods than GET and HEAD."""
     if head.method not in ("GET", "HEAD"):
         raise Refused(405, {"error": f"{head.method} is not served here"}, [("Allow", "GET, HEAD")])
-    return Reply(200, (JSON,), (compact(health(mcp_enabled, backends)),))
-
-
-def health(mcp_enabled: bool, backends: Mapping[str, Backend]) -> Mapping[str, object]:
-    """Version, whether MCP is on, and how each backend was when a call last went there."""
     seen = {name: _seen(backend) for name, backend in backends.items()}
+    if head.path == "/":
+        return home(head.host, mcp_enabled, seen, wants_token)
+    return Reply(200, (JSON,), (compact(health(mcp_enabled, seen)),))
+
+
+def health(mcp_enabled: bool, seen: Mapping[str, object]) -> Mapping[str, object]:
+    """Version, whether MCP is on, and how each backend was when a call last went there."""
     return {"name": "mcpboard", "version": __version__, "mcp_enabled": mcp_enabled, "backends": seen}
 
 
