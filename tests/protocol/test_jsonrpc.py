@@ -157,6 +157,7 @@ STATUSES = [
     pytest.param(errors.InvalidParams("x"), -32602, 200, id="invalid params"),
     pytest.param(errors.InvalidEnvelope("x"), -32602, 400, id="invalid envelope"),
     pytest.param(errors.InternalError("x"), -32603, 200, id="internal error"),
+    pytest.param(errors.Unanswered("no answer", "unknown"), -32603, 200, id="a bridge without an answer"),
     pytest.param(errors.HeaderMismatch("x"), -32020, 400, id="header mismatch"),
     pytest.param(errors.MissingCapability("x"), -32021, 400, id="missing capability"),
     pytest.param(errors.UnsupportedVersion("x"), -32022, 400, id="unsupported version"),
