@@ -12,7 +12,8 @@ from mcpboard.board.lanes import Lanes, Place
 from mcpboard.board.loopback import Backend
 from mcpboard.board.orphans import Orphans, Telling
 from mcpboard.board.tools import INPUT, Row
-from mcpboard.errors import DONE, NOT_SENT, Busy, ToolError
+from mcpboard.deadline import Clock
+from mcpboard.errors import DONE, NOT_SENT, ToolError
 from mcpboard.protocol.steps import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
 
@@ -25,9 +26,10 @@ GZIP = b"\x1f\x8b"  # how every gzip file begins
 class Forward:
     """The only caller of the backends: every call is made at most once, and never waits for another."""
 
-    def __init__(self, lanes: Lanes, orphans: Orphans) -> None:
+    def __init__(self, lanes: Lanes, orphans: Orphans, clock: Clock = time.monotonic) -> None:
         self._lanes = lanes
         self._orphans = orphans
+        self._clock = clock
 
     def run(self, row: Row, call: ToolCall, backend: Backend, bundle_limit: int) -> Outcome:
         """What became of `call`; an action's outcome begins with those that nobody heard of."""
@@ -48,13 +50,14 @@ class Forward:
             return row.read(backend.call(row.method, row.path, body, row.deadline_s))
 
     def _told(self, row: Row, result: Content | ToolError) -> Outcome:
+        finished_at = self._clock()  # a reader may stall for long before it is given up
         telling = self._orphans.take()
 
         def lost() -> None:
             self._orphans.put_back(telling)
             words = _orphan_words(result)
             if words:
-                self._orphans.record(row.tool.name, words, time.monotonic())
+                self._orphans.record(row.tool.name, words, finished_at)
 
         return Outcome(_begun_with(telling, result), lost)
 
@@ -72,7 +75,7 @@ def _orphan_words(result: Content | ToolError) -> str:
     """What to tell of an outcome that nobody heard of; nothing of a call that did nothing."""
     if isinstance(result, Content):
         return "finished OK"
-    if isinstance(result, Busy) or result.delivery == NOT_SENT:
+    if result.delivery == NOT_SENT:
         return ""
     return "took place, although something after it failed" if result.delivery == DONE else "ended with an error"
 

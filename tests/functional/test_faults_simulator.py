@@ -92,7 +92,8 @@ def test_a_tap_that_meets_a_fault(
     assert executed == told.executed
     assert asked <= 1  # a reset before reading leaves none that was read
     simulator.wait_for_finish("touch_gesture", executed)  # the board goes on when its caller gives up
-    assert not tap(client).is_error
+    assert not tap(client).is_error  # the same id and the same arguments are a new call all the same (BL-406)
+    assert len(simulator.calls) == executed + 1
 
 
 @pytest.mark.parametrize(("kind", "settings"), HARMLESS)

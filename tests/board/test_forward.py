@@ -1,0 +1,118 @@
+"""One row run: what an action's outcome says, and what is kept of one that nobody heard of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from mcpboard.board.arrival import Answer
+from mcpboard.board.forward import PLACES, Forward
+from mcpboard.board.lanes import Lanes
+from mcpboard.board.loopback import Backend
+from mcpboard.board.orphans import Orphans
+from mcpboard.board.tools import ROWS
+from mcpboard.errors import BackendBroken, BackendTimeout, NotOffered, ToolError, ToolRefused
+from mcpboard.protocol.eras import Wire
+from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.tools import Content, Text
+
+LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Scripted:
+    """A backend that answers in a fixed way, and remembers the bodies it was sent."""
+
+    def __init__(self, answer: Answer | ToolError) -> None:
+        self.answer = answer
+        self.bodies: list[bytes | None] = []
+
+    def call(self, method: str, path: str, body: bytes | None, seconds: float) -> Answer:
+        self.bodies.append(body)
+        if isinstance(self.answer, ToolError):
+            raise self.answer
+        return self.answer
+
+
+WELL = Answer(200, "application/json", json.dumps({"output": "done", "is_error": False}).encode())
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def forward(clock: Clock) -> Forward:
+    return Forward(Lanes(PLACES, clock), Orphans(clock), clock)
+
+
+def run(forward: Forward, tool: str, answer: Answer | ToolError = WELL, arguments: bytes = b"{}") -> Outcome:
+    return run_on(forward, tool, Scripted(answer), arguments)
+
+
+def run_on(forward: Forward, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
+    row = next(row for row in ROWS if row.tool.name == tool)
+    call = ToolCall(1, tool, {}, arguments, Wire(False, False, None), None, "")
+    return forward.run(row, call, cast(Backend, backend), LIMIT)
+
+
+def text(outcome: Outcome) -> str:
+    if isinstance(outcome.result, Content):
+        return "\n".join(block.text for block in outcome.result.blocks if isinstance(block, Text))
+    return str(outcome.result)
+
+
+def lose(outcome: Outcome) -> None:
+    assert outcome.lost is not None
+    outcome.lost()
+
+
+def test_arguments_are_carried_over_as_they_came(forward: Forward) -> None:
+    backend = Scripted(WELL)
+    run_on(forward, "open_app", backend, b'{"app":"caf\xc3\xa9","n":1.50}')
+    run_on(forward, "device_status", backend)
+    assert backend.bodies == [b'{"input":{"app":"caf\xc3\xa9","n":1.50}}', None]
+
+
+def test_an_orphans_age_counts_from_the_action_and_not_from_the_reader_who_was_given_up(
+    forward: Forward, clock: Clock
+) -> None:
+    """A reader may stall for half a minute before the server ends it."""
+    unheard = run(forward, "open_app")
+    clock.now += 30
+    lose(unheard)
+    clock.now += 12
+    assert "The earlier open_app finished OK 42 s ago" in text(run(forward, "keyboard_tap"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(WELL, "finished OK", id="it worked"),
+        pytest.param(BackendTimeout("late"), "ended with an error", id="nobody knows"),
+        pytest.param(BackendBroken("cut"), "ended with an error", id="cut off"),
+        pytest.param(ToolRefused("no picture", delivery="done"), "took place, although", id="done all the same"),
+        pytest.param(NotOffered("no such tool"), None, id="never begun"),
+        pytest.param(BackendBroken("cut", delivery="not_sent"), None, id="never sent"),
+    ],
+)
+def test_an_outcome_is_told_in_our_words_alone(forward: Forward, answer: Any, words: str | None) -> None:
+    lose(run(forward, "open_app", answer))
+    told = text(run(forward, "keyboard_tap"))
+    assert ("The earlier open_app" in told) is (words is not None)
+    assert (words or "") in told
+    assert str(answer) not in told
+
+
+def test_input_is_the_only_lane_with_orphans(forward: Forward) -> None:
+    kept = {row.tool.name for row in ROWS if not row.streams and run(forward, row.tool.name).lost is not None}
+    assert kept == {row.tool.name for row in ROWS if row.lane == "input"}
