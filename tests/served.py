@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +32,14 @@ class Board:
 
 def settings_file(folder: Path, simulator: Simulator, **ours: Any) -> Path:
     """A settings file for `serve` in front of `simulator`; `ours` are keys of [mcpboard]."""
-    keys = {"listen": "127.0.0.1:0", "agent_base_url": simulator.agent_url, **ours}
+    return settings_for(folder, simulator.agent_url, simulator.config_web_url, **ours)
+
+
+def settings_for(folder: Path, agent: str, config_web: str, **ours: Any) -> Path:
+    """The same in front of any two backends."""
+    keys = {"listen": "127.0.0.1:0", "agent_base_url": agent, **ours}
     lines = ["[mcpboard]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
-    lines += ["[conversation_settings.agent]", f"mcp_config_web_base_url = {json.dumps(simulator.config_web_url)}"]
+    lines += ["[conversation_settings.agent]", f"mcp_config_web_base_url = {json.dumps(config_web)}"]
     file = folder / "mcpboard.toml"
     file.write_text("\n".join(lines) + "\n", "utf-8")
     return file
@@ -41,16 +48,25 @@ def settings_file(folder: Path, simulator: Simulator, **ours: Any) -> Path:
 @contextmanager
 def process(config: Path) -> Iterator[str]:
     """The MCP URL of `mcpboard serve --config CONFIG`, until the block ends; then it must end well, too."""
-    command = [sys.executable, "-m", "mcpboard", "serve", "--config", str(config)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
+    with child(config) as (_, url):
+        yield url
+
+
+@contextmanager
+def child(config: Path, *before: str, environ: Mapping[str, str] = os.environ) -> Iterator[tuple[int, str]]:
+    """The same with its process id, under this environment; `before` is put in front of the command."""
+    command = [*before, sys.executable, "-m", "mcpboard", "serve", "--config", str(config)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as running:
         try:
-            yield _announced(child)
+            yield running.pid, _announced(running)
         finally:
-            child.terminate()
+            running.terminate()
             try:
-                code = child.wait(STOP_S)
+                code = running.wait(STOP_S)
             except subprocess.TimeoutExpired:
-                child.kill()
+                running.kill()
                 raise
     assert code == 0, f"serve ended with {code}"
 
@@ -69,9 +85,9 @@ def _announced(child: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def thread(app: Any) -> Iterator[str]:
+def thread(app: Any, sockets: Sequence[socket.socket] = ()) -> Iterator[str]:
     """The MCP URL of `app` behind the real server, in a thread that is gone when the block ends."""
-    sockets = server.listeners([("127.0.0.1", 0)])
+    sockets = sockets or server.listeners([("127.0.0.1", 0)])
     url = server.url(sockets[0])
     serving = server.Server(app, sockets)
     running = threading.Thread(target=serving.run, name="served")

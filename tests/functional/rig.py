@@ -7,16 +7,14 @@ import http.client
 import json
 import logging
 import os
-import select
 import socket
 import struct
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,8 +22,8 @@ from mcpboard import board, config
 from mcpboard.board import catalogue
 from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
+from tests import served
 
-ROOT = Path(__file__).parents[2]
 LIMIT_S = 20.0  # seconds; nothing in these tests waits longer
 NOBODY = "http://127.0.0.1:9"  # discard: a port where nothing listens
 
@@ -173,16 +171,8 @@ def serving(
     listeners = sockets or server.listeners([("127.0.0.1", 0)])
     if send_buffer is not None:  # connections inherit it
         listeners[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
-    host, port = listeners[0].getsockname()[:2]
-    running = server.Server(board.build(current), listeners)
-    thread = threading.Thread(target=running.run, name="board")
-    thread.start()
-    try:
-        yield Client(host, port)
-    finally:
-        running.stop()
-        thread.join(LIMIT_S)
-        assert not thread.is_alive(), "the server did not end"
+    with served.thread(board.build(current), listeners):
+        yield Client(*listeners[0].getsockname()[:2])
 
 
 @contextlib.contextmanager
@@ -267,28 +257,11 @@ class Process:
 @contextlib.contextmanager
 def process(file: Path, *before: str, environ: Mapping[str, str] = os.environ) -> Iterator[Process]:
     """`serve --config FILE` until the block ends, then it must end well; `before` is put in front of the command."""
-    command = [*before, sys.executable, "-m", "mcpboard", "serve", "--config", str(file)]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        try:
-            ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
-            line = child.stdout.readline() if ready else ""
-            assert line.startswith("mcpboard: serving http://"), line
-            host, _, port = line.split("//")[1].partition("/")[0].rpartition(":")
-            yield Process(child.pid, Client(host, int(port)))
-        finally:
-            child.terminate()
-            code = child.wait(LIMIT_S)
-    assert code == 0
+    with served.child(file, *before, environ=environ) as (pid, url):
+        parts = urlsplit(url)
+        yield Process(pid, Client(parts.hostname or "", parts.port or 0))
 
 
 def settings_file(folder: Path, agent: str = NOBODY, config_web: str = NOBODY, **ours: Any) -> Path:
     """A settings file in front of these backends; `ours` are keys of [mcpboard]."""
-    keys = {"listen": "127.0.0.1:0", "agent_base_url": agent, **ours}
-    lines = ["[mcpboard]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
-    lines += ["[conversation_settings.agent]", f"mcp_config_web_base_url = {json.dumps(config_web)}", ""]
-    file = folder / "mcpboard.toml"
-    file.write_text("\n".join(lines), "utf-8")
-    return file
+    return served.settings_for(folder, agent, config_web, **ours)
