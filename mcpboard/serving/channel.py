@@ -48,6 +48,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     few clients that pipeline and do not read would take the threads of `ping`.
     """
 
+    request: Parser | None
+
     def __init__(self, *args: object, **kwargs: object) -> None:
         self._ahead = b""  # sent before its turn
         self._taken = 0  # bytes that the reader's socket took

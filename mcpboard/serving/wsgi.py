@@ -169,9 +169,7 @@ def read_head(environ: Environ) -> Head:
         content_encoding=get("HTTP_CONTENT_ENCODING"),
         content_length=int(length) if length else None,
         session=get("HTTP_MCP_SESSION_ID"),
-        standard=Standard(
-            get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")
-        ),
+        standard=Standard(get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")),
     )
 
 
@@ -256,9 +254,7 @@ def _never() -> bool:
     return False
 
 
-def _logged(
-    call: ToolCall, result: Content | ToolError | ProtocolError, started: float
-) -> Callable[[int, bool], None]:
+def _logged(call: ToolCall, result: Content | ToolError | ProtocolError, started: float) -> Callable[[int, bool], None]:
     """The one log line of a tool call: never an argument, never a token."""
     word = _word(result)
 

@@ -29,7 +29,9 @@ SECRET = "nobody may read this"
 class Source:
     """Raw bytes on demand: `size` of them, `length` announced, an exception in the middle if asked for."""
 
-    def __init__(self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024) -> None:
+    def __init__(
+        self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024
+    ) -> None:
         self.length = length
         self.closed = 0
         self.closes_with: Exception | None = None
@@ -62,9 +64,7 @@ class PretendRole:
         self.dies_with: Exception | None = None  # by the source of the next `file`
         tools = [Tool(name, name, f"does {name}", {"type": "object"}) for name in TOOLS]
         named = {"name": "pretend", "title": "Pretend", "version": "1"}
-        self._endpoint = Endpoint(
-            Policy(named, "for tests", pages=frozenset({"/health"}), **policy), Listing(tools)
-        )
+        self._endpoint = Endpoint(Policy(named, "for tests", pages=frozenset({"/health"}), **policy), Listing(tools))
 
     def endpoint(self) -> Endpoint:
         return self._endpoint

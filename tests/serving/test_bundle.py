@@ -30,7 +30,10 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("length", "header"),
-    [pytest.param(LARGE, "content-length", id="announced"), pytest.param(None, "transfer-encoding", id="not announced")],
+    [
+        pytest.param(LARGE, "content-length", id="announced"),
+        pytest.param(None, "transfer-encoding", id="not announced"),
+    ],
 )
 def test_a_large_bundle_comes_whole_in_flat_memory(
     served: Served, no_files: None, lines: Lines, length: int | None, header: str

@@ -34,12 +34,16 @@ class TestAnswers:
             pytest.param(request(b"", FOREIGN, method="OPTIONS"), 403, None, id="preflight"),
             pytest.param(request(message("ping"), FOREIGN), 403, None, id="a foreign page"),
             pytest.param(
-                request(message("ping"), "Origin: http://10.0.0.9", "X-Forwarded-Host: 10.0.0.9", "Forwarded: host=10.0.0.9"),
+                request(
+                    message("ping"), "Origin: http://10.0.0.9", "X-Forwarded-Host: 10.0.0.9", "Forwarded: host=10.0.0.9"
+                ),
                 403,
                 None,
                 id="forwarded headers are not believed",
             ),
-            pytest.param(request(method="GET", path="/.well-known/oauth-protected-resource"), 404, None, id="login hunting"),
+            pytest.param(
+                request(method="GET", path="/.well-known/oauth-protected-resource"), 404, None, id="login hunting"
+            ),
             pytest.param(request(method="POST", path="/register"), 404, None, id="registration"),
             pytest.param(request(method="GET", path="/"), 404, None, id="no such page"),
             pytest.param(request(message("ping"), path="/MCP"), 404, None, id="another path"),
@@ -143,7 +147,9 @@ class TestBorrowed:
         ("sent", "status"),
         [
             pytest.param(request(message("tools/list", 5)), 200, id="while listing"),
-            pytest.param(request(message("initialize", 5, protocolVersion="2025-11-25")), 200, id="while opening a session"),
+            pytest.param(
+                request(message("initialize", 5, protocolVersion="2025-11-25")), 200, id="while opening a session"
+            ),
             pytest.param(request(b"", "Mcp-Session-Id: s", method="DELETE"), 500, id="while closing a session"),
             pytest.param(request(method="GET", path="/health"), 500, id="in a page"),
         ],
@@ -202,7 +208,7 @@ class TestUnfinished:
 
     def edge(self, role: PretendRole, body: bytes, **environ: Any) -> Any:
         self.turns = CountedTurns(1)
-        asked = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
+        asked: dict[str, Any] = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
         asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
         return Edge(role, self.turns)(asked | environ, lambda status, headers: None)
 

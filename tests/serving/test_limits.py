@@ -74,7 +74,8 @@ def still(**doing: object) -> Channel:
     channel._taken = 0
     channel.requests = []
     channel._enter(WORKING, 0)
-    vars(channel).update(doing)
+    for name, value in doing.items():
+        setattr(channel, name, value)
     return channel
 
 
@@ -85,7 +86,9 @@ class TestEnded:
             pytest.param(b"", id="nothing sent"),
             pytest.param(b"POST /mcp HT", id="half a request line"),
             pytest.param(request(PING)[:-20], id="half a body"),
-            pytest.param(request(chunked(PING)[:-5], "Transfer-Encoding: chunked", sized=False), id="chunks without end"),
+            pytest.param(
+                request(chunked(PING)[:-5], "Transfer-Encoding: chunked", sized=False), id="chunks without end"
+            ),
             pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="a TLS hello"),
             pytest.param(request(PING, "Expect: 100-continue")[: -len(PING)], id="Expect and no body"),
             pytest.param(b"\r\n", id="a blank line"),
@@ -105,7 +108,9 @@ class TestEnded:
         [
             pytest.param(request(PING, "X-Slow: " + "x" * 10_000), id="in the head"),
             pytest.param(request(PING.ljust(10_000)), id="in the body"),
-            pytest.param(request(chunked(PING.ljust(10_000), 1), "Transfer-Encoding: chunked", sized=False), id="in chunks"),
+            pytest.param(
+                request(chunked(PING.ljust(10_000), 1), "Transfer-Encoding: chunked", sized=False), id="in chunks"
+            ),
         ],
     )
     def test_a_byte_now_and_then_does_not_help(self, served: Served, quick: None, sent: bytes) -> None:

@@ -11,7 +11,6 @@ from contextlib import ExitStack, closing
 import pytest
 
 from mcpboard.errors import AddressTaken, ConfigError
-from mcpboard.serving import server
 from mcpboard.serving.server import IP_FREEBIND, listeners, url
 
 NOBODYS_V4, NOBODYS_V6 = "192.0.2.77", "2001:db8::77"  # kept for documentation, so on no interface
@@ -87,7 +86,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("host", "words"),
         [
-            pytest.param(NOBODYS_V4, f"{NOBODYS_V4}:80: no interface has that address .freebind", id="nobody's address"),
+            pytest.param(
+                NOBODYS_V4, f"{NOBODYS_V4}:80: no interface has that address .freebind", id="nobody's address"
+            ),
             pytest.param(NOBODYS_V6, r"\[2001:db8::77\]:80: no interface has that address", id="nobody's IPv6 address"),
             pytest.param("x" * 64, "check the setting listen", id="no name at all"),
         ],
@@ -100,7 +101,7 @@ class TestRefused:
         def unknown(*_: object, **__: object) -> None:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-        monkeypatch.setattr(server.socket, "getaddrinfo", unknown)
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
         with pytest.raises(ConfigError, match=r"board.lan:80: Name or service not known; check the setting listen"):
             listeners([("board.lan", 80)])
 
@@ -157,7 +158,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, families: dict[int, int], on: str) -
                 raise OSError(families[self.family], "refused for the test")
             super().bind(address)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(server.socket, "socket", Refusing)
+    monkeypatch.setattr(socket, "socket", Refusing)
 
 
 class TestFreebind:

@@ -39,7 +39,9 @@ class TestServed:
         [
             pytest.param(request(chunked(PING), "Transfer-Encoding: chunked", sized=False), id="a chunked body"),
             pytest.param(
-                request(b"5;x=y\r\n" + PING[:5] + b"\r\n" + chunked(PING[5:]), "Transfer-Encoding: chunked", sized=False),
+                request(
+                    b"5;x=y\r\n" + PING[:5] + b"\r\n" + chunked(PING[5:]), "Transfer-Encoding: chunked", sized=False
+                ),
                 id="a chunk with an extension",
             ),
             pytest.param(
@@ -128,7 +130,9 @@ class TestRefused:
             pytest.param(request(b"", "Content-Length: 614400", sized=False), 413, id="600 KiB declared"),
             pytest.param(request(b"", f"Content-Length: {1 << 31}", sized=False), 413, id="2 GiB declared"),
             pytest.param(
-                request(chunked(bytes(600_000), 10_000), "Transfer-Encoding: chunked", sized=False), 413, id="chunked over"
+                request(chunked(bytes(600_000), 10_000), "Transfer-Encoding: chunked", sized=False),
+                413,
+                id="chunked over",
             ),
             pytest.param(
                 request(b"f" * 600_000, "Transfer-Encoding: chunked", sized=False), 413, id="a chunk size without end"
@@ -136,7 +140,9 @@ class TestRefused:
             pytest.param(request(b"", "Content-Length: -1", sized=False), 400, id="a negative length"),
             pytest.param(request(b"", "Content-Length: 5", "Content-Length: 5", sized=False), 400, id="a length twice"),
             pytest.param(request(b"", "Content-Length:", sized=False), 400, id="an empty length"),
-            pytest.param(request(b"", "Content-Length: " + "9" * 5000, sized=False), 400, id="a length of 5,000 digits"),
+            pytest.param(
+                request(b"", "Content-Length: " + "9" * 5000, sized=False), 400, id="a length of 5,000 digits"
+            ),
             pytest.param(request(PING, method="post"), 400, id="a method in lower case"),
             pytest.param(request(PING, path="http://[::1/mcp"), 400, id="half an IPv6 address in the URL"),
             pytest.param(request(PING, path="/m\xe4p"), 400, id="a path that is not ASCII"),
@@ -144,8 +150,12 @@ class TestRefused:
             pytest.param(request(PING, "no colon"), 400, id="a header without a colon"),
             pytest.param(head("POST /mcp HTTP/1.1", " folded: first") + PING, 400, id="a fold with nothing before"),
             pytest.param(b"\x16\x03\x01\x02\x00\r\n\r\n", 400, id="TLS, with a blank line by chance"),
-            pytest.param(request(b"zz\r\n", "Transfer-Encoding: chunked", sized=False), 400, id="a chunk size in letters"),
-            pytest.param(request(PING, "Transfer-Encoding: gzip, chunked"), 501, id="a transfer coding we do not speak"),
+            pytest.param(
+                request(b"zz\r\n", "Transfer-Encoding: chunked", sized=False), 400, id="a chunk size in letters"
+            ),
+            pytest.param(
+                request(PING, "Transfer-Encoding: gzip, chunked"), 501, id="a transfer coding we do not speak"
+            ),
         ],
     )
     def test_by_waitress_in_plain_text(self, served: Served, lines: Lines, sent: bytes, status: int) -> None:
@@ -168,12 +178,16 @@ class TestRefused:
             pytest.param(DEEP, [], 400, None, id="deep nesting"),
             pytest.param(b'{"a":' * 50_000, [], 400, None, id="deep objects"),
             pytest.param(b"1" * 100_000, [], 400, None, id="a number of 100,000 digits"),
-            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":1e999999}', [], 200, 1, id="a number beyond floats"),
+            pytest.param(
+                b'{"jsonrpc":"2.0","id":1,"method":"ping","x":1e999999}', [], 200, 1, id="a number beyond floats"
+            ),
             pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":NaN}', [], 400, None, id="NaN"),
             pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', [], 400, None, id="bad UTF-8"),
             pytest.param(PING.decode().encode("utf-16"), [], 400, None, id="UTF-16"),
             pytest.param(b"\xef\xbb\xbf" + PING, [], 200, 1, id="a byte order mark"),
-            pytest.param(b'{"jsonrpc":"2.0","id":"\\ud800","method":"nothing"}', [], 404, "\ud800", id="half a surrogate pair"),
+            pytest.param(
+                b'{"jsonrpc":"2.0","id":"\\ud800","method":"nothing"}', [], 404, "\ud800", id="half a surrogate pair"
+            ),
             pytest.param(b"[" + ECHO + b"]", [], 400, None, id="a batch"),
             pytest.param(b"", [], 400, None, id="nothing"),
             pytest.param(ECHO, ["Mcp-Session-Id: \xff"], 200, 1, id="a session id of another script"),
@@ -228,7 +242,18 @@ class TestRefused:
 
 # --- anything at all -------------------------------------------------------------------------
 
-METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/x", "nothing", "", 7, None]
+METHODS = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "server/discover",
+    "notifications/x",
+    "nothing",
+    "",
+    7,
+    None,
+]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -243,17 +268,35 @@ BODIES = st.one_of(
             "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
             "id": st.sampled_from([1, "a", None, 1.5, True, []]),
             "method": st.sampled_from(METHODS),
-            "params": JSON_VALUES | st.fixed_dictionaries({"name": st.sampled_from(["echo", "no", 1]), "arguments": JSON_VALUES}),
+            "params": JSON_VALUES
+            | st.fixed_dictionaries({"name": st.sampled_from(["echo", "no", 1]), "arguments": JSON_VALUES}),
         },
     ),
 )
 HEADERS = st.lists(
     st.sampled_from(
         [
-            "MCP-Protocol-Version: 2026-07-28", "MCP-Protocol-Version: 2025-11-25", "MCP-Protocol-Version: x", "Mcp-Method: ping",
-            "Mcp-Method: tools/call", "Mcp-Name: echo", "Mcp-Name: =?base64?!?=", "Origin: null", "Origin: http://127.0.0.1",
-            "Content-Encoding: gzip", "Accept: nothing", "Connection: close", "Connection: x", "Authorization: Bearer", "Cookie: \xff",
-            "Expect: 100-continue", "Expect: x", "X-Forwarded-For: 1", "Mcp-Session-Id: ", "Transfer-Encoding: chunked", "Range: bytes=0-1",
+            "MCP-Protocol-Version: 2026-07-28",
+            "MCP-Protocol-Version: 2025-11-25",
+            "MCP-Protocol-Version: x",
+            "Mcp-Method: ping",
+            "Mcp-Method: tools/call",
+            "Mcp-Name: echo",
+            "Mcp-Name: =?base64?!?=",
+            "Origin: null",
+            "Origin: http://127.0.0.1",
+            "Content-Encoding: gzip",
+            "Accept: nothing",
+            "Connection: close",
+            "Connection: x",
+            "Authorization: Bearer",
+            "Cookie: \xff",
+            "Expect: 100-continue",
+            "Expect: x",
+            "X-Forwarded-For: 1",
+            "Mcp-Session-Id: ",
+            "Transfer-Encoding: chunked",
+            "Range: bytes=0-1",
         ]
     ),
     max_size=3,

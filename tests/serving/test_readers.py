@@ -45,12 +45,10 @@ class TestStalled:
         with served.client(SMALL) as client:
             client.send(request(call("picture", size=8 * MEGABYTE)))
             served.turns.wait_for(1)
-            over = threading.Event()
-            waiting = threading.Thread(target=lambda: (served.turns.wait_for(0), over.set()))
-            waiting.start()
-            while not over.wait(0.05):
+            pause = threading.Event()
+            while served.turns.under_way:
                 client.sock.recv(1)
-            waiting.join()
+                pause.wait(0.05)
         assert served.turns.given_back == 1
         assert served.role.lost.get(timeout=PATIENCE) == "picture"
 
@@ -115,7 +113,9 @@ class TestStalled:
 
 
 class TestGone:
-    @pytest.mark.parametrize("leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")])
+    @pytest.mark.parametrize(
+        "leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")]
+    )
     def test_a_call_queued_is_never_made_when_its_caller_leaves(self, served: Served, leave: Leave) -> None:
         hold = threading.Event()
         for _ in range(server.THREADS):
@@ -144,7 +144,9 @@ class TestGone:
         assert served.pings()
         assert served.role.ran == ["block"]
 
-    @pytest.mark.parametrize("leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")])
+    @pytest.mark.parametrize(
+        "leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")]
+    )
     def test_a_call_under_way_is_finished_and_its_loss_told_once(
         self, served: Served, leave: Leave, lines: Lines
     ) -> None:

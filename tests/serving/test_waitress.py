@@ -21,8 +21,12 @@ CLAIMS = [
     pytest.param("channel_request_lookahead", lambda value: value == 1, id="notices who left"),  # readers
     pytest.param("outbuf_high_watermark", lambda value: value == PIECE == 65536, id="waits for the reader"),  # bundle
     pytest.param("outbuf_overflow", lambda value: value > 3 * PIECE, id="no file for what goes out"),  # bundle
-    pytest.param("max_request_body_size", lambda value: BODY_LIMIT < value <= BODY_LIMIT * 1.1, id="just above ours"),  # edge
-    pytest.param("inbuf_overflow", lambda value: value >= WAITRESS["max_request_body_size"], id="no file for what comes"),
+    pytest.param(
+        "max_request_body_size", lambda value: BODY_LIMIT < value <= BODY_LIMIT * 1.1, id="just above ours"
+    ),  # edge
+    pytest.param(
+        "inbuf_overflow", lambda value: value >= WAITRESS["max_request_body_size"], id="no file for what comes"
+    ),
     pytest.param("max_request_header_size", lambda value: value == 16384, id="heads of 16 KiB"),  # plumbing
     pytest.param("channel_timeout", lambda value: value == 30, id="idle connections"),  # limits
     pytest.param("cleanup_interval", lambda value: value == 5, id="looked at often"),  # limits
