@@ -80,6 +80,12 @@ class Room:
                 found += [int(entry.name)] if words in line else []
         return sorted(found)
 
+    def end(self, words: str) -> None:
+        """SIGTERM to the processes whose command line has `words`, and the wait for their end."""
+        for pid in self.processes(words):
+            self.run("sh", "-c", f"kill {pid}")
+        until(lambda: self.processes(words) == [], f"the end of {words}")
+
 
 @contextmanager
 def room(folder: Path, below: str = "/") -> Iterator[Room]:

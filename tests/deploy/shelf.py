@@ -7,7 +7,9 @@ deleting the folder is always safe.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Callable
@@ -56,3 +58,24 @@ def distributions(*requirements: str) -> Path:
 def pip(*words: object) -> None:
     """Run pip; the test fails with its words when it fails."""
     tree.run(sys.executable, "-m", "pip", "--quiet", *words, timeout=DOWNLOAD_S)
+
+
+def debian(suite: str, variant: str, *packages: str, architecture: str = "") -> Path:
+    """A folder whose `root` is a Debian tree with these packages; `extract` unpacks and runs nothing of it."""
+
+    def bootstrap(place: Path) -> None:
+        options = [f"--variant={variant}", f"--include={','.join(packages)}"]
+        options += [f"--architectures={architecture}"] if architecture else []
+        mmdebstrap = tree.tool("mmdebstrap", "mmdebstrap debian-archive-keyring")
+        tree.run(mmdebstrap, "--quiet", *options, suite, place / "root", *_mirror(), timeout=DOWNLOAD_S)
+
+    digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:12]
+    return kept(f"{suite}-{architecture or 'native'}-{variant}-{digest}", bootstrap)
+
+
+def _mirror() -> list[str]:
+    """Where this machine's own Debian comes from; empty leaves the choice to mmdebstrap."""
+    codename = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    lines = tree.run("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages")
+    found = [line.split()[-1] for line in lines.splitlines() if line.startswith(f"{codename} main ")]
+    return found[:1]

@@ -149,9 +149,7 @@ def test_it_serves_where_nothing_can_be_written(site: Path, tmp_path: Path) -> N
         inside.run("sh", "-c", f"unset HOME; PYTHONPATH=/opt/site exec {command} < /dev/null > /dev/null 2>&1 &")
         wget = [busybox, "wget", "-q", "-O", "-", "http://127.0.0.1:8080/health"]
         until(lambda: '"mcpboard"' in inside.try_(*wget).stdout, "an answer")
-        (pid,) = inside.processes("mcpboard serve")
-        inside.run("kill", str(pid))
-        until(lambda: inside.processes("mcpboard serve") == [], "its end")
+        inside.end("mcpboard serve")
 
 
 # The oldest setuptools that runs on each Python, as setup.cfg's build system claims 61 and later.

@@ -1,0 +1,111 @@
+"""The Debian package: built as `make deb` builds it, and installed, run, upgraded and removed in a real trixie."""
+
+from __future__ import annotations
+
+import configparser
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import shelf, tree, versions
+from tests.deploy.rooms import Room, room, until
+
+pytestmark = [pytest.mark.tools, pytest.mark.slow]
+
+SETTINGS = "/etc/mcpboard/mcpboard.toml"
+MODULES = "/usr/lib/python3/dist-packages/mcpboard"
+WANTED = "/etc/systemd/system/multi-user.target.wants/mcpboard.service"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("deb")
+    tree.tool("dpkg-deb", "dpkg")
+    tree.run(tree.DEBIAN / "build", place)
+    (found,) = place.iterdir()
+    return found
+
+
+@pytest.fixture
+def trixie(package: Path, tmp_path: Path) -> Iterator[Room]:
+    """A room in Debian 13 in which the package is installed."""
+    below = shelf.debian("trixie", "essential", *needed(package))
+    with room(tmp_path, str(below / "root")) as inside:
+        (inside.root / "mcpboard.deb").write_bytes(package.read_bytes())
+        install(inside)
+        yield inside
+
+
+def needed(package: Path) -> list[str]:
+    """The first choice of each dependency; of systemd only what makes users."""
+    fields = tree.run("dpkg-deb", "--field", package, "Depends", "Pre-Depends").splitlines()
+    named = [part.split()[0] for line in fields for part in line.partition(": ")[2].split(",")]
+    return sorted({"systemd": "systemd-standalone-sysusers"}.get(name, name) for name in named)
+
+
+def install(inside: Room) -> None:
+    inside.run("dpkg", "--install", "/mcpboard.deb", environ={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def owner_and_mode(inside: Room, path: str) -> str:
+    return inside.run("stat", "--format", "%U:%G %a", path).strip()
+
+
+def test_it_is_named_for_every_machine_and_the_version(package: Path) -> None:
+    assert package.name == f"mcpboard_{versions.debian(tree.VERSION)}_all.deb"
+    assert tree.run("dpkg-deb", "--field", package, "Version").strip() == versions.debian(tree.VERSION)
+
+
+def test_it_ships_the_boards_part(package: Path) -> None:
+    lines = tree.run("dpkg-deb", "--contents", package).splitlines()
+    modules = {line.split()[-1] for line in lines if line.endswith(".py")}
+    expected = {path.relative_to(tree.ROOT).as_posix() for path in tree.board_modules()}
+    assert {path.removeprefix("./usr/lib/python3/dist-packages/") for path in modules} == expected
+
+
+def test_after_installation(trixie: Room) -> None:
+    assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
+    assert owner_and_mode(trixie, "/usr/bin/mcpboard") == "root:root 755"
+    assert trixie.run("id", "--name", "--user", "mcpboard").strip() == "mcpboard"
+    assert trixie.run("mcpboard", "--version") == f"{tree.VERSION}\n"
+    assert list((trixie.root / MODULES.lstrip("/") / "__pycache__").glob("config.*.pyc"))
+    assert (trixie.root / WANTED.lstrip("/")).is_symlink()
+
+
+def test_it_serves_as_its_own_user_as_the_unit_starts_it(trixie: Room) -> None:
+    with_service = service(trixie)
+    trixie.run("sh", "-c", f"{with_service} < /dev/null > /dev/null 2> /run/log &")
+    answers = ["mcpboard", "tools", "http://127.0.0.1:8080/mcp"]
+    until(lambda: "screenshot" in trixie.try_(*answers).stdout, f"a list of tools: {trixie.read('/run/log')}")
+    (pid,) = trixie.processes("mcpboard serve")
+    status = (trixie.root / f"proc/{pid}/status").read_text("ascii")
+    assert tree.first(r"^Uid:\t(\d+)", status) == trixie.run("id", "--user", "mcpboard").strip()
+    trixie.end("mcpboard serve")
+
+
+def service(inside: Room) -> str:
+    """The unit's command with its user and environment."""
+    unit = configparser.RawConfigParser(strict=False)
+    unit.read_string(inside.read("/usr/lib/systemd/system/mcpboard.service"))
+    user, command = unit["Service"]["User"], unit["Service"]["ExecStart"]
+    lines = inside.read("/usr/lib/systemd/system/mcpboard.service").splitlines()
+    environ = " ".join(line.removeprefix("Environment=") for line in lines if line.startswith("Environment="))
+    return f"exec env {environ} setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs {command}"
+
+
+def test_an_upgrade_keeps_what_the_owner_wrote(trixie: Room) -> None:
+    written = trixie.read(SETTINGS) + 'log_level = "debug"\n'
+    (trixie.root / SETTINGS.lstrip("/")).write_text(written, "ascii")
+    install(trixie)
+    assert trixie.read(SETTINGS) == written
+    assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
+
+
+def test_removal_leaves_the_settings_and_a_purge_nothing(trixie: Room) -> None:
+    trixie.run("dpkg", "--remove", "mcpboard")
+    assert trixie.exists(SETTINGS)
+    assert not trixie.exists(MODULES)
+    trixie.run("dpkg", "--purge", "mcpboard")
+    assert not trixie.exists("/etc/mcpboard")
+    assert not (trixie.root / WANTED.lstrip("/")).is_symlink()
