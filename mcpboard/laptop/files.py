@@ -84,7 +84,7 @@ def undo(path: str) -> Backup:
         raise ConfigError(f"there is nothing to undo: mcpboard keeps no backup of {path}")
     current = read(path)
     if current is None or _digest(current) != kept.digest:
-        raise ConfigError(f"{path} has changed since mcpboard wrote it, so it is left alone; compare it with {kept.path}")
+        raise ConfigError(f"{path} has changed since mcpboard wrote it and is left alone; compare it with {kept.path}")
     try:
         _put_back(path, kept)
     except OSError as error:

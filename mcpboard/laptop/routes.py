@@ -31,10 +31,15 @@ class Route:
     source: str = ""
     interface: str = ""
     error: str = ""
-    answers: bool = False  # whether something answered there, by whatever way
+    answers: bool = False  # whether mcpboard itself answered there, by whatever way
+
+    @property
+    def is_astray(self) -> bool:
+        """True when the board's USB address would be looked for outside its own network."""
+        return is_usb(self.address) and bool(self.source) and not is_usb(self.source)
 
 
-def look(host: str, port: int, system: str, answers: bool) -> Route:
+def look(host: str, port: int, system: str) -> Route:
     """The route that this system would take now."""
     address = host
     try:
@@ -44,8 +49,8 @@ def look(host: str, port: int, system: str, answers: bool) -> Route:
             sock.connect(target)  # of a datagram socket: chooses the route and sends nothing
             source = str(sock.getsockname()[0])
     except (OSError, UnicodeError) as error:
-        return Route(address, system, error=str(getattr(error, "strerror", None) or error), answers=answers)
-    return Route(address, system, source, interface(_table(), address), answers=answers)
+        return Route(address, system, error=str(getattr(error, "strerror", None) or error))
+    return Route(address, system, source, interface(_table(), address))
 
 
 def judge(route: Route) -> Verdict:
@@ -55,7 +60,7 @@ def judge(route: Route) -> Verdict:
     if route.source == route.address:
         return ok("this machine itself")
     over = f"over {route.interface}, " if route.interface else ""
-    if _is_usb(route.address) and not _is_usb(route.source) and not route.answers:
+    if route.is_astray and not route.answers:
         return failed(
             f"{route.address} would be looked for {over}from {route.source}: the board's USB network is not up",
             hint(route.address, route.system),
@@ -65,7 +70,7 @@ def judge(route: Route) -> Verdict:
 
 def hint(address: str, system: str) -> str:
     """What to do when `address` does not answer, on that system."""
-    if _is_usb(address):
+    if is_usb(address):
         return USB_HINTS.get(system, USB_HINTS[""])
     return OTHER_HINT.format(address=address)
 
@@ -98,7 +103,7 @@ def _table() -> list[str]:
         return []
 
 
-def _is_usb(address: str) -> bool:
+def is_usb(address: str) -> bool:
     try:
         return ipaddress.ip_address(address) in USB_NET
     except ValueError:

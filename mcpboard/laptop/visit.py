@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any
@@ -149,7 +149,13 @@ class Visit:
 
     @cached_property
     def route(self) -> routes.Route:
-        return routes.look(*self.link.address, self.system, answers=self.knock.error is None)
+        """A gateway may answer for an address that is not its own, so only mcpboard itself counts as an answer."""
+        route = routes.look(*self.link.address, self.system)
+        return replace(route, answers=self._is_ours) if route.is_astray else route
+
+    @property
+    def _is_ours(self) -> bool:
+        return self.health.object.get("name") == "mcpboard"
 
     @cached_property
     def knock(self) -> Knock:
@@ -177,8 +183,7 @@ class Visit:
 
     @cached_property
     def identity(self) -> Identity:
-        ours = self.health.object.get("name") == "mcpboard"
-        catalogue = Page() if ours else self._page("/api/tools")
+        catalogue = Page() if self._is_ours else self._page("/api/tools")
         agent = catalogue.status == 200 and isinstance(catalogue.object.get("tools"), list)
         return Identity(self.link.url, self.health, self.handshake, agent)
 
