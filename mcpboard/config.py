@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 
 STANDARD_FILE = "/etc/mcpboard/mcpboard.toml"
 VARIABLE = "MCPBOARD_CONFIG"
+PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 
 LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
 
@@ -53,6 +54,17 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
     None is the same as not said. Raises ConfigError, one line with the cure.
     """
     return _load(flags or {}, environ.get(VARIABLE, ""), _Files())
+
+
+def proxy_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables that send programs to a proxy, or except hosts from it, by the names that they have."""
+    return {name: value for name, value in environ.items() if name.lower() in PROXY_VARIABLES}
+
+
+def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What `~` and `%APPDATA%` stand for in the place of a client's file."""
+    home = os.path.expanduser("~")
+    return {"~": home, "%APPDATA%": environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")}
 
 
 class Watched:

@@ -58,7 +58,8 @@ HEADERS = (
     # The page's own style sheet and nothing else: whatever might get into the page, it stays text.
     (
         "Content-Security-Policy",
-        f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        f"default-src 'none'; style-src 'sha256-{_DIGEST}'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),

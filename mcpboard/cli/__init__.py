@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.cli import client, demo, laptop, serve, settings, simulate
+from mcpboard.cli import client, connect, demo, doctor, laptop, serve, settings, simulate
 from mcpboard.errors import ConfigError
 
 __all__ = ["main"]
 
-GROUPS = (serve, simulate, demo, client, laptop, settings)
+GROUPS = (serve, simulate, demo, client, laptop, connect, doctor, settings)
 
 # What a shell reports for a program that SIGINT or SIGPIPE ended: 128 + the signal's number.
 INTERRUPTED = 130

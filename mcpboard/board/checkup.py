@@ -1,0 +1,147 @@
+"""`mcpboard doctor --board`: who listens where, what the backends say, and whether the board has room.
+
+The probes; what they mean is judged in `board.diagnosis`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from mcpboard.board import beside, diagnosis
+from mcpboard.board.arrival import Answer
+from mcpboard.board.diagnosis import Asked, Beside, Holder, Log, Memory, Ports, Read
+from mcpboard.board.listeners import Listener, available, listeners, resident
+from mcpboard.board.loopback import Backend
+from mcpboard.board.tools import AGENT, CONFIG_WEB
+from mcpboard.checks import Check, Finding, run
+from mcpboard.errors import ConfigError, ToolError
+from mcpboard.settings import Settings
+
+AGENT_PORT = 8080  # where a stock board's Agent is
+LOOK_S = 10.0  # seconds for a backend: Config Web asks its control script first
+OURS_S = 1.0  # seconds; our own health page never waits
+SYSLOG_SOCKET = "/dev/log"
+TAIL = 64 << 10  # bytes at the end of a log that are looked through
+
+# File that an installation brings -> the command that starts the server there.
+STARTERS = {
+    "/etc/init.d/S90mcpboard": "/etc/init.d/S90mcpboard start",
+    "/etc/init.d/mcpboard": "/etc/init.d/mcpboard start",
+    "/lib/systemd/system/mcpboard.service": "systemctl enable --now mcpboard",
+}
+
+
+@dataclass
+class Board:
+    """This board: every question is asked when a check needs it, and once."""
+
+    load: Callable[[], Settings]
+    agent_port: int = AGENT_PORT
+
+    @cached_property
+    def read(self) -> Read:
+        try:
+            settings = self.load()
+        except ConfigError as error:
+            return Read(error=str(error))
+        return Read(settings)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings in force; to be asked for only when they could be read."""
+        assert self.read.settings is not None
+        return self.read.settings
+
+    @cached_property
+    def listeners(self) -> list[Listener]:
+        return listeners()
+
+    @cached_property
+    def beside(self) -> Beside:
+        return Beside(self.agent_port, self.settings, beside.advice(self.agent_port))
+
+    @cached_property
+    def ports(self) -> Ports:
+        # A server that runs may have been given other addresses by its flags than the file says.
+        ours = {each.port for each in self.listeners if each.serves_mcp}
+        ports = ours or {address.port for address in self.settings.listen if address.port}
+        holders = tuple(Holder(port, *self._held(port)) for port in sorted(ports))
+        starter = next((command for file, command in STARTERS.items() if os.path.exists(file)), "mcpboard serve")
+        return Ports(holders, starter)
+
+    def _held(self, port: int) -> tuple[Listener | None, str | None]:
+        """Who listens on `port`, and the version that mcpboard's health page there tells."""
+        listener = next((each for each in self.listeners if each.port == port), None)
+        if listener is None:
+            return None, None
+        found = _asked(Backend(AGENT, f"http://127.0.0.1:{port}"), "/health", OURS_S).object
+        return listener, str(found.get("version")) if found.get("name") == "mcpboard" else None
+
+    @cached_property
+    def agent(self) -> Asked:
+        return _asked(Backend(AGENT, self.settings.agent_base_url), "/api/tools", LOOK_S)
+
+    @cached_property
+    def config_web(self) -> Asked:
+        return _asked(Backend(CONFIG_WEB, self.settings.mcp_config_web_base_url), "/api/device/status", LOOK_S)
+
+    @cached_property
+    def memory(self) -> Memory:
+        pid = next((each.pid for each in self.listeners if each.serves_mcp and each.pid), None)
+        return Memory(available(), None if pid is None else resident(pid))
+
+    @cached_property
+    def log(self) -> Log:
+        return look_at_log(self.settings.log)
+
+
+def _asked(backend: Backend, path: str, seconds: float) -> Asked:
+    try:
+        answer: Answer = backend.call("GET", path, None, seconds)
+    except ToolError as error:
+        return Asked(backend.title, path, error=error.text)
+    return Asked(backend.title, path, answer.status, answer.body)
+
+
+def look_at_log(place: str) -> Log:
+    """What there is to see of a log; `place` is stderr, syslog or a path."""
+    if place == "stderr":
+        return Log(place)
+    if place == "syslog":
+        return Log(place, missing=not os.path.exists(SYSLOG_SOCKET))
+    try:
+        free = shutil.disk_usage(os.path.dirname(place)).free
+        with open(place, "rb") as file:
+            seen = os.fstat(file.fileno())
+            file.seek(max(0, seen.st_size - TAIL))
+            lines = file.read(TAIL).splitlines()
+    except OSError as error:
+        return Log(place, missing=isinstance(error, FileNotFoundError), error=error.strerror or "")
+    errors = sum(b" ERROR " in line for line in lines)
+    return Log(place, free=free, age=time.time() - seen.st_mtime, errors=errors)
+
+
+CHECKS: tuple[Check[Board], ...] = (
+    Check("settings", "Settings", (), lambda board: board.read, diagnosis.settings),
+    Check("stock_agent", "A stock Agent", ("settings",), lambda board: board.beside, diagnosis.stock_agent),
+    Check("ports", "Who listens where", ("settings",), lambda board: board.ports, diagnosis.ports),
+    Check("agent", "The Agent", ("settings",), lambda board: board.agent, diagnosis.backend),
+    Check("catalogue", "Catalogue", ("agent",), lambda board: board.agent, diagnosis.catalogue),
+    Check("config_web", "Config Web", ("settings",), lambda board: board.config_web, diagnosis.backend),
+    Check("memory", "Memory", (), lambda board: board.memory, diagnosis.memory),
+    Check("log", "Log", ("settings",), lambda board: board.log, diagnosis.log),
+)
+
+
+def examine(load: Callable[[], Settings], agent_port: int = AGENT_PORT) -> Iterator[Finding]:
+    """The findings on this board, each as soon as it is there; `load` reads the settings or raises ConfigError.
+
+    Asks nothing but loopback, and nothing that moves the phone. `agent_port` is where a stock
+    board's Agent would be.
+    """
+    return run(CHECKS, Board(load, agent_port))

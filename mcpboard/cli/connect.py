@@ -1,0 +1,141 @@
+"""`mcpboard connect`: what a known client needs to be told, printed, or written where it belongs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from mcpboard import clients, config
+from mcpboard.cli.client import token_from
+from mcpboard.cli.settings import Verbs
+from mcpboard.clients import FORMS, Form, Target, Token
+from mcpboard.errors import ConfigError
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verb `connect`."""
+    parser = verbs.add_parser("connect", help="print or write the configuration of a known client")
+    parser.add_argument("client", metavar="CLIENT", nargs="?", help="one of those that --list prints")
+    parser.add_argument("url", metavar="URL", nargs="?", default=clients.USB_URL, help="(default: %(default)s)")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--list", action="store_true", help="list the known clients")
+    action.add_argument("--write", action="store_true", help="write it into the client's file, keeping a backup")
+    action.add_argument("--undo", action="store_true", help="make the file what it was before the latest write")
+    parser.add_argument("--name", default=clients.NAME, help="the server's name there (default: %(default)s)")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
+    parser.set_defaults(run=connect)
+
+
+def connect(arguments: argparse.Namespace) -> int:
+    """The form on standard output, everything else on standard error; then a handshake with the server."""
+    if arguments.list:
+        print(_table())
+        return 0
+    form = _form(arguments.client)
+    if arguments.undo:
+        return _undo(form, arguments)
+    target = _target(arguments)
+    if arguments.write:
+        _write(form, target, arguments)
+    else:
+        print(form.text(target))
+        _say(*_where(form, target))
+    _say(*_token_notes(form, target), *form.notes)
+    return _greet(target)
+
+
+def _form(key: str | None) -> Form:
+    form = clients.find(key or "")
+    if form is None:
+        known = ", ".join(form.key for form in FORMS)
+        raise ConfigError(f"{f'{key} is not known' if key else 'name a client'}; there are: {known}")
+    return form
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    from mcpboard.link import Link
+
+    if not clients.is_name(arguments.name):
+        raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
+    token = None
+    if arguments.token_file is not None:
+        token = Token(os.path.abspath(arguments.token_file), token_from(arguments.token_file))
+    url = Link(arguments.url, None if token is None else token.value).url
+    return Target(url, arguments.name, token, _program())
+
+
+def _program() -> tuple[str, ...]:
+    """How a program that knows no PATH of ours starts mcpboard."""
+    script = os.path.join(os.path.dirname(sys.executable), "mcpboard.exe" if sys.platform == "win32" else "mcpboard")
+    return (script,) if os.path.exists(script) else (sys.executable, "-m", "mcpboard")
+
+
+def _path(form: Form, arguments: argparse.Namespace) -> str:
+    from mcpboard.laptop import connect
+
+    usual = connect.path_of(form, sys.platform, config.user_folders())
+    return usual if arguments.file is None else os.path.abspath(arguments.file)
+
+
+def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:
+    from mcpboard.laptop import connect
+
+    written = connect.write(form, target, _path(form, arguments))
+    if not written.backup:
+        _say(f"{written.path} says so already; nothing was changed")
+        return
+    _say(f"{written.path} is written; what it was is kept in {written.backup}")
+    if form.reload:
+        _say(f"{form.title}: {form.reload}")
+
+
+def _undo(form: Form, arguments: argparse.Namespace) -> int:
+    from mcpboard.laptop import connect
+
+    path = connect.undo(_path(form, arguments)).path
+    _say(f"{path} is what it was before" if os.path.exists(path) else f"{path} is gone, as it was before")
+    return 0
+
+
+def _where(form: Form, target: Target) -> list[str]:
+    place = form.place(sys.platform)
+    lines = [f"belongs into {place}; `mcpboard connect {form.key} --write` puts it there"] if place else []
+    return lines + ([f"or: {form.command(target)}"] if form.command else [])
+
+
+def _token_notes(form: Form, target: Target) -> list[str]:
+    """Where the token comes from, and whether the form holds it."""
+    if target.token is None:
+        return []
+    notes = {
+        "variable": f'set it where the client is started: export {target.variable}="$(cat {target.token.file})"',
+        "file": f"the token stays in {target.token.file}",
+        "prompt": f"{form.title} asks for the token once, and keeps it",
+        "value": f"the form holds the token itself, for {form.title} takes nothing else: mind who reads it",
+    }
+    return [notes["file" if form.format == "steps" else form.token]]
+
+
+def _greet(target: Target) -> int:
+    from mcpboard.laptop import connect
+
+    well, words = connect.greet(target)
+    _say(words)
+    return 0 if well else 1
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _table() -> str:
+    rows = [("CLIENT", "NAME", "FORM", "FILE"), *map(_row, FORMS)]
+    key, title, form = (max(len(row[column]) for row in rows) for column in range(3))
+    return "\n".join(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{form}}  {row[3]}" for row in rows)
+
+
+def _row(form: Form) -> tuple[str, str, str, str]:
+    return form.key, form.title, form.format, form.place(sys.platform) or "by hand"

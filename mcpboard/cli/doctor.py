@@ -1,0 +1,83 @@
+"""`mcpboard doctor`: what is wrong between this laptop and the phone, or on the board itself, and what cures it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+
+from mcpboard import clients, config
+from mcpboard.checks import Finding, State
+from mcpboard.cli.client import token_from
+from mcpboard.cli.settings import Verbs
+
+MOST = 100  # failed checks that the exit code counts; above are the codes of shells and signals
+WIDTH = 22  # characters of the longest title and some air
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verb `doctor`."""
+    parser = verbs.add_parser("doctor", help="name what is wrong, and what cures it; exit code: failed checks")
+    parser.add_argument("url", metavar="URL", nargs="?", default=clients.USB_URL, help="(default: %(default)s)")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--board", action="store_true", help="examine the board that this runs on")
+    parser.add_argument("--config", metavar="FILE", help="with --board: the settings file that the server was given")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    parser.set_defaults(run=doctor)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Make every check, print each as it is made, and return how many failed."""
+    found = []
+    for finding in _findings(arguments):
+        found.append(finding)
+        if not arguments.json:
+            print(_lines(finding), flush=True)
+    count = sum(finding.verdict.state is State.FAILED for finding in found)
+    print(_as_json(found, count) if arguments.json else _summary(count))
+    return min(count, MOST)
+
+
+def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
+    if arguments.board:
+        from mcpboard.board import checkup
+
+        return checkup.examine(lambda: config.load({"config": arguments.config}))
+
+    from mcpboard.laptop import doctor
+
+    token = None if arguments.token_file is None else token_from(arguments.token_file)
+    return doctor.examine(arguments.url, token, config.proxy_variables(), sys.platform)
+
+
+MARKS = {State.OK: "ok  ", State.FAILED: "FAIL", State.SKIPPED: "-   "}
+
+
+def _lines(finding: Finding) -> str:
+    verdict = finding.verdict
+    line = f"{MARKS[verdict.state]}  {finding.title:{WIDTH}}{_printable(verdict.words)}"
+    return f"{line}\n{'':{WIDTH + 6}}cure: {_printable(verdict.cure)}" if verdict.cure else line
+
+
+def _summary(count: int) -> str:
+    return "All is well." if count == 0 else f"{count} failed; the first one is usually the cause."
+
+
+def _printable(text: str) -> str:
+    """`text` without what could steer a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _as_json(found: Iterable[Finding], count: int) -> str:
+    checks = [
+        {
+            "check": finding.name,
+            "title": finding.title,
+            "state": finding.verdict.state.value,
+            "words": finding.verdict.words,
+            "cure": finding.verdict.cure,
+        }
+        for finding in found
+    ]
+    return json.dumps({"failed": count, "checks": checks}, indent=2)

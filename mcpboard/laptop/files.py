@@ -1,0 +1,151 @@
+"""A client's configuration file: replaced whole or not at all, with what it was kept beside it.
+
+    mcp.json                                   the file
+    mcp.json.mcpboard-1-9f86d081884c7d65       what it was before the first write; the digits are of what
+                                               was written, so that undoing knows whether it changed since
+    mcp.json.mcpboard-2-60303ae22b998861.new   the same, for a file that was not there
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from dataclasses import dataclass
+
+from mcpboard.errors import ConfigError
+
+LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
+DIGITS = 16  # hexadecimal, of SHA-256: against accident, not against malice
+PRIVATE, SHARED = 0o600, 0o644  # modes of a new file, with a token in it and without
+
+_BACKUP = re.compile(r"\.mcpboard-(?P<number>[0-9]+)-(?P<digest>[0-9a-f]{16})(?P<new>\.new)?")
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What the file was before one write; `digest` is of what was written, `new` when there was no file."""
+
+    path: str
+    number: int
+    digest: str
+    new: bool
+
+
+def real(path: str) -> str:
+    """The file itself, where `path` is a symbolic link to it."""
+    return os.path.realpath(path)
+
+
+def read(path: str) -> bytes | None:
+    """The content, None where there is no file; raises ConfigError for one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST:
+        raise ConfigError(f"{path} is larger than {LARGEST} bytes, which is no client's configuration")
+    return content
+
+
+def write(path: str, old: bytes | None, new: bytes, mode: int) -> str:
+    """Replace `old` by `new` and return the path of the backup; `mode` is for a file that was not there.
+
+    Raises ConfigError, with the file as it was, when that cannot be done or the file is not `old` any more.
+    """
+    number = max((backup.number for backup in backups(path)), default=0) + 1
+    kept = f"{path}.mcpboard-{number}-{_digest(new)}" + (".new" if old is None else "")
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if read(path) != old:
+            raise ConfigError(f"{path} changed a moment ago; close the program that writes it, and try again")
+        _place(kept, old or b"", path, mode)
+        _place(path, new, path, mode)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(kept)
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+    return kept
+
+
+def undo(path: str) -> Backup:
+    """Put back what the file was before the latest write, byte for byte, and return the backup that is used up.
+
+    Raises ConfigError when there is none, or when the file has changed since.
+    """
+    kept = max(backups(path), key=lambda backup: backup.number, default=None)
+    if kept is None:
+        raise ConfigError(f"there is nothing to undo: mcpboard keeps no backup of {path}")
+    current = read(path)
+    if current is None or _digest(current) != kept.digest:
+        raise ConfigError(f"{path} has changed since mcpboard wrote it and is left alone; compare it with {kept.path}")
+    try:
+        _put_back(path, kept)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be put back: {error.strerror}; {kept.path} holds what it was") from None
+    return kept
+
+
+def _put_back(path: str, kept: Backup) -> None:
+    if kept.new:
+        os.unlink(path)
+    else:
+        _place(path, read(kept.path) or b"", path, PRIVATE)
+    os.unlink(kept.path)
+
+
+def backups(path: str) -> list[Backup]:
+    """The backups beside the file, in no order."""
+    folder, name = os.path.split(path)
+    found = []
+    for entry in _entries(folder):
+        match = _BACKUP.fullmatch(entry.removeprefix(name)) if entry.startswith(name) else None
+        if match:
+            whole = os.path.join(folder, entry)
+            found.append(Backup(whole, int(match["number"]), match["digest"], match["new"] is not None))
+    return found
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or os.curdir)
+    except OSError:  # the folder is not there yet
+        return []
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def _place(path: str, content: bytes, like: str, mode: int) -> None:
+    """Put a whole file at `path` in one step, with mode and owner of the file `like` where that is there."""
+    number, temporary = tempfile.mkstemp(prefix=".mcpboard-", dir=os.path.dirname(path))
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _dress(temporary, like, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _dress(path: str, like: str, mode: int) -> None:
+    try:
+        seen = os.stat(like)
+    except FileNotFoundError:
+        os.chmod(path, mode)
+        return
+    if hasattr(os, "chown"):  # not on Windows
+        with contextlib.suppress(PermissionError):  # only root may give files away
+            os.chown(path, seen.st_uid, seen.st_gid)
+    os.chmod(path, stat.S_IMODE(seen.st_mode))

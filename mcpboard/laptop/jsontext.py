@@ -1,0 +1,104 @@
+"""JSON changed in place: only the value that is set is written, every other byte stays."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from json.decoder import JSONDecoder
+from typing import Any, NamedTuple, NoReturn
+
+from mcpboard.errors import ConfigError
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_INDENT = re.compile(r"\n([ \t]+)\"")
+_DECODER = JSONDecoder()
+
+
+class Span(NamedTuple):
+    """Where a value stands in the text."""
+
+    start: int
+    end: int
+
+
+def load(text: str) -> Any:
+    """The document; raises ConfigError for comments, trailing commas, doubled keys and all else that is no JSON."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except RecursionError:
+        raise ConfigError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ConfigError(
+            f"line {error.lineno} is not plain JSON ({error.msg}); comments and trailing commas cannot be kept,"
+            " so nothing was written; add the form by hand"
+        ) from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ConfigError("a key stands there twice; remove one of them")
+    return found
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ConfigError(f"{word} is not JSON; nothing was written")
+
+
+def put(text: str, path: Sequence[str], value: Any) -> str:
+    """`text`, a document that `load` takes, with `value` at `path`; all but its last object must be there."""
+    at = _skip(text, 0)
+    for depth, key in enumerate(path):
+        members, end = _members(text, at)
+        if key not in members:
+            return _inserted(text, Span(at, end), members, path[depth:], value, depth + 1)
+        at = members[key].start
+    start, end = members[path[-1]]
+    return text[:start] + _written(text, value, len(path)) + text[end:]
+
+
+def _inserted(
+    text: str, outer: Span, members: dict[str, Span], path: Sequence[str], value: Any, depth: int
+) -> str:
+    key, *deeper = path
+    for inner in reversed(deeper):
+        value = {inner: value}
+    line, unit = _layout(text)
+    member = f"{line}{unit * depth}{json.dumps(key, ensure_ascii=False)}: {_written(text, value, depth)}"
+    if members:
+        last = max(span.end for span in members.values())
+        return f"{text[:last]},{member}{text[last:]}"
+    return f"{text[: outer.start]}{{{member}{line}{unit * (depth - 1)}}}{text[outer.end :]}"
+
+
+def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
+    """The members of the object that begins at `at`, by key, and where it ends."""
+    found: dict[str, Span] = {}
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+        key, at = _DECODER.raw_decode(text, at)
+        start = _skip(text, _skip(text, at) + 1)  # over the colon
+        _, end = _DECODER.raw_decode(text, start)
+        found[key] = Span(start, end)
+        at = _skip(text, end)
+    return found, at + 1
+
+
+def _skip(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
+
+
+def _layout(text: str) -> tuple[str, str]:
+    """Line break and one step of indentation, as the text has them."""
+    first = _INDENT.search(text)
+    return "\r\n" if "\r\n" in text else "\n", first[1] if first else "  "
+
+
+def _written(text: str, value: Any, depth: int) -> str:
+    line, unit = _layout(text)
+    written = json.dumps(value, indent=unit, ensure_ascii=False)
+    return written.replace("\n", line + unit * depth)

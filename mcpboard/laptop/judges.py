@@ -1,0 +1,230 @@
+"""What the answers of a server mean: each judge turns what a Visit found into a Verdict, and looks at nothing else."""
+
+from __future__ import annotations
+
+import errno
+from urllib.parse import urlsplit
+
+from mcpboard.checks import Verdict, failed, ok, skipped
+from mcpboard.errors import NotMcp
+from mcpboard.laptop import routes
+from mcpboard.laptop.sizes import size_of
+from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
+from mcpboard.protocol.answers import shown
+
+EXAMPLE = "http://192.168.42.1:8080/mcp"
+BESIDE_PORT = 8090  # where mcpboard stands when a stock board's Agent owns 8080
+
+ON_BOARD = "mcpboard doctor --board (on the board)"
+
+# Limits of common clients (contracts: clients, rule 15).
+OTHER_CLIENT = "lower the resolution of the board's video source, or use a client without that limit"
+RESULT_BYTES = 1_000_000  # of base64 in one result
+LONG_SIDE_PX = 2000
+
+CLOCK_S = 300.0  # seconds apart; within that, certificates and logs still make sense
+SLOW_S = 1.0  # seconds for a question that needs no phone; by cable it takes some milliseconds
+CLIENTS = "clients need 2025-11-25 or newer (SDKs: Python 1.23, TypeScript 1.24)"
+
+
+# --- the way there ---------------------------------------------------------------------------
+
+
+def address(found: Address) -> Verdict:
+    """Whether the URL has the form that clients take."""
+    if found.error:
+        return failed(found.error, f"mcpboard doctor {_corrected(found.url)}")
+    parts = urlsplit(found.url)
+    if parts.scheme == "https":
+        return ok(f"{found.url} (boards speak http; https needs something in front of them)")
+    return ok(found.url)
+
+
+def _corrected(url: str) -> str:
+    """The URL that was probably meant: a bare host and port with the rest filled in, else the usual one."""
+    bare = url.partition("://")[2] or url
+    host = bare.partition("/")[0]
+    fits = host and host.isascii() and all(c.isalnum() or c in ".:-[]" for c in host)
+    return f"http://{host}/mcp" if fits and "://" not in url else EXAMPLE
+
+
+def tcp(knock: Knock) -> Verdict:
+    """Whether anything takes connections there."""
+    if knock.seconds is not None:
+        return ok(f"{knock.host} port {knock.port} answers in {knock.seconds * 1000:.0f} ms")
+    if isinstance(knock.error, ConnectionRefusedError):
+        return failed(f"{knock.host} is there, but nothing listens on port {knock.port}", ON_BOARD)
+    if isinstance(knock.error, TimeoutError):
+        return failed(f"{knock.host} does not answer", routes.hint(knock.host, knock.system))
+    number = knock.error.errno if isinstance(knock.error, OSError) else None
+    if knock.system == "darwin" and number in (errno.EHOSTUNREACH, errno.EPERM):
+        return failed(
+            f"macOS keeps this program off the local network, or {knock.host} is not there",
+            f"sudo mcpboard relay http://{knock.host}:{knock.port}/mcp (and give clients http://127.0.0.1:8080/mcp)",
+        )
+    return failed(f"no connection: {shown(str(knock.error))}", routes.hint(knock.host, knock.system))
+
+
+def http(page: Page) -> Verdict:
+    """Whether what listens there speaks HTTP."""
+    if page.error is None:
+        return ok(f"answers, HTTP {page.status}")
+    if isinstance(page.error, NotMcp):
+        return failed("what listens there does not speak HTTP", f"mcpboard doctor {EXAMPLE} (another port)")
+    return failed(f"takes connections, but does not answer: {page.error}", ON_BOARD)
+
+
+# --- who is there ------------------------------------------------------------------------------
+
+
+def identity(found: Identity) -> Verdict:
+    """Whether it is mcpboard, by what its health page and its handshake say."""
+    health, handshake = found.health.object, found.handshake
+    if health.get("name") == "mcpboard" and isinstance(health.get("version"), str):
+        era = f", speaks {handshake.version}" if handshake.version else ""
+        return ok(f"mcpboard {shown(health['version'])}{era}; {CLIENTS}")
+    if found.agent:
+        beside = _with_port(found.url, BESIDE_PORT)
+        return failed(
+            "the Agent of a stock board answers here; mcpboard then stands beside it", f"mcpboard doctor {beside}"
+        )
+    if handshake.error is None:
+        name, version = (shown(str(handshake.server.get(key, "?"))) for key in ("name", "version"))
+        return failed(f"another MCP server answers here: {name} {version}", "check address and port of the board")
+    if found.health.kind == "text/html":
+        return failed(
+            "a web page answers here, not MCP (on a board, Config Web is on port 80)",
+            f"mcpboard doctor {_with_port(found.url, 8080)}",
+        )
+    return failed(f"it is not mcpboard: {handshake.error}", f"mcpboard doctor {_with_port(found.url, 8080)}")
+
+
+def _with_port(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    literal = f"[{host}]" if ":" in host else host
+    return f"http://{literal}:{port}/mcp"
+
+
+def switch(found: Identity) -> Verdict:
+    """Whether MCP is switched on."""
+    if found.health.object.get("mcp_enabled") is False:
+        return failed(
+            "MCP is switched off on the board",
+            "set mcp_enabled = true under [conversation_settings.agent] in the board's agent.toml,"
+            " or switch it on in Config Web > Advanced",
+        )
+    return ok("mcp_enabled is true")
+
+
+def handshake(found: Handshake) -> Verdict:
+    """Whether the server lets us in and agrees on a version."""
+    if found.error is None:
+        token = "the token is accepted" if found.token_given else "no token is wanted"
+        return ok(f"{token}; settled on {found.version}; {len(found.tools)} tools")
+    if found.error.status == 401 and not found.token_given:
+        return failed("the board wants a token", "mcpboard doctor URL --token-file FILE")
+    if found.error.status == 401:
+        return failed("the board wants another token", "put the token of the board's token_file into yours")
+    return failed(f"no handshake: {found.error}", ON_BOARD)
+
+
+def origins(found: Origins) -> Verdict:
+    """Whether pages of other sites are kept out, and the board's own let in."""
+    if found.foreign is None or found.same is None:
+        return failed("the question of a browser was not answered", ON_BOARD)
+    if found.foreign != 403:
+        return failed(
+            "a page of another site is let in: something in between takes the Origin header away",
+            "connect without what is in between, or give the board a token_file",
+        )
+    if not found.by_address:
+        return ok("pages of other sites are kept out; browsers have to use the board's IP address, programs need not")
+    if found.same == 403:
+        return failed(
+            "a page of this very address is kept out: something in between rewrites the Host header",
+            "use the board's own address, or mcpboard relay, which keeps the two headers together",
+        )
+    return ok("pages of other sites are kept out, those of this address let in")
+
+
+# --- behind it -------------------------------------------------------------------------------
+
+
+def backend(found: Call) -> Verdict:
+    """Whether the program on the board behind `found.tool` works."""
+    trouble = _trouble(found)
+    if trouble is not None:
+        return trouble
+    return ok(f"{found.tool} answers in {found.seconds * 1000:.0f} ms")
+
+
+def phone_bridge(found: Call) -> Verdict:
+    """Whether the companion app on the phone is linked."""
+    trouble = _trouble(found)
+    if trouble is not None:
+        return trouble
+    status = found.result.structured if found.result else None
+    if not isinstance(status, dict) or status.get("connected") is not True:
+        return failed(
+            "the companion app on the phone is not linked: open_url and bridge_clipboard will not work",
+            "open the companion app on the phone",
+        )
+    platform = status.get("platform")
+    return ok(f"linked ({shown(platform)})" if isinstance(platform, str) else "linked")
+
+
+def picture(found: Call) -> Verdict:
+    """Whether a picture arrives, and whether common clients take it."""
+    trouble = _trouble(found)
+    if trouble is not None:
+        return trouble
+    if found.result is None or not found.result.images:
+        return failed("screenshot brought no picture", ON_BOARD)
+    image = found.result.images[0]
+    size, encoded = size_of(image.content), -(-len(image.content) // 3) * 4
+    words = f"{shown(image.mime)}, {_pixels(size)}{encoded // 1000} kB in base64, after {found.seconds:.1f} s"
+    if encoded > RESULT_BYTES:
+        return failed(f"{words}: some clients refuse results over {RESULT_BYTES // 1000} kB", OTHER_CLIENT)
+    if size is not None and max(size) > LONG_SIDE_PX:
+        return failed(f"{words}: some clients refuse pictures over {LONG_SIDE_PX} px", OTHER_CLIENT)
+    return ok(words)
+
+
+def _pixels(size: tuple[int, int] | None) -> str:
+    return "" if size is None else f"{size[0]} x {size[1]} px, "
+
+
+def clock(page: Page) -> Verdict:
+    """Whether the server's clock and ours agree."""
+    if page.date is None:
+        return skipped("the server does not tell its time")
+    apart = page.received - page.date
+    if abs(apart) <= CLOCK_S:
+        return ok("the board's clock and this one agree")
+    word = "behind" if apart > 0 else "ahead of"
+    return failed(
+        f"the board's clock is {abs(apart):.0f} s {word} this one: its logs and https will mislead",
+        f"date -u -s @{page.received:.0f} (on the board, now, as root)",
+    )
+
+
+def round_trip(found: Pings) -> Verdict:
+    """Whether a question that needs no phone is answered quickly."""
+    if found.error is not None:
+        return failed(f"a question was not answered: {found.error}", ON_BOARD)
+    words = f"{found.median * 1000:.0f} ms for a question and its answer"
+    if found.median > SLOW_S:
+        return failed(f"{words}: the network is slow", "use the USB cable, or bring board and access point together")
+    return ok(words)
+
+
+def _trouble(found: Call) -> Verdict | None:
+    """The verdict on a call that came to no good result; None for one that did."""
+    if found.error is not None:
+        return failed(f"{found.tool}: {found.error}", ON_BOARD)
+    if found.result is None:
+        return skipped(f"this server has no tool {found.tool}")
+    if found.result.is_error:
+        return failed(f"{found.tool}: {shown(found.result.text)}", ON_BOARD)
+    return None

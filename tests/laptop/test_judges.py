@@ -1,0 +1,192 @@
+"""What a server's answers mean: one row for each thing that goes wrong for people."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcpboard.checks import Check, State, Verdict, failed, ok, run, skipped
+from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
+from mcpboard.laptop import judges
+from mcpboard.laptop.sizes import size_of
+from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
+from mcpboard.protocol.answers import CallResult, Picture
+
+URL = "http://192.168.42.1:8080/mcp"
+OURS = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":true}')
+OFF = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":false}')
+HTML = Page(404, "text/html", b"<html>")
+TEXT = Page(404, "text/plain", b"404 page not found")
+SETTLED = Handshake("2026-07-28", {"name": "other", "version": "3"}, frozenset({"x"}))
+BROKEN = Handshake(error=NotMcp("what answers there is not MCP"))
+
+
+def refused(status: int, token_given: bool = False) -> Handshake:
+    return Handshake(error=PeerRefused(f"HTTP {status}", status=status), token_given=token_given)
+
+
+def result(text: str = "", images: tuple[Picture, ...] = (), structured: Any = None, is_error: bool = False) -> CallResult:
+    return CallResult((text,), images, (), structured, is_error, {})
+
+
+def jpeg(width: int, height: int, size: int = 100) -> bytes:
+    head = b"\xff\xd8\xff\xe0" + struct.pack(">H", 16) + b"JFIF\0" + bytes(9)
+    return (head + b"\xff\xc0" + struct.pack(">HBHH", 17, 8, height, width)).ljust(size, b"\0")
+
+
+def shot(width: int, height: int, size: int = 100) -> Call:
+    return Call("screenshot", result("", (Picture(jpeg(width, height, size), "image/jpeg"),)))
+
+
+TIMEOUT = PeerTimeout("no whole answer within 10 s")
+REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+NO_ROUTE = OSError(errno.EHOSTUNREACH, "No route to host")
+
+ROWS = [
+    pytest.param(judges.address, Address(URL), State.OK, URL, id="a good URL"),
+    pytest.param(judges.address, Address("192.168.42.1:8080", "no URL"), State.FAILED, "no URL", id="no scheme"),
+    pytest.param(judges.address, Address("https://b/mcp"), State.OK, "boards speak http", id="https"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", 0.004), State.OK, "4 ms", id="a port that answers"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"),
+    pytest.param(judges.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=NO_ROUTE), State.FAILED, "No route", id="no route"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"),
+    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"),
+    pytest.param(judges.http, TEXT, State.OK, "HTTP 404", id="any answer is HTTP"),
+    pytest.param(judges.http, Page(error=NotMcp("no HTTP")), State.FAILED, "speak HTTP", id="another protocol"),
+    pytest.param(judges.http, Page(error=TIMEOUT), State.FAILED, "within 10 s", id="a server that hangs"),
+    pytest.param(judges.identity, Identity(URL, OURS, SETTLED, False), State.OK, "mcpboard 1.2", id="mcpboard"),
+    pytest.param(judges.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"),
+    pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
+    pytest.param(judges.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"),
+    pytest.param(judges.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
+    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody else"),
+    pytest.param(judges.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
+    pytest.param(judges.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
+    pytest.param(judges.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
+    pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
+    pytest.param(judges.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
+    pytest.param(judges.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
+    pytest.param(judges.handshake, refused(403), State.FAILED, "HTTP 403", id="turned away"),
+    pytest.param(judges.origins, Origins(True, 200, 403), State.OK, "let in", id="Origin as it should be"),
+    pytest.param(judges.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),
+    pytest.param(judges.origins, Origins(False, 403, 403), State.OK, "IP address", id="a name in the URL"),
+    pytest.param(judges.origins, Origins(True, 403, 403), State.FAILED, "rewrites the Host", id="Host is rewritten"),
+    pytest.param(judges.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"),
+    pytest.param(judges.origins, Origins(True, None, 403), State.FAILED, "not answered", id="no answer to a browser"),
+    pytest.param(judges.backend, Call("t", result("{}")), State.OK, "t answers", id="a backend"),
+    pytest.param(judges.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"),
+    pytest.param(judges.backend, Call("t", error=PeerBroken("cut")), State.FAILED, "cut", id="a call cut"),
+    pytest.param(judges.backend, Call("t"), State.SKIPPED, "no tool t", id="a server without backends"),
+    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": True, "platform": "ios"})), State.OK, "linked (ios)", id="a phone linked"),
+    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": True})), State.OK, "linked", id="a phone of no name"),
+    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": False})), State.FAILED, "not linked", id="no phone"),
+    pytest.param(judges.phone_bridge, Call("t", result(structured=None)), State.FAILED, "not linked", id="nothing said of a phone"),
+    pytest.param(judges.picture, shot(498, 1080), State.OK, "498 x 1080", id="a picture"),
+    pytest.param(judges.picture, shot(498, 1080, 760_000), State.FAILED, "over 1000 kB", id="a picture too heavy"),
+    pytest.param(judges.picture, shot(498, 1080, 749_999), State.OK, "1000 kB", id="a picture that just fits"),
+    pytest.param(judges.picture, shot(1080, 2001), State.FAILED, "2000 px", id="a picture too long"),
+    pytest.param(judges.picture, Call("screenshot", result("", (Picture(b"RIFF", "image/webp"),))), State.OK, "webp", id="a size not known"),
+    pytest.param(judges.picture, Call("screenshot", result("text")), State.FAILED, "no picture", id="no picture"),
+    pytest.param(judges.picture, Call("screenshot", error=TIMEOUT), State.FAILED, "within 10 s", id="a picture that does not come"),
+    pytest.param(judges.clock, Page(date=1000.0, received=1200.0), State.OK, "agree", id="a clock"),
+    pytest.param(judges.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"),
+    pytest.param(judges.clock, Page(date=1000.0, received=0.0), State.FAILED, "ahead", id="a clock ahead"),
+    pytest.param(judges.clock, Page(), State.SKIPPED, "time", id="a server without a clock"),
+    pytest.param(judges.round_trip, Pings(0.004), State.OK, "4 ms", id="a quick answer"),
+    pytest.param(judges.round_trip, Pings(1.5), State.FAILED, "slow", id="a slow network"),
+    pytest.param(judges.round_trip, Pings(error=TIMEOUT), State.FAILED, "not answered", id="a question lost"),
+]
+
+
+@pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS)
+def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: State, words: str) -> None:
+    verdict = judge(fact)
+    assert verdict.state is state, verdict
+    assert words in verdict.words
+    assert bool(verdict.cure) == (state is State.FAILED)
+
+
+CURES = [
+    pytest.param(judges.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"),
+    pytest.param(judges.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
+    pytest.param(judges.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
+    pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
+    pytest.param(judges.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
+    pytest.param(judges.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
+    pytest.param(judges.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
+]
+
+
+@pytest.mark.parametrize(("judge", "fact", "command"), CURES)
+def test_the_cure_is_a_command_to_paste(judge: Callable[[Any], Verdict], fact: object, command: str) -> None:
+    assert command in judge(fact).cure
+
+
+def test_what_a_stranger_says_cannot_steer_a_terminal() -> None:
+    evil = Handshake("2026-07-28", {"name": "\x1b[2J", "version": "\n1"})
+    assert judges.identity(Identity(URL, TEXT, evil, False)).words.isprintable()
+
+
+SIZES = [
+    pytest.param(jpeg(498, 1080), (498, 1080), id="JPEG"),
+    pytest.param(b"\xff\xd8\xff\xff\xff\xc2" + struct.pack(">HBHH", 17, 8, 7, 9), (9, 7), id="JPEG with fill bytes"),
+    pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 3, 4), (3, 4), id="PNG"),
+    pytest.param(b"GIF89a" + struct.pack("<HH", 5, 6), (5, 6), id="GIF"),
+    pytest.param(b"\x89PNG\r\n\x1a\n", None, id="PNG cut off"),
+    pytest.param(b"\xff\xd8\xff", None, id="JPEG cut off"),
+    pytest.param(b"\xff\xd8\xff\xe0\0\0\xff\xe0\0\0", None, id="JPEG with lengths of none"),
+    pytest.param(b"\xff\xd8\0\0", None, id="no JPEG after all"),
+    pytest.param(b"RIFF", None, id="another format"),
+    pytest.param(b"", None, id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("picture", "size"), SIZES)
+def test_the_size_of_a_picture(picture: bytes, size: tuple[int, int] | None) -> None:
+    assert size_of(picture) == size
+
+
+PAGES = [
+    pytest.param(b'{"a":1}', {"a": 1}, id="an object"),
+    pytest.param(b"[1]", {}, id="a list"),
+    pytest.param(b"<html>", {}, id="a page"),
+    pytest.param(b"\xff", {}, id="no text"),
+    pytest.param(b"[" * 100_000, {}, id="too deep"),
+]
+
+
+@pytest.mark.parametrize(("body", "found"), PAGES)
+def test_only_an_object_is_taken_from_a_page(body: bytes, found: object) -> None:
+    assert Page(body=body).object == found
+
+
+# --- the run -------------------------------------------------------------------------------------
+
+
+def test_a_check_that_depends_on_a_failed_one_is_not_made_and_says_so() -> None:
+    made: list[str] = []
+
+    def check(name: str, verdict: Verdict, *needs: str) -> Check[None]:
+        return Check(name, name.upper(), needs, lambda _: made.append(name), lambda _: verdict)
+
+    rows = [
+        check("a", ok("fine")),
+        check("b", failed("broken", "mend it")),
+        check("c", ok("fine"), "a", "b"),
+        check("d", ok("fine"), "c"),
+        check("e", skipped("nothing to see")),
+        check("f", ok("fine"), "e"),
+        check("g", ok("fine"), "a"),
+    ]
+    found = {finding.name: finding.verdict for finding in run(rows, None)}
+    assert made == ["a", "b", "e", "g"]
+    assert found["c"] == skipped("depends on: B")
+    assert found["d"] == skipped("depends on: C")
+    assert found["f"] == skipped("depends on: E")

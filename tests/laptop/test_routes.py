@@ -1,0 +1,75 @@
+"""The way to an address: what the kernel's table says, and what a doctor makes of it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from mcpboard.checks import State
+from mcpboard.laptop import routes
+from mcpboard.laptop.routes import Route
+
+
+def table(*rows: tuple[str, str, str]) -> list[str]:
+    """Lines of /proc/net/route for (interface, network, mask)."""
+    header = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+    return [header, *(f"{name}\t{_hex(net)}\t00000000\t0001\t0\t0\t0\t{_hex(mask)}\t0\t0\t0\n" for name, net, mask in rows)]
+
+
+def _hex(address: str) -> str:
+    packed = bytes(map(int, address.split(".")))
+    return f"{int.from_bytes(packed, sys.byteorder):08X}"
+
+
+DEFAULT = ("wlan0", "0.0.0.0", "0.0.0.0")
+USB = ("usb0", "192.168.42.0", "255.255.255.0")
+
+INTERFACES = [
+    pytest.param(table(DEFAULT, USB), "192.168.42.1", "usb0", id="the narrowest"),
+    pytest.param(table(USB, DEFAULT), "192.168.43.1", "wlan0", id="the default"),
+    pytest.param(table(USB), "10.0.0.1", "", id="none"),
+    pytest.param(table(DEFAULT), "fe80::1", "", id="IPv6, which stands elsewhere"),
+    pytest.param(table(DEFAULT), "board.lan", "", id="a name"),
+    pytest.param([], "192.168.42.1", "", id="no table, as on other systems"),
+]
+
+
+@pytest.mark.parametrize(("lines", "address", "name"), INTERFACES)
+def test_the_interface_is_that_of_the_narrowest_route(lines: list[str], address: str, name: str) -> None:
+    assert routes.interface(lines, address) == name
+
+
+JUDGEMENTS = [
+    pytest.param(Route("192.168.42.1", "linux", "192.168.42.100", "usb0"), State.OK, "over usb0", id="by cable"),
+    pytest.param(Route("10.1.1.5", "linux", "10.1.1.9", "wlan0"), State.OK, "from 10.1.1.9", id="by Wi-Fi"),
+    pytest.param(Route("10.1.1.5", "win32", "10.1.1.9"), State.OK, "from 10.1.1.9", id="no interface known"),
+    pytest.param(Route("127.0.0.1", "linux", "127.0.0.1", "eth0"), State.OK, "this machine", id="this machine"),
+    pytest.param(Route("192.168.42.1", "linux", "10.1.1.9", "wlan0"), State.FAILED, "is not up", id="no USB network"),
+    pytest.param(Route("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True), State.OK, "wlan0", id="routed on purpose"),
+    pytest.param(Route("192.168.42.1", "linux", error="Network is unreachable"), State.FAILED, "no way", id="no way"),
+    pytest.param(Route("no.such.name", "linux", error="unknown"), State.FAILED, "unknown", id="no such name"),
+]
+
+
+@pytest.mark.parametrize(("route", "state", "words"), JUDGEMENTS)
+def test_a_route_is_judged(route: Route, state: State, words: str) -> None:
+    verdict = routes.judge(route)
+    assert verdict.state is state
+    assert words in verdict.words
+    assert bool(verdict.cure) == (state is State.FAILED)
+
+
+@pytest.mark.parametrize(("system", "step"), [("linux", "ip -brief"), ("darwin", "networksetup"), ("win32", "Wi-Fi")])
+def test_each_system_has_its_own_hint_for_the_usb_link(system: str, step: str) -> None:
+    assert step in routes.hint("192.168.42.1", system)
+    assert "ping" in routes.hint("10.1.1.5", system)
+
+
+def test_loopback_is_reached_from_this_machine() -> None:
+    route = routes.look("127.0.0.1", 8080, "linux")
+    assert (route.address, route.source, route.error, route.is_astray) == ("127.0.0.1", "127.0.0.1", "", False)
+
+
+def test_a_name_that_is_none_is_an_error() -> None:
+    assert routes.look("a" * 64, 8080, "linux").error
