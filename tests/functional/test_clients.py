@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpboard.board.tools import allowed
-from tests.functional.visitors import CLIENTS, Client, Visitor, VisitFailed, bridge_program, visit
+from tests.functional.visitors import CLIENTS, Client, VisitFailed, Visitor, bridge_program, visit
 from tests.served import Board
 
 pytestmark = pytest.mark.tools

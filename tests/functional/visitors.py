@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,10 +166,8 @@ def visit(client: Client, server: Sequence[str]) -> Iterator[Visitor]:
 
 def _end(child: subprocess.Popen[str]) -> None:
     """Kill it and all that it has started, if they are still there."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def bridge_program(folder: Path) -> str:

@@ -23,15 +23,13 @@ def ask(version: str, url: str, method: str, params: dict[str, Any]) -> Any:
     return answer["result"] if "result" in answer else {"error": answer["error"]}
 
 
-def agreed(version: str, url: str) -> str:
+def agreed(version: str, url: str) -> Any:
     """The version that the server takes: offered in a handshake, or found among those that it discovers to us."""
     if version == "2026-07-28":
-        found: str = ask(version, url, "server/discover", {})["supportedVersions"][0]
-        return found
+        return ask(version, url, "server/discover", {})["supportedVersions"][0]
     client = {"name": "curl", "version": "8"}
     asked = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-    found = ask(version, url, "initialize", asked)["protocolVersion"]
-    return found
+    return ask(version, url, "initialize", asked)["protocolVersion"]
 
 
 def visit(version: str, url: str) -> None:
