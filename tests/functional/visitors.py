@@ -101,7 +101,7 @@ CLIENTS = [
     ),
     Client("inspector 2.12", "asked to probe", node("inspector.mjs", INSPECTOR, "auto"), MODERN, MODERN, UNASKED),
     Client("inspector 2.12", "as it comes", node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, LEGACY, UNASKED),
-    Client("curl", "with the header alone", curl(MODERN), MODERN, None),
+    Client("curl", "with a whole envelope", curl(MODERN), MODERN, None),
     Client("curl", "with a handshake", curl(LEGACY), LEGACY, None, pings=True),
 ]
 
