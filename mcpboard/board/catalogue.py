@@ -30,6 +30,7 @@ _NEVERS = frozenset({"$ref", "$defs", "definitions"})
 # Words whose values are no schemas: plain data, and `properties`, which is a table of them.
 _DATA = frozenset({"properties", "examples", "example", "enum", "const", "default"})
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_UNEXPLAINED = {"description": "Taken by this board's Agent, which does not explain it"}
 _DEPTH_LIMIT = 16  # schemas in schemas; the Agent's deepest has 4
 
 
@@ -95,14 +96,17 @@ def _with_schema(row: Row, live: object) -> Row:
 
 
 def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """`live`, with our words for the properties that it does not describe."""
+    """`live`, with words for the properties that it does not describe: ours, or that there are none.
+
+    Some clients drop a tool for one argument without a description.
+    """
     schema = dict(live)
     if "description" in own:
         schema.setdefault("description", own["description"])
     if "properties" in live:
         words = own.get("properties", {})
         schema["properties"] = {
-            name: _described(rule, words.get(name, {})) for name, rule in live["properties"].items()
+            name: _described(rule, words.get(name, _UNEXPLAINED)) for name, rule in live["properties"].items()
         }
     return schema
 

@@ -44,6 +44,11 @@ def text_schema(name: str = "app", **rule: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string", **rule}}, "required": [name]}
 
 
+def unexplained(name: str) -> dict[str, Any]:
+    """What becomes of the schema of an argument that neither the Agent nor we describe."""
+    return text_schema(name, description="Taken by this board's Agent, which does not explain it")
+
+
 def built_in(name: str) -> Any:
     return next(row.tool.input_schema for row in ROWS if row.tool.name == name)
 
@@ -74,7 +79,8 @@ def test_properties_without_words_get_ours_also_inside() -> None:
     catalogue.refresh()
     focus = catalogue.current()["enter_text"]["properties"]["focus"]
     assert focus["description"] == built_in("enter_text")["properties"]["focus"]["description"]
-    assert focus["properties"] == {"x": {"type": "number", "description": "left to right"}, "z": {"type": "number"}}
+    assert focus["properties"]["x"] == {"type": "number", "description": "left to right"}
+    assert "does not explain" in focus["properties"]["z"]["description"]
 
 
 def test_a_schema_without_properties_is_closed() -> None:
@@ -135,7 +141,7 @@ def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     catalogue = agent.catalogue()
     catalogue.refresh()
     assert catalogue.current()["open_app"] == built_in("open_app")
-    assert catalogue.current()["open_url"] == text_schema("address")
+    assert catalogue.current()["open_url"] == unexplained("address")
 
 
 USABLE = [
@@ -198,7 +204,7 @@ def test_entries_that_are_no_tools_are_passed_over() -> None:
     agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
     catalogue = agent.catalogue()
     catalogue.refresh()
-    assert catalogue.current()["open_app"] == text_schema("title")
+    assert catalogue.current()["open_app"] == unexplained("title")
 
 
 def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stays_good() -> None:
@@ -228,4 +234,4 @@ def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
     assert catalogue.current()["open_app"] == built_in("open_app")
     answer_now.set()
     first.join(5)
-    assert catalogue.current()["open_app"] == text_schema("title")
+    assert catalogue.current()["open_app"] == unexplained("title")

@@ -1,16 +1,16 @@
-// Visit a board with npm @modelcontextprotocol/client 2.x. Usage: node --input-type=module - MODE URL < client2.mjs
+// Visit a server with npm @modelcontextprotocol/client 2.x. Words: MODE SERVER...
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-const [mode, url] = process.argv.slice(-2);
+const [mode, program, ...args] = process.argv.slice(1);
 const client = new Client({ name: "visitor", version: "1.0.0" }, { versionNegotiation: { mode } });
-await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-const seen = {
-  version: client.getNegotiatedProtocolVersion(),
-  tools: (await client.listTools()).tools.map((tool) => tool.name),
-  status: await client.callTool({ name: "phone_bridge_status", arguments: {} }),
-  picture: await client.callTool({ name: "screenshot", arguments: {} }),
-  bundle: await client.callTool({ name: "support_bundle", arguments: {} }),
-};
-await client.callTool({ name: "no_such_tool", arguments: {} }).catch((error) => (seen.unknown = error.code));
+const transport = args.length
+  ? new StdioClientTransport({ command: program, args, maxBufferSize: 1 << 26 }) // else 10 MiB, less than a bundle may have
+  : new StreamableHTTPClientTransport(new URL(program));
+await client.connect(transport);
+await follow(client.getNegotiatedProtocolVersion(), {
+  ping: () => client.ping(),
+  "tools/list": () => client.listTools(),
+  "tools/call": (name, args) => client.callTool({ name, arguments: args }),
+});
 await client.close();
-console.log(JSON.stringify(seen));

@@ -1,36 +1,29 @@
-"""Visit a board with the Python `mcp` SDK 1.x. Usage: mcp1.py URL"""
+"""Visit a server with the Python `mcp` SDK 1.x. Usage: mcp1.py SERVER..."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from mcp import ClientSession, McpError
+import steps
+from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 
 
-def plain(result: Any) -> Any:
-    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+def streams(program: str, *arguments: str) -> AbstractAsyncContextManager[Any]:
+    if arguments:
+        return stdio_client(StdioServerParameters(command=program, args=[*arguments]))
+    return streamablehttp_client(program)
 
 
-async def visit(url: str) -> dict[str, Any]:
-    async with streamablehttp_client(url) as (reading, writing, _), ClientSession(reading, writing) as session:
+async def visit(*server: str) -> None:
+    async with streams(*server) as (reading, writing, *_), ClientSession(reading, writing) as session:
         version = (await session.initialize()).protocolVersion
-        await session.send_ping()
-        seen = {
-            "version": version,
-            "tools": [tool.name for tool in (await session.list_tools()).tools],
-            "status": plain(await session.call_tool("phone_bridge_status", {})),
-            "picture": plain(await session.call_tool("screenshot", {})),
-            "bundle": plain(await session.call_tool("support_bundle", {})),
-        }
-        try:
-            await session.call_tool("no_such_tool", {})
-        except McpError as error:
-            seen["unknown"] = error.error.code
-        return seen
+        requests = {"ping": session.send_ping, "tools/list": session.list_tools, "tools/call": session.call_tool}
+        await steps.follow(version, requests, McpError)
 
 
-print(json.dumps(asyncio.run(visit(sys.argv[1]))))
+asyncio.run(visit(*sys.argv[1:]))

@@ -1,18 +1,23 @@
-// Visit a board with npm @modelcontextprotocol/sdk 1.x. Usage: node --input-type=module - URL < sdk1.mjs
+// Visit a server with npm @modelcontextprotocol/sdk 1.x. Words: SERVER...
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const client = new Client({ name: "visitor", version: "1.0.0" });
-const transport = new StreamableHTTPClientTransport(new URL(process.argv.at(-1)));
-await client.connect(transport);
-await client.ping();
-const seen = {
-  version: transport.protocolVersion,
-  tools: (await client.listTools()).tools.map((tool) => tool.name),
-  status: await client.callTool({ name: "phone_bridge_status", arguments: {} }),
-  picture: await client.callTool({ name: "screenshot", arguments: {} }),
-  bundle: await client.callTool({ name: "support_bundle", arguments: {} }),
+const [program, ...args] = process.argv.slice(1);
+const transport = args.length
+  ? new StdioClientTransport({ command: program, args, maxBufferSize: 1 << 26 }) // else 10 MiB, less than a bundle may have
+  : new StreamableHTTPClientTransport(new URL(program));
+const tell = transport.setProtocolVersion?.bind(transport); // the client keeps no record of the version
+let agreed;
+transport.setProtocolVersion = (version) => {
+  agreed = version;
+  tell?.(version);
 };
-await client.callTool({ name: "no_such_tool", arguments: {} }).catch((error) => (seen.unknown = error.code));
+const client = new Client({ name: "visitor", version: "1.0.0" });
+await client.connect(transport);
+await follow(agreed, {
+  ping: () => client.ping(),
+  "tools/list": () => client.listTools(),
+  "tools/call": (name, args) => client.callTool({ name, arguments: args }),
+});
 await client.close();
-console.log(JSON.stringify(seen));

@@ -1,0 +1,85 @@
+"""SDK clients that start the bridge: large answers, and boards that die under them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard.simulator import Simulator
+from tests.functional.visitors import CLIENTS, Client, bridge_program, visit
+from tests.laptop.piped import Mortal
+from tests.served import Board
+
+pytestmark = pytest.mark.tools
+
+NAMES = ("Python mcp 2.3, as it comes", "Python mcp 1.30, as it comes", "TypeScript sdk 1.32, as it comes", "TypeScript client 2.4, asked to probe")
+SDKS = [pytest.param(each, id=each.name) for each in CLIENTS if str(each) in NAMES]
+BUNDLE_BYTES = 16 << 20
+TAP = {"type": "tap", "point": {"x": 500, "y": 500}}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    return bridge_program(tmp_path)
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator() as pretend:
+        yield pretend
+
+
+@pytest.fixture
+def mortal(tmp_path: Path, simulator: Simulator) -> Iterator[Mortal]:
+    board = Mortal(tmp_path, simulator)
+    board.start()
+    try:
+        yield board
+    finally:
+        board.kill()
+
+
+def taps(simulator: Simulator) -> list[dict[str, Any]]:
+    return [given for name, given in simulator.calls if name == "touch_gesture"]
+
+
+@pytest.mark.parametrize("client", SDKS)
+def test_a_bundle_of_sixteen_mebibytes_arrives_whole(board: Board, client: Client, program: str) -> None:
+    board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
+    with visit(client, [program, board.url]) as visitor:
+        blob = visitor.ask("tools/call", "support_bundle", {})["content"][-1]["resource"]["blob"]
+    assert len(base64.b64decode(blob, validate=True)) == BUNDLE_BYTES
+
+
+@pytest.mark.parametrize("client", SDKS)
+def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
+    mortal: Mortal, simulator: Simulator, client: Client, program: str
+) -> None:
+    with visit(client, [program, mortal.url]) as visitor:
+        for count in (1, 2):
+            assert not visitor.ask("tools/call", "touch_gesture", TAP).get("isError", False)
+            assert len(taps(simulator)) == count
+            mortal.kill()
+            mortal.start()
+        assert visitor.ask("tools/list")["tools"]
+
+
+@pytest.mark.parametrize("client", SDKS)
+def test_a_board_killed_during_a_tap_is_an_error_and_one_tap(
+    mortal: Mortal, simulator: Simulator, client: Client, program: str
+) -> None:
+    with visit(client, [program, mortal.url]) as visitor:
+        with simulator.hold("touch_gesture"):
+            visitor.send("tools/call", "touch_gesture", TAP)
+            simulator.wait_for_call("touch_gesture")
+            mortal.kill()
+            error = visitor.hear()["error"]
+        assert "look before repeating it" in error["message"]
+        assert error["data"] == {"delivery": "unknown"}
+        mortal.start()
+        assert visitor.ask("tools/call", "screenshot", {})["content"][0]["type"] == "image"
+    assert len(taps(simulator)) == 1
