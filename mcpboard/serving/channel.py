@@ -77,7 +77,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def _parse(self) -> None:
         if self.request is None:
             self.request = Parser(self.adj)
-            self._enter(ASKING, time.monotonic())
         request = self.request
         self._ahead = self._ahead[request.received(self._ahead) :]
         if request.completed:

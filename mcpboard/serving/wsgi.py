@@ -191,7 +191,7 @@ def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -
     reply = exchange.reply
     length = stream.content_length(reply.parts)
     headers = list(reply.headers)
-    if length is not None and reply.status != 204:
+    if length is not None:
         headers.append(("Content-Length", str(length)))
     start_response(STATUS_LINES[reply.status], headers)
     if exchange.note is None:  # no tool was called

@@ -82,6 +82,13 @@ class TestAnswers:
         assert (answer.status, answer.headers["content-length"], answer.body) == (202, "0", b"")
         assert "content-type" not in answer.headers
 
+    def test_the_end_of_a_session_is_204_without_a_length(self) -> None:
+        with serving(PretendRole(knows_session=lambda session, principal: True)) as served, served.client() as client:
+            client.send(request(b"", "Mcp-Session-Id: s", method="DELETE"))
+            answer = client.answer()
+        assert answer.status == 204
+        assert answer.headers.keys().isdisjoint({"content-length", "content-type", "transfer-encoding"})
+
     def test_a_picture_of_400_kb_comes_whole(self, served: Served) -> None:
         answer = served.ask(call("picture", size=400_000))
         assert len(answer.body) == int(answer.headers["content-length"])

@@ -219,11 +219,16 @@ class TestRefused:
         assert (answer.status, answer.json["jsonrpc"]) == (status, "2.0")
         assert served.role.ran == (["echo"] if status == 200 else [])
 
-    def test_urgent_bytes_do_not_keep_the_loop_busy(self, served: Served) -> None:
-        """A byte out of band is a byte like others: seen, read and judged, once."""
+    def test_an_urgent_byte_does_not_keep_the_loop_busy(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is a byte like others: read once, and judged with what follows."""
+        woken: list[int] = []
+        monkeypatch.setattr(Channel, "handle_expt", lambda channel: woken.append(1))
         with served.client() as client:
-            client.sock.send(b"x\r\n\r\n", socket.MSG_OOB)
+            client.sock.send(b"x", socket.MSG_OOB)
+            assert all(served.pings() for _ in range(20))
+            client.send(b"\r\n\r\n")
             assert client.answer().status == 400
+        assert len(woken) < 5
 
     def test_a_connection_that_cannot_be_set_up_leaves_the_listener(
         self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines
