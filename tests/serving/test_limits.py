@@ -64,6 +64,14 @@ class TestOverdue:
         assert channel.overdue(1001) is None
         assert channel.overdue(1002 + LIMITS[STALLED]) == STALLED
 
+    def test_a_request_served_between_two_looks_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        channel = still()
+        assert channel.overdue(1000) is None
+        monkeypatch.setattr(time, "monotonic", lambda: 1000 + LIMITS[IDLE])
+        channel._complete(SimpleNamespace(empty=True))  # type: ignore[arg-type]
+        assert channel.overdue(1001 + LIMITS[IDLE]) is None
+        assert channel.overdue(1001 + 2 * LIMITS[IDLE]) == IDLE
+
     def test_only_connections_are_swept(self) -> None:
         assert sweep([object(), still()], 1000) == []
 

@@ -103,6 +103,7 @@ def test_the_workers_end_with_the_server() -> None:
     assert len(workers) == THREADS
     running.stop()
     running.run()
+    assert not running._tasks.threads, "run returns after the last of them has given back what it held"
     for worker in workers:
         worker.join(PATIENCE)
     assert threading.active_count() == before
