@@ -30,12 +30,12 @@ bench: .venv-test/ready ## the numbers of the README, side by side in one run
 deb: ## the Debian package of the board role, in dist/
 	deploy/debian/build
 
-matrix: ## the core and board suites on the version sets of OpenWrt, Buildroot and the floors
-	$(PYTHON) tests/deploy/matrix.py
+matrix: .venv-test/ready ## the core and board suites on the versions of OpenWrt and Buildroot, the floors and the latest
+	.venv-test/bin/python -m tests.deploy.matrix
 
-board-image: ## boot an emulated board of 128 MB with the server on it, and print its figures (root, Debian)
+board-image: .venv-test/ready ## boot an emulated board of 128 MB with the server on it, and print its figures (root, Debian)
 	bash tests/system-packages qemu-system-arm
-	$(PYTHON) -m tests.deploy.board_image
+	.venv-test/bin/python -m tests.deploy.board_image
 
 clean: ## remove the virtual environments and what was built
 	rm -rf .venv-* build dist out demo *.egg-info

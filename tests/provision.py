@@ -43,11 +43,11 @@ def python_prefix(*requirements: str) -> Path:
     """
 
     def build(place: Path) -> None:
-        _install([sys.executable, "-I", "-m", "venv", place])
-        _install([place / "bin/python", "-I", "-m", "pip", "install", "--quiet", *requirements])
+        install([sys.executable, "-I", "-m", "venv", place])
+        install([place / "bin/python", "-I", "-m", "pip", "install", "--quiet", *requirements])
 
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    return _kept("-".join([version, *requirements]), build) / "bin/python"
+    return kept("-".join([version, *requirements]), build) / "bin/python"
 
 
 def node_prefix(packages: Mapping[str, str]) -> Path:
@@ -62,9 +62,9 @@ def node_prefix(packages: Mapping[str, str]) -> Path:
             _fail("npm is not here", "apt-get install npm")
         place.mkdir()
         wanted = [f"{_binary(name)}@{version}" for name, version in packages.items()]
-        _install(["npm", "install", *NPM_OPTIONS, "--prefix", place, *wanted])
+        install(["npm", "install", *NPM_OPTIONS, "--prefix", place, *wanted])
 
-    return _kept("-".join(f"{name}-{version}" for name, version in packages.items()), build)
+    return kept("-".join(f"{name}-{version}" for name, version in packages.items()), build)
 
 
 def run(command: Command, *, limit_s: float, cwd: Path | None = None, stdin: bytes = b"") -> bytes:
@@ -82,8 +82,8 @@ def run(command: Command, *, limit_s: float, cwd: Path | None = None, stdin: byt
 # --- the shelf -------------------------------------------------------------------------------
 
 
-def _kept(name: str, build: Callable[[Path], None]) -> Path:
-    """The folder of that name on the shelf, made by `build` when it is not there."""
+def kept(name: str, build: Callable[[Path], None]) -> Path:
+    """The folder of that name on the shelf; where it is not there, `build` makes the one that it is given."""
     shelf = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mcpboard-tests"
     shelf.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", name)
@@ -125,7 +125,8 @@ def _binary(name: str) -> str:
     return f"node-{platform.system().lower()}-{machine}" if name == "node" else name
 
 
-def _install(command: Command) -> None:
+def install(command: Command) -> None:
+    """Run an installer; the test fails with its last words and the command when it does."""
     code, out, err = _ended(command, INSTALL_S, b"", None, dict(os.environ))
     if code != 0:
         _fail(f"{_fate(code, INSTALL_S)}\n{_last_words(out + err)}", _shown(command))

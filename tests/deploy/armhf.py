@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests import provision
 from tests.deploy import boards, shelf, tree
 
 SUITE = "bookworm"
@@ -16,7 +17,7 @@ WARM_UP = "import argparse, logging.handlers, tomllib, werkzeug.wrappers, waitre
 
 def root() -> Path:
     """The unpacked system."""
-    return shelf.debian(SUITE, "extract", *PACKAGES, architecture="armhf") / "root"
+    return shelf.debian(SUITE, "extract", *PACKAGES, architecture="armhf")
 
 
 def wheels() -> Path:
@@ -27,7 +28,7 @@ def wheels() -> Path:
         shelf.pip("install", "--no-compile", "--only-binary", ":all:", *target, "--target", place, *boards.ROOTS)
         tree.run(*python(place, bytecode=True), "-c", WARM_UP)
 
-    return shelf.kept(f"wheels-armv7l-{PYTHON}", download)
+    return provision.kept(f"wheels-armv7l-{PYTHON}", download)
 
 
 def python(*sites: Path, bytecode: bool = False) -> list[object]:

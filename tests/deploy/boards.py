@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcpboard.board.tools import ROWS
 from mcpboard.client import Client
 from tests.deploy import tree
 
@@ -117,8 +118,11 @@ def _announced(process: subprocess.Popen[str]) -> str:
     return tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
 
 
+# What is listed while the shell is not switched on.
+TOOLS = [row.tool.name for row in ROWS if row.tool.name != "shell"]
+
 # A session's usual calls: two questions to one picture.
-MIX = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
+MIX: Sequence[tuple[str, dict[str, object]]] = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
 
 
 def drive(client: Client) -> None:

@@ -43,7 +43,8 @@ class Room:
     def __init__(self, pid: int, folder: Path) -> None:
         self.root = Path(f"/proc/{pid}/root", *(folder / "root").parts[1:])
         nsenter = tree.tool("nsenter", "util-linux")
-        self._enter = [nsenter, "--target", str(pid), "--mount", "--pid", "--net", f"--root={self.root}", f"--wd={self.root}"]
+        spaces = ["--target", str(pid), "--mount", "--pid", "--net"]
+        self._enter = [nsenter, *spaces, f"--root={self.root}", f"--wd={self.root}"]
 
     def try_(self, *command: str, environ: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:  # noqa: B006
         """The program's end, good or bad, within a minute."""
@@ -93,10 +94,10 @@ def room(folder: Path, below: str = "/") -> Iterator[Room]:
     if os.geteuid() != 0:
         pytest.fail("namespaces and overlays need root: run the tests as root", pytrace=False)
     tree.tool("ip", "iproute2")
-    command = [tree.tool("unshare", "util-linux"), "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", _FURNISH, "room"]
-    with subprocess.Popen(
-        [*command, str(folder), below], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as first:
+    spaces = [tree.tool("unshare", "util-linux"), "--mount", "--pid", "--net", "--fork", "--kill-child"]
+    command = [*spaces, "sh", "-c", _FURNISH, "room", str(folder), below]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as first:
         assert first.stdin and first.stdout and first.stderr
         try:
             pid = first.stdout.readline()

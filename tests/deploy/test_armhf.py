@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcpboard.board.tools import ROWS
 from mcpboard.simulator import Simulator
 from tests.deploy import armhf, boards, tree
 from tests.deploy.boards import Served
@@ -19,10 +18,8 @@ LARGE_BUNDLE = 4 << 20  # bytes; some eighty blocks
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
-    simulated = Simulator(speed=100)
-    simulated.start()
-    yield simulated
-    simulated.stop()
+    with Simulator(speed=100) as simulated:
+        yield simulated
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +54,7 @@ def test_it_knows_its_version(interpreter: list[object]) -> None:
 
 def test_it_lists_its_tools(board: Served) -> None:
     with board.client() as client:
-        assert [each["name"] for each in client.list_tools()] == [row.tool.name for row in ROWS if row.tool.name != "shell"]
+        assert [each["name"] for each in client.list_tools()] == boards.TOOLS
 
 
 def test_it_answers_a_status_a_picture_and_a_bundle(board: Served) -> None:

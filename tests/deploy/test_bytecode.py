@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import mcpboard
-from mcpboard.board.tools import ROWS
 from mcpboard.simulator import Simulator
 from tests.deploy import boards, shelf, tree
 from tests.deploy.boards import Served, served
@@ -52,10 +51,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
-    simulated = Simulator(speed=100)
-    simulated.start()
-    yield simulated
-    simulated.stop()
+    with Simulator(speed=100) as simulated:
+        yield simulated
 
 
 def python(site: Path, *words: object) -> list[object]:
@@ -89,7 +86,7 @@ def test_a_verb_that_needs_no_other_role_runs(site: Path, verb: list[str]) -> No
 
 def test_it_serves(site: Path, simulator: Simulator) -> None:
     with board(site, simulator) as running, running.client() as client:
-        assert [each["name"] for each in client.list_tools()] == [row.tool.name for row in ROWS if row.tool.name != "shell"]
+        assert [each["name"] for each in client.list_tools()] == boards.TOOLS
         boards.drive(client)
 
 

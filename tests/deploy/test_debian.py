@@ -31,7 +31,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trixie(package: Path, tmp_path: Path) -> Iterator[Room]:
     """A room in Debian 13 in which the package is installed."""
     below = shelf.debian("trixie", "essential", *needed(package))
-    with room(tmp_path, str(below / "root")) as inside:
+    with room(tmp_path, str(below)) as inside:
         (inside.root / "mcpboard.deb").write_bytes(package.read_bytes())
         install(inside)
         yield inside

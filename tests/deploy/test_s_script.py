@@ -123,7 +123,8 @@ def test_it_runs_as_its_own_user_with_the_malloc_variables_and_logs_to_syslog(bo
 
 def test_the_default_file_may_say_how_it_is_started(board: Board) -> None:
     defaults = board.inside.read("/etc/default/mcpboard")
-    board.inside.write("/etc/default/mcpboard", defaults + 'MCPBOARD_ARGS="serve --listen 127.0.0.1:8090 --log syslog"\n')
+    ours = 'MCPBOARD_ARGS="serve --listen 127.0.0.1:8090 --log syslog"\n'
+    board.inside.write("/etc/default/mcpboard", defaults + ours)
     board.call("start")
     board.started(8090)
     assert board.call("stop")[0] == 0

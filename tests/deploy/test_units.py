@@ -60,7 +60,8 @@ def test_the_hosts_unit_is_sound(inside: Room) -> None:
 def test_sysusers_makes_the_user(inside: Room) -> None:
     inside.write("/usr/lib/sysusers.d/mcpboard.conf", (tree.UNITS / "mcpboard.sysusers").read_text("ascii"))
     inside.run("systemd-sysusers", "mcpboard.conf")
-    assert re.search(r"^mcpboard:[^:]*:\d+:\d+:Model Context Protocol server:/:\S+/nologin$", inside.read("/etc/passwd"), re.M)
+    found = r"^mcpboard:[^:]*:\d+:\d+:Model Context Protocol server:/:\S+/nologin$"
+    assert re.search(found, inside.read("/etc/passwd"), re.MULTILINE)
 
 
 def test_the_unit_names_no_key_twice_that_would_replace_itself() -> None:

@@ -49,7 +49,8 @@ def test_dpkg_sorts_them_as_we_do(older: str, newer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "apk"), [("1.2.0a1", "1.2.0_alpha1"), ("1.2.0b2", "1.2.0_beta2"), ("1.2.0rc1", "1.2.0_rc1"), ("1.2.0", "1.2.0")]
+    ("ours", "apk"),
+    [("1.2.0a1", "1.2.0_alpha1"), ("1.2.0b2", "1.2.0_beta2"), ("1.2.0rc1", "1.2.0_rc1"), ("1.2.0", "1.2.0")],
 )
 def test_the_feeds_own_check_recognises_what_the_program_prints(ours: str, apk: str) -> None:
     """OpenWrt's CI hands PKG_VERSION-rN to test.sh, which compares it with `mcpboard --version`."""

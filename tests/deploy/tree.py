@@ -60,7 +60,8 @@ def run(*command: object, environ: Mapping[str, str] | None = None, timeout: flo
 def make(folder: Path, target: str, **variables: object) -> str:
     """Standard output of plain GNU make in `folder`."""
     assignments = [f"{name}={value}" for name, value in variables.items()]
-    return run(tool("make", "make"), "--no-print-directory", "-C", folder, target, f"PYTHON={sys.executable}", *assignments)
+    command = [tool("make", "make"), "--no-print-directory", "-C", folder, target]
+    return run(*command, f"PYTHON={sys.executable}", *assignments)
 
 
 def described(text: str) -> dict[str, str]:
