@@ -126,6 +126,8 @@ def handshake(found: Handshake) -> Verdict:
         return failed("the board wants a token", "mcpboard doctor URL --token-file FILE")
     if found.error.status == 401:
         return failed("the board wants another token", "put the token of the board's token_file into yours")
+    if found.error.status in (404, 405):
+        return failed(f"no handshake: {found.error}", "give the URL with the path /mcp and nothing after it")
     return failed(f"no handshake: {found.error}", ON_BOARD)
 
 

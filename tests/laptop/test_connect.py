@@ -133,7 +133,7 @@ def test_vs_code_asks_for_the_token_it_is_told_of(token_file: Path, tmp_path: Pa
     file = tmp_path / "mcp.json"
     connect.write(BY_KEY["vscode"], Target(NOBODY, token=Token(str(token_file), TOKEN)), str(file))
     (asked,) = json.loads(file.read_text())["inputs"]
-    assert "${input:%s}" % asked["id"] in file.read_text()
+    assert f"${{input:{asked['id']}}}" in file.read_text()
     assert asked["password"] is True
 
 
