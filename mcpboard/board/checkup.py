@@ -93,8 +93,13 @@ class Board:
 
     @cached_property
     def memory(self) -> Memory:
-        pid = next((each.pid for each in self.listeners if each.serves_mcp and each.pid), None)
+        pid = self._server()
         return Memory(available(), None if pid is None else resident(pid))
+
+    def _server(self) -> int | None:
+        """The process of the server on its ports, None when it is not there or the ports are not known."""
+        holders = self.ports.holders if self.read.settings else ()
+        return next((each.listener.pid for each in holders if each.listener and each.version), None)
 
     @cached_property
     def log(self) -> Log:

@@ -24,7 +24,7 @@ LONG_SIDE_PX = 2000
 
 CLOCK_S = 300.0  # seconds apart; within that, certificates and logs still make sense
 SLOW_S = 1.0  # seconds for a question that needs no phone; by cable it takes some milliseconds
-CLIENTS = "clients need 2025-11-25 or newer (SDKs: Python 1.23, TypeScript 1.24)"
+CLIENTS = "clients need 2025-11-25 or newer (Python SDK: 1.23); mcpboard bridge serves older ones"
 
 
 # --- the way there ---------------------------------------------------------------------------

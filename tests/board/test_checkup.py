@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -205,10 +206,12 @@ def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
     with served.process(file):
         command = [sys.executable, "-m", "mcpboard", "doctor", "--board", "--config", str(file), "--json"]
         done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
+    assert done.stderr == b""
     told = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
     assert [name for name, each in told.items() if each["state"] == "failed"] == []
     assert str(file) in told["settings"]["words"]
     assert told["ports"]["words"] == f"mcpboard {__version__} on 127.0.0.1 port {port}"
+    assert re.fullmatch(r"\d+ MiB available, the server holds [1-9]\d MiB", told["memory"]["words"])
     assert done.returncode == 0
 
 
