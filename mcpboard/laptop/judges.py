@@ -6,7 +6,7 @@ import errno
 from urllib.parse import urlsplit
 
 from mcpboard.checks import Verdict, failed, ok, skipped
-from mcpboard.errors import NotMcp
+from mcpboard.errors import NotMcp, PeerUnreachable
 from mcpboard.laptop import routes
 from mcpboard.laptop.sizes import size_of
 from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
@@ -71,6 +71,8 @@ def http(page: Page) -> Verdict:
         return ok(f"answers, HTTP {page.status}")
     if isinstance(page.error, NotMcp):
         return failed("what listens there does not speak HTTP", f"mcpboard doctor {EXAMPLE} (another port)")
+    if isinstance(page.error, PeerUnreachable):  # TCP went well, so it was TLS that did not
+        return failed("takes connections, but does not speak https; boards speak http", "write http:// in the URL")
     return failed(f"takes connections, but does not answer: {page.error}", ON_BOARD)
 
 

@@ -156,6 +156,15 @@ def test_a_server_that_takes_connections_and_says_nothing(monkeypatch: pytest.Mo
     assert "does not answer" in found["http"].words
 
 
+def test_https_to_a_board(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpboard.link.CONNECT_SECONDS", 0.5)  # the board waits for more of what it takes for a request
+    with fronted(simulator) as url:
+        found = verdicts(url.replace("http:", "https:"))
+    assert failing(found) == ["http"]
+    assert "boards speak http" in found["http"].words
+    assert "http://" in found["http"].cure
+
+
 def test_mcp_switched_off(simulator: Simulator) -> None:
     with fronted(simulator, mcp_enabled=False) as url:
         found = verdicts(url)
