@@ -76,7 +76,7 @@ def _path(form: Form, arguments: argparse.Namespace) -> str:
     from mcpboard.laptop import connect
 
     if arguments.file is not None and form.format != "steps":
-        return os.path.abspath(arguments.file)
+        return os.path.abspath(str(arguments.file))
     return connect.path_of(form, sys.platform, config.user_folders())
 
 
