@@ -26,6 +26,7 @@ AGENT_PORT = 8080  # where a stock board's Agent is
 LOOK_S = 10.0  # seconds for a backend: Config Web asks its control script first
 OURS_S = 1.0  # seconds; our own health page never waits
 SYSLOG_SOCKET = "/dev/log"
+ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # listening everywhere includes loopback
 TAIL = 64 << 10  # bytes at the end of a log that are looked through
 
 # File that an installation brings -> the command that starts the server there.
@@ -67,10 +68,10 @@ class Board:
 
     @cached_property
     def ports(self) -> Ports:
+        written = {address.port for address in self.settings.listen if address.port}
         # A server that runs may have been given other addresses by its flags than the file says.
         ours = {each.port for each in self.listeners if each.serves_mcp}
-        ports = ours or {address.port for address in self.settings.listen if address.port}
-        holders = tuple(Holder(port, *self._held(port)) for port in sorted(ports))
+        holders = tuple(Holder(port, *self._held(port)) for port in sorted(written & ours or ours or written))
         starter = next((command for file, command in STARTERS.items() if os.path.exists(file)), "mcpboard serve")
         return Ports(holders, starter)
 
@@ -79,7 +80,7 @@ class Board:
         listener = next((each for each in self.listeners if each.port == port), None)
         if listener is None:
             return None, None
-        found = _asked(Backend(AGENT, f"http://127.0.0.1:{port}"), "/health", OURS_S).object
+        found = _asked(Backend(AGENT, f"http://{_own(listener.address)}:{port}"), "/health", OURS_S).object
         return listener, str(found.get("version")) if found.get("name") == "mcpboard" else None
 
     @cached_property
@@ -92,12 +93,23 @@ class Board:
 
     @cached_property
     def memory(self) -> Memory:
-        pid = next((each.pid for each in self.listeners if each.serves_mcp and each.pid), None)
+        pid = self._server()
         return Memory(available(), None if pid is None else resident(pid))
+
+    def _server(self) -> int | None:
+        """The process of the server on its ports, None when it is not there or the ports are not known."""
+        holders = self.ports.holders if self.read.settings else ()
+        return next((each.listener.pid for each in holders if each.listener and each.version), None)
 
     @cached_property
     def log(self) -> Log:
         return look_at_log(self.settings.log)
+
+
+def _own(address: str) -> str:
+    """Where this machine itself reaches a socket that listens on `address`, as URLs write it."""
+    reached = ANY.get(address, address)
+    return f"[{reached}]" if ":" in reached else reached
 
 
 def _asked(backend: Backend, path: str, seconds: float) -> Asked:

@@ -75,8 +75,9 @@ def _program() -> tuple[str, ...]:
 def _path(form: Form, arguments: argparse.Namespace) -> str:
     from mcpboard.laptop import connect
 
-    usual = connect.path_of(form, sys.platform, config.user_folders())
-    return usual if arguments.file is None else os.path.abspath(arguments.file)
+    if arguments.file is not None and form.format != "steps":
+        return os.path.abspath(str(arguments.file))
+    return connect.path_of(form, sys.platform, config.user_folders())
 
 
 def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Any
 
-from mcpboard.checks import Check, Finding, Verdict, run
+from mcpboard.checks import Check, Finding, run
 from mcpboard.laptop import judges, proxies, routes
 from mcpboard.laptop.visit import Visit
 
-
-def _row(
-    name: str, title: str, needs: tuple[str, ...], question: str, judge: Callable[[Any], Verdict]
-) -> Check[Visit]:
-    """A check that puts one question of a Visit before a judge."""
-    return Check(name, title, needs, lambda visit: getattr(visit, question), judge)
-
-
-CHECKS = (
-    _row("address", "Form of the address", (), "address", judges.address),
-    _row("route", "Route and interface", ("address",), "route", routes.judge),
-    _row("proxy", "Proxy variables", ("address",), "caught", proxies.judge),
-    _row("tcp", "TCP", ("address",), "knock", judges.tcp),
-    _row("http", "HTTP", ("tcp",), "health", judges.http),
-    _row("mcpboard", "Is it mcpboard", ("http",), "identity", judges.identity),
-    _row("switch", "Switched on", ("mcpboard",), "identity", judges.switch),
-    _row("handshake", "Token and handshake", ("switch",), "handshake", judges.handshake),
-    _row("origin", "Browsers", ("switch",), "origins", judges.origins),
-    _row("agent", "The Agent", ("handshake",), "phone_bridge", judges.backend),
-    _row("config_web", "Config Web", ("handshake",), "device", judges.backend),
-    _row("phone_bridge", "Phone bridge", ("agent",), "phone_bridge", judges.phone_bridge),
-    _row("picture", "Picture", ("agent",), "screenshot", judges.picture),
-    _row("clock", "Clock", ("http",), "health", judges.clock),
-    _row("round_trip", "Round trip", ("handshake",), "pings", judges.round_trip),
+CHECKS: tuple[Check[Visit], ...] = (
+    Check("address", "Form of the address", (), lambda visit: visit.address, judges.address),
+    Check("route", "Route and interface", ("address",), lambda visit: visit.route, routes.judge),
+    Check("proxy", "Proxy variables", ("address",), lambda visit: visit.caught, proxies.judge),
+    Check("tcp", "TCP", ("address",), lambda visit: visit.knock, judges.tcp),
+    Check("http", "HTTP", ("tcp",), lambda visit: visit.health, judges.http),
+    Check("mcpboard", "Is it mcpboard", ("http",), lambda visit: visit.identity, judges.identity),
+    Check("switch", "Switched on", ("mcpboard",), lambda visit: visit.identity, judges.switch),
+    Check("handshake", "Token and handshake", ("switch",), lambda visit: visit.handshake, judges.handshake),
+    Check("origin", "Browsers", ("switch",), lambda visit: visit.origins, judges.origins),
+    Check("agent", "The Agent", ("handshake",), lambda visit: visit.phone_bridge, judges.backend),
+    Check("config_web", "Config Web", ("handshake",), lambda visit: visit.device, judges.backend),
+    Check("phone_bridge", "Phone bridge", ("agent",), lambda visit: visit.phone_bridge, judges.phone_bridge),
+    Check("picture", "Picture", ("agent",), lambda visit: visit.screenshot, judges.picture),
+    Check("clock", "Clock", ("http",), lambda visit: visit.health, judges.clock),
+    Check("round_trip", "Round trip", ("handshake",), lambda visit: visit.pings, judges.round_trip),
 )
 
 

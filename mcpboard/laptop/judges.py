@@ -6,7 +6,7 @@ import errno
 from urllib.parse import urlsplit
 
 from mcpboard.checks import Verdict, failed, ok, skipped
-from mcpboard.errors import NotMcp
+from mcpboard.errors import NotMcp, PeerUnreachable
 from mcpboard.laptop import routes
 from mcpboard.laptop.sizes import size_of
 from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
@@ -24,7 +24,7 @@ LONG_SIDE_PX = 2000
 
 CLOCK_S = 300.0  # seconds apart; within that, certificates and logs still make sense
 SLOW_S = 1.0  # seconds for a question that needs no phone; by cable it takes some milliseconds
-CLIENTS = "clients need 2025-11-25 or newer (SDKs: Python 1.23, TypeScript 1.24)"
+CLIENTS = "clients need 2025-11-25 or newer (Python SDK: 1.23); mcpboard bridge serves older ones"
 
 
 # --- the way there ---------------------------------------------------------------------------
@@ -71,6 +71,8 @@ def http(page: Page) -> Verdict:
         return ok(f"answers, HTTP {page.status}")
     if isinstance(page.error, NotMcp):
         return failed("what listens there does not speak HTTP", f"mcpboard doctor {EXAMPLE} (another port)")
+    if isinstance(page.error, PeerUnreachable):  # TCP went well, so it was TLS that did not
+        return failed("takes connections, but does not speak https; boards speak http", "write http:// in the URL")
     return failed(f"takes connections, but does not answer: {page.error}", ON_BOARD)
 
 
@@ -126,6 +128,8 @@ def handshake(found: Handshake) -> Verdict:
         return failed("the board wants a token", "mcpboard doctor URL --token-file FILE")
     if found.error.status == 401:
         return failed("the board wants another token", "put the token of the board's token_file into yours")
+    if found.error.status in (404, 405):
+        return failed(f"no handshake: {found.error}", "give the URL with the path /mcp and nothing after it")
     return failed(f"no handshake: {found.error}", ON_BOARD)
 
 

@@ -151,7 +151,7 @@ class Visit:
     def route(self) -> routes.Route:
         """A gateway may answer for an address that is not its own, so only mcpboard itself counts as an answer."""
         route = routes.look(*self.link.address, self.system)
-        return replace(route, answers=self._is_ours) if route.is_astray else route
+        return replace(route, answers=self.knock.error is None and self._is_ours) if route.is_astray else route
 
     @property
     def _is_ours(self) -> bool:

@@ -16,8 +16,9 @@ LAYOUTS = ((2, 2, 0), (2, 4, 2), (4, 4, 0), (4, 4, 2), (4, 6, 4))
 
 
 def load(text: str) -> Any:
-    """The document as plain values; raises ConfigError for a text that is not one YAML document."""
-    return _loaded(_yaml("safe"), text)
+    """The document as plain values, {} for comments alone; raises ConfigError for a text that is not one document."""
+    found = _loaded(_yaml("safe"), text)
+    return {} if found is None else found
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:

@@ -156,6 +156,15 @@ def test_a_server_that_takes_connections_and_says_nothing(monkeypatch: pytest.Mo
     assert "does not answer" in found["http"].words
 
 
+def test_https_to_a_board(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpboard.link.CONNECT_SECONDS", 0.5)  # the board waits for more of what it takes for a request
+    with fronted(simulator) as url:
+        found = verdicts(url.replace("http:", "https:"))
+    assert failing(found) == ["http"]
+    assert "boards speak http" in found["http"].words
+    assert "http://" in found["http"].cure
+
+
 def test_mcp_switched_off(simulator: Simulator) -> None:
     with fronted(simulator, mcp_enabled=False) as url:
         found = verdicts(url)
@@ -343,8 +352,9 @@ def test_a_cable_that_is_out_is_named(cable: Cable) -> None:
 @pytest.mark.tools
 @pytest.mark.slow
 def test_a_cable_that_is_out_beside_a_network_that_is_up_is_named(cable: Cable) -> None:
-    cable.laptop.ip("link set usb0 down", "link add wlan0 type dummy", "addr add 10.0.0.2/24 dev wlan0")
-    cable.laptop.ip("link set wlan0 up", "route add default via 10.0.0.1")
+    cable.laptop.ip("link set usb0 down", "link add wlan0 type veth peer name access0", "link set access0 up")
+    cable.laptop.ip("addr add 10.0.0.2/24 dev wlan0", "link set wlan0 up", "route add default via 10.0.0.1")
+    cable.laptop.ip("neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev wlan0")  # a gateway that swallows everything
     found = cable.doctor()
     assert failing(found) == ["route", "tcp"]
     assert "over wlan0, from 10.0.0.2: the board's USB network is not up" in found["route"].words

@@ -73,6 +73,7 @@ ROWS = [
     pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
     pytest.param(judges.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
     pytest.param(judges.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
+    pytest.param(judges.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
     pytest.param(judges.handshake, refused(403), State.FAILED, "HTTP 403", id="turned away"),
     pytest.param(judges.origins, Origins(True, 200, 403), State.OK, "let in", id="Origin as it should be"),
     pytest.param(judges.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),

@@ -1,0 +1,265 @@
+"""Edits in the text of a configuration: what is set, what stays to the byte, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from mcpboard.clients import FORMS, Target, Token
+from mcpboard.errors import ConfigError
+from mcpboard.laptop import edits, jsontext
+
+URL = "http://192.168.42.1:8080/mcp"
+ENTRY = {"url": URL}
+OURS = {"servers": {"phone-board": ENTRY}}
+WRITABLE = [form for form in FORMS if form.format != "steps"]
+
+
+def parsed(format: str, text: str) -> Any:
+    if format == "json":
+        return json.loads(text)
+    return tomlkit.parse(text).unwrap() if format == "toml" else YAML(typ="safe", pure=True).load(text)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+JSON = [
+    pytest.param("", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}\n', id="an empty file"),
+    pytest.param("{}", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}', id="an empty object"),
+    pytest.param(
+        '{"a": 1.50, "b":"\\u00e9"}\n',
+        '{"a": 1.50, "b":"\\u00e9",\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}\n',
+        id="numbers and escapes as they were",
+    ),
+    pytest.param(
+        '{\n\t"servers": {\n\t\t"x": [1,\n2]\n\t}\n}\n',
+        '{\n\t"servers": {\n\t\t"x": [1,\n2],\n\t\t"phone-board": {\n\t\t\t"url": "URL"\n\t\t}\n\t}\n}\n',
+        id="tabs",
+    ),
+    pytest.param(
+        '{\r\n  "servers": {}\r\n}\r\n',
+        '{\r\n  "servers": {\r\n    "phone-board": {\r\n      "url": "URL"\r\n    }\r\n  }\r\n}\r\n',
+        id="line breaks of Windows",
+    ),
+    pytest.param(
+        '{"servers": {"phone-board": {"command": "npx", "args": []}, "z": {}}, "y": 2}',
+        '{"servers": {"phone-board": {\n      "url": "URL"\n    }, "z": {}}, "y": 2}',
+        id="another way to connect, replaced",
+    ),
+    pytest.param(
+        '{"servers": {"phone-board": {"url": "http://old/mcp", "autoApprove": ["screenshot"]}}}',
+        '{"servers": {"phone-board": {\n      "url": "URL",\n      "autoApprove": [\n        "screenshot"\n      ]\n    }}}',
+        id="what the owner added stays",
+    ),
+    pytest.param('{"servers": null}', '{"servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}', id="null"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), JSON)
+def test_json_is_changed_in_place(before: str, after: str) -> None:
+    assert edits.edited("json", before, OURS) == after.replace("URL", URL)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param('{\n // mine\n "servers": {}}', "line 2 is not plain JSON", id="comments"),
+        pytest.param('{"servers": {},}', "not plain JSON", id="a trailing comma"),
+        pytest.param('{"a": 1, "a": 2}', "twice", id="a key that stands there twice"),
+        pytest.param('{"a": NaN}', "NaN", id="no number"),
+        pytest.param("[]", "no table", id="a list at the top"),
+        pytest.param('{"servers": []}', "servers is there, but is no table", id="a list for the table"),
+        pytest.param("[" * 100_000, "nested too deeply", id="nested without end"),
+        pytest.param('{"a": 1} {"b": 2}', "not plain JSON", id="two documents"),
+    ],
+)
+def test_json_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        edits.edited("json", text, OURS)
+
+
+def test_items_of_a_list_are_told_apart_by_their_ids() -> None:
+    mine, other = {"id": "token", "type": "promptString"}, {"id": "other"}
+    ours = {"inputs": [mine]}
+    assert json.loads(edits.edited("json", '{"inputs": [{"id": "other"}]}', ours)) == {"inputs": [other, mine]}
+    assert json.loads(edits.edited("json", '{"inputs": [{"id": "token", "old": 1}, 7]}', ours)) == {"inputs": [7, mine]}
+    with pytest.raises(ConfigError, match="no list"):
+        edits.edited("json", '{"inputs": 1}', ours)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    document=st.dictionaries(st.text(max_size=4) | st.just("servers"), JSON_VALUES, max_size=4),
+    indent=st.sampled_from([None, 2, 4, "\t"]),
+)
+def test_any_json_gets_the_entry_and_loses_nothing(document: dict[str, Any], indent: int | str | None) -> None:
+    text = json.dumps(document, indent=indent)
+    if not isinstance(document.get("servers", {}), (dict, type(None))):
+        return
+    expected = {**document, "servers": {**(document.get("servers") or {}), "phone-board": ENTRY}}
+    after = edits.edited("json", text, OURS)
+    assert json.loads(after) == expected
+    assert edits.edited("json", after, OURS) == after
+
+
+def test_a_value_is_put_where_the_path_says() -> None:
+    assert jsontext.put('{"a": {"b": [1, {"c": 2}], "d": "}"}}', ("a", "d"), 3) == '{"a": {"b": [1, {"c": 2}], "d": 3}}'
+
+
+# --- TOML ----------------------------------------------------------------------------------------
+
+CODEX = {"mcp_servers": {"phone-board": {"url": URL, "tool_timeout_sec": 60}}}
+BLOCK = f'\n[mcp_servers.phone-board]\nurl = "{URL}"\ntool_timeout_sec = 60\n'
+
+TOML = [
+    pytest.param("", BLOCK[1:], id="an empty file"),
+    pytest.param('model = "x"  # mine\n', 'model = "x"  # mine\n' + BLOCK, id="what was there, with its comment"),
+    pytest.param("a = 1", "a = 1\n" + BLOCK, id="no line break at the end"),
+    pytest.param("a = 1\r\n", "a = 1\r\n" + BLOCK.replace("\n", "\r\n"), id="line breaks of Windows"),
+    pytest.param(
+        '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n',
+        '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n' + BLOCK,
+        id="other servers, with something in between",
+    ),
+    pytest.param(
+        '[mcp_servers.phone-board]\nurl = "http://old/mcp" # the board\ntool_timeout_sec = 300 # patient\n[z]\n',
+        f'[mcp_servers.phone-board]\nurl = "{URL}" # the board\ntool_timeout_sec = 300 # patient\n[z]\n',
+        id="an older entry, with its owner's patience",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TOML)
+def test_toml_is_changed_in_place(before: str, after: str) -> None:
+    assert edits.edited("toml", before, CODEX) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("a = \n", "not valid TOML", id="no TOML"),
+        pytest.param("a = 1\na = 2\n", "not valid TOML", id="a key twice"),
+        pytest.param("mcp_servers = 1\n", "no table", id="a value for the table"),
+    ],
+)
+def test_toml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        edits.edited("toml", text, CODEX)
+
+
+def test_an_inline_table_of_servers_is_changed_or_refused_but_never_lost() -> None:
+    text = 'mcp_servers = { other = { url = "x" } } # mine\n'
+    try:
+        after = edits.edited("toml", text, CODEX)
+    except ConfigError:
+        return
+    assert parsed("toml", after)["mcp_servers"] == {"other": {"url": "x"}, **CODEX["mcp_servers"]}
+    assert "# mine" in after
+
+
+# --- YAML ----------------------------------------------------------------------------------------
+
+HERMES = {"mcp_servers": {"phone-board": {"url": URL, "timeout": 120}}}
+LINES = f'mcp_servers:\n  phone-board:\n    url: "{URL}"\n    timeout: 120\n'
+
+YAML_CASES = [
+    pytest.param("", LINES, id="an empty file"),
+    pytest.param("# only a comment\n", "# only a comment\n", id="only a comment"),
+    pytest.param("a: 1 # mine\nb:   'two'\n", "a: 1 # mine\nb:   'two'\n", id="a layout that nobody else has"),
+    pytest.param("a:\n- 1\n-   2\n", "a:\n- 1\n-   2\n", id="an odd list"),
+]
+
+
+@pytest.mark.parametrize(("before", "kept"), YAML_CASES)
+def test_yaml_gets_a_new_table_at_its_end(before: str, kept: str) -> None:
+    after = edits.edited("yaml", before, HERMES)
+    assert after.startswith(kept)
+    assert after.endswith(LINES)
+    assert parsed("yaml", after)["mcp_servers"] == HERMES["mcp_servers"]
+
+
+YAML_IN_PLACE = [
+    pytest.param(
+        "# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\nz:\n- 1\n",
+        f"# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\n  phone-board:\n    url: {URL}\n    timeout: 120\nz:\n- 1\n",
+        id="among other servers",
+    ),
+    pytest.param(
+        "mcp_servers:\n    phone-board:\n        url: http://old/mcp # the board\n        trust: untrusted\n",
+        f"mcp_servers:\n    phone-board:\n        url: {URL} # the board\n        trust: untrusted\n        timeout: 120\n",
+        id="an older entry, four blanks, with its owner's key",
+    ),
+    pytest.param(
+        "---\nlist:\n  - 1\nmcp_servers:\n",
+        f"---\nlist:\n  - 1\nmcp_servers:\n  phone-board:\n    url: {URL}\n    timeout: 120\n",
+        id="an empty table, a document's beginning",
+    ),
+    pytest.param(
+        "mcp_servers:\r\n  a:\r\n    url: x\r\n",
+        f"mcp_servers:\r\n  a:\r\n    url: x\r\n  phone-board:\r\n    url: {URL}\r\n    timeout: 120\r\n",
+        id="line breaks of Windows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), YAML_IN_PLACE)
+def test_yaml_is_changed_in_place(before: str, after: str) -> None:
+    assert edits.edited("yaml", before, HERMES) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("a: [1\n", "not valid YAML", id="no YAML"),
+        pytest.param("a: 1\na: 2\n", "not valid YAML", id="a key twice"),
+        pytest.param("a: 1\n---\nb: 2\n", "not valid YAML", id="two documents"),
+        pytest.param("- 1\n", "no table", id="a list at the top"),
+        pytest.param("mcp_servers: 1\n", "no table", id="a value for the table"),
+        pytest.param("mcp_servers:\n   a:\n     url:   x\n", "layout would not survive", id="a layout of its own"),
+    ],
+)
+def test_yaml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        edits.edited("yaml", text, HERMES)
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+TARGETS = [
+    pytest.param(Target(URL), id="open"),
+    pytest.param(Target(URL, "left-phone", Token("/home/me/token", "a-secret-of-some-length")), id="with a token"),
+    pytest.param(Target("http://[fe80::1]:8090/mcp", program=("C:\\Program Files\\mcpboard.exe",)), id="IPv6, Windows"),
+]
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_form_survives_its_own_parser_and_a_second_write(form: Any, target: Target) -> None:
+    document: Mapping[str, Any] = form.document(target)
+    assert parsed(form.format, form.text(target)) == document
+    once = edits.edited(form.format, "", document)
+    assert parsed(form.format, once) == document
+    assert edits.edited(form.format, once, document) == once
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+def test_a_change_of_address_and_back_to_no_token(form: Any) -> None:
+    with_token = form.document(Target(URL, token=Token("/t", "a-secret-of-some-length")))
+    moved = form.document(Target("http://10.0.0.7:8080/mcp"))
+    after = edits.edited(form.format, edits.edited(form.format, "", with_token), moved)
+    assert parsed(form.format, after)[form.table] == moved[form.table]
+    assert "a-secret-of-some-length" not in after
