@@ -19,7 +19,8 @@ def words(url, token_file=""):
 
 if __name__ == "__main__":
     if sys.version_info < (3, 10):
-        sys.exit("mcpboard needs Python 3.10 or later, and this is %s: install one and start the client again" % sys.executable)
+        found = "%d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable)
+        sys.exit("mcpboard needs Python 3.10 or later and found %s: install one, then restart the client" % found)
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
     from mcpboard.cli import main
 
