@@ -4,7 +4,7 @@ RUFF = --line-length 120 --target-version py310
 # Tables in tests may be wide: a row is one line.
 LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115 --per-file-ignores 'tests/*:E501'
 
-.PHONY: help demo test test-fast check bench deb matrix board-image clean
+.PHONY: help demo test test-fast check bench dist deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -27,6 +27,11 @@ check: .venv-check/ready ## ruff and mypy
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
 	.venv-test/bin/python -m tests.bench
 
+dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
+	.venv-dist/bin/python -m build --outdir dist
+	PYTHON=.venv-dist/bin/python deploy/mcpb/build dist
+	sed "s/@VERSION@/$$(sed -n 's/^version = //p' setup.cfg)/" deploy/registry/server.json > dist/server.json
+
 deb: ## the Debian package of the board role, in dist/
 	deploy/debian/build
 
@@ -48,6 +53,11 @@ clean: ## remove the virtual environments and what was built
 .venv-test/ready: setup.cfg
 	$(PYTHON) -m venv --clear .venv-test
 	.venv-test/bin/pip install -q -e '.[test]'
+	touch $@
+
+.venv-dist/ready:
+	$(PYTHON) -m venv --clear .venv-dist
+	.venv-dist/bin/pip install -q build
 	touch $@
 
 .venv-check/ready: setup.cfg

@@ -13,6 +13,7 @@ from mcpboard.errors import ConfigError
 from mcpboard.settings import Address, address
 
 LISTEN = "127.0.0.1:8080"
+SHORTEST_LINE = 1 << 20  # bytes; pictures come in that size
 LONGEST_WAIT = 3600.0  # seconds; an hour without a board is no boot any more
 
 
@@ -24,6 +25,9 @@ def add_to(verbs: Verbs) -> None:
     through.add_argument("--header", metavar="K:V", action="append", default=[], help="sent along (repeatable)")
     through.add_argument(
         "--wait", metavar="SECONDS", type=float, help="how long a request waits for a board that boots (default: 45)"
+    )
+    through.add_argument(
+        "--longest-line", metavar="BYTES", type=int, help="a longer answer is an error (default: no limit)"
     )
     through.set_defaults(run=bridge)
     forward = verbs.add_parser("relay", help="a port of this machine that leads to the board, for every client here")
@@ -60,11 +64,14 @@ def bridge(arguments: argparse.Namespace) -> int:
     wait = WAIT_SECONDS if arguments.wait is None else arguments.wait
     if not 0 <= wait <= LONGEST_WAIT:  # no NaN either
         raise ConfigError(f"--wait: seconds from 0 to {LONGEST_WAIT:.0f} are expected")
+    longest: int | None = arguments.longest_line
+    if longest is not None and longest < SHORTEST_LINE:
+        raise ConfigError(f"--longest-line: at least {SHORTEST_LINE} bytes are expected, which a picture may have")
     token = None if arguments.token_file is None else token_from(arguments.token_file)
     link = Link(arguments.url, token, [_header(text) for text in arguments.header])
     with open(sys.stdout.fileno(), "wb", buffering=0, closefd=False) as raw, contextlib.redirect_stdout(sys.stderr):
         output = Output(raw)
-        Bridge(Upstream(link, wait), output).run(sys.stdin.buffer)
+        Bridge(Upstream(link, wait), output, longest).run(sys.stdin.buffer)
     if output.gone:
         raise BrokenPipeError
     return 0

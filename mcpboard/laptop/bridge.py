@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from mcpboard.deadline import Deadline
 from mcpboard.errors import (
+    DONE,
     NOT_SENT,
     ClientError,
     InternalError,
@@ -54,11 +55,15 @@ class Pending:
 
 
 class Bridge:
-    """One client on standard input and output, one server behind `upstream`."""
+    """One client on standard input and output, one server behind `upstream`.
 
-    def __init__(self, upstream: Upstream, output: Output) -> None:
+    `longest` is how many bytes of an answer the client takes, None for as many as there are.
+    """
+
+    def __init__(self, upstream: Upstream, output: Output, longest: int | None = None) -> None:
         self._upstream = upstream
         self._output = output
+        self._longest = longest
         self._client: Mapping[str, Any] = passage.BRIDGE  # who an older client says that it is
         self._lock = threading.Lock()
         self._under_way: dict[Id, Pending] = {}
@@ -204,10 +209,19 @@ class Bridge:
         with self._upstream.sent(ask, pending.cord, repeatable=repeatable) as spool:
             if settled is not None and is_over(spool, settled):
                 return False
+            self._check_length(spool.size)
             message = spool.line(pending.request.id)
             if not pending.cancelled:
                 self._output.line(message)
         return True
+
+    def _check_length(self, size: int) -> None:
+        """Raise Unanswered rather than send a line at which the client would end the connection."""
+        if self._longest is not None and size > self._longest:
+            raise Unanswered(
+                f"the answer has {size} bytes, over the {self._longest} that --longest-line gives this client; "
+                "it was carried out: `mcpboard call URL TOOL -o FILE` keeps one of any size", DONE,
+            )  # fmt: skip
 
     def _say(self, pending: Pending, message: bytes) -> None:
         if not pending.cancelled:

@@ -111,7 +111,7 @@ def _wildcard(port: int) -> socket.socket:
 def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, _address_use(), 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if dual else 1)
         if freebind:
@@ -125,6 +125,15 @@ def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> soc
         sock.close()
         raise
     return sock
+
+
+def _address_use() -> int:
+    """The option under which a listener takes its address at once after a restart, and alone.
+
+    Windows has the first anyhow, and takes SO_REUSEADDR as leave to share the port with a listener
+    that is there.
+    """
+    return getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 
 
 def _teaching(error: OSError | UnicodeError, host: str, port: int) -> ConfigError:

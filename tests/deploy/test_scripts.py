@@ -16,6 +16,7 @@ SCRIPTS = {
     "openwrt/mcpboard/files/mcpboard.defaults": ("dash", "1091,2317"),
     "openwrt/mcpboard/test.sh": ("dash", ""),
     "debian/build": ("dash", ""),
+    "mcpb/build": ("dash", ""),
     "debian/postinst": ("dash", ""),
     "debian/prerm": ("dash", ""),
     "debian/postrm": ("dash", ""),

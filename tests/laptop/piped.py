@@ -27,6 +27,8 @@ ENVELOPE = {
 # A proxy where nobody listens, and a locale that knows no character beyond ASCII.
 HOSTILE = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"), "http://127.0.0.1:9")
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error", **HOSTILE}
+if "PYTHONPATH" in os.environ:  # so that what is taken away from these tests is from the bridge, too
+    ENVIRONMENT["PYTHONPATH"] = os.environ["PYTHONPATH"]
 
 
 class Bridged:

@@ -199,6 +199,16 @@ def _peak_kib(bridged: Bridged) -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
+def test_a_client_that_takes_short_lines_alone_is_told_of_a_longer_one(board: Board) -> None:
+    """Such a client ends the connection at 10 MiB, and with it every other call."""
+    with bridge(board.url, "--longest-line", str(10 << 20)) as bridged:
+        board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
+        error = bridged.call(1, "support_bundle")["error"]
+        assert error["data"] == {"delivery": "done"}
+        assert "--longest-line" in error["message"]
+        assert "result" in bridged.call(2, "support_bundle")
+
+
 def test_a_bundle_that_breaks_off_is_an_error_and_no_half_a_line(bridged: Bridged, board: Board) -> None:
     board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES, dies_after=BUNDLE_BYTES // 2)
     error = bridged.call(1, "support_bundle")["error"]
@@ -311,6 +321,7 @@ def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:
     [
         pytest.param(["--header", "no-colon"], b"--header", id="a header without a colon"),
         pytest.param(["--header", "Host: x"], b"Host", id="a header that is ours to set"),
+        pytest.param(["--longest-line", "99"], b"--longest-line", id="a limit that lets no picture through"),
         pytest.param(["--wait", "nan"], b"--wait", id="a wait that is no number"),
         pytest.param(["--token-file", "/nowhere/token"], b"--token-file", id="a token file that is not there"),
     ],

@@ -161,6 +161,21 @@ def refuse(monkeypatch: pytest.MonkeyPatch, families: dict[int, int], on: str) -
     monkeypatch.setattr(socket, "socket", Refusing)
 
 
+class TestAddressUse:
+    def test_a_restart_need_not_wait(self, opened: Opened) -> None:
+        (sock,) = opened(("127.0.0.1", 0))
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+
+    def test_windows_is_asked_to_keep_others_away_instead(
+        self, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another option stands in for the one that is Windows' alone."""
+        monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
+        (sock,) = opened(("127.0.0.1", 0))
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert not sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+
+
 class TestFreebind:
     @pytest.mark.parametrize("host", [NOBODYS_V4, NOBODYS_V6])
     def test_an_address_that_is_not_there_yet(self, opened: Opened, host: str) -> None:

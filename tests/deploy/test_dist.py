@@ -1,0 +1,186 @@
+"""What `make dist` makes: wheel, sdist, the bundle for Claude Desktop, and the registry's server.json."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import runpy
+import shutil
+import sys
+import tarfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard.cli import _parser
+from mcpboard.clients import USB_URL
+from tests import provision
+from tests.deploy import tree
+from tests.functional.visitors import CLIENTS, visit
+from tests.served import Board
+
+MCPB = {"node": "22.23.3", "@anthropic-ai/mcpb": "2.1.2"}
+BUILD = ("build==1.3.0", "setuptools==80.9.0")
+BUILD_S = 120.0  # seconds; a wheel takes five, the bundle's pip ten on a slow line
+NEVER_IN_A_BRIDGE = ("board", "host", "serving", "simulator")
+MAIN = tree.DEPLOY / "mcpb/server/main.py"
+
+
+def sources() -> set[str]:
+    return {path.relative_to(tree.ROOT).as_posix() for path in (tree.ROOT / "mcpboard").rglob("*.py")}
+
+
+# --- wheel and sdist -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheel and the sdist, built from a copy because setuptools writes into its tree."""
+    copy = tmp_path_factory.mktemp("tree")
+    for name in ("mcpboard", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        how = shutil.copytree if (tree.ROOT / name).is_dir() else shutil.copyfile
+        how(tree.ROOT / name, copy / name)
+    command: provision.Command = [provision.python_prefix(*BUILD), "-m", "build", "--no-isolation", copy]
+    provision.run(command, limit_s=BUILD_S)
+    return copy / "dist"
+
+
+@pytest.mark.tools
+def test_the_wheel_holds_every_module_and_says_its_version(built: Path) -> None:
+    with zipfile.ZipFile(built / f"mcpboard-{tree.VERSION}-py3-none-any.whl") as wheel:
+        modules = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        said = Parser().parsestr(wheel.read(f"mcpboard-{tree.VERSION}.dist-info/METADATA").decode())
+    assert modules == sources() | {"mcpboard/py.typed"}
+    assert (said["Name"], said["Version"]) == ("mcpboard", tree.VERSION)
+
+
+@pytest.mark.tools
+def test_the_sdist_holds_what_a_wheel_is_made_of(built: Path) -> None:
+    with tarfile.open(built / f"mcpboard-{tree.VERSION}.tar.gz") as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert held >= sources() | {"mcpboard/py.typed", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
+
+
+# --- the bundle ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle unpacked as a client does it; the build itself had it validated."""
+    into = tmp_path_factory.mktemp("mcpb")
+    mcpb = provision.node_prefix(MCPB) / "node_modules/.bin/mcpb"
+    tree.run(
+        tree.DEPLOY / "mcpb/build", into, environ={**os.environ, "MCPB": str(mcpb), "PYTHON": sys.executable},
+        timeout=BUILD_S,
+    )  # fmt: skip
+    archive = into / f"mcpboard-{tree.VERSION}.mcpb"
+    tree.run(mcpb, "unpack", archive, into / "unpacked")
+    return into / "unpacked"
+
+
+@pytest.mark.tools
+def test_the_bundle_holds_the_bridge_and_pure_python(bundle: Path) -> None:
+    assert json.loads((bundle / "manifest.json").read_text("utf-8"))["version"] == tree.VERSION
+    held = {path.relative_to(bundle / "server/lib").as_posix() for path in (bundle / "server/lib").rglob("*.py")}
+    ours = {path for path in sources() if path.split("/")[1] not in NEVER_IN_A_BRIDGE}
+    assert {path for path in held if path.startswith("mcpboard/")} == ours
+    assert not [path for path in bundle.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")]
+
+
+CONFIGURE = """
+import { readFileSync } from "node:fs";
+import { getMcpConfigForManifest } from "@anthropic-ai/mcpb";
+const [folder, url] = process.argv.slice(1);
+const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, "utf8"));
+const options = { manifest, extensionPath: folder, systemDirs: {}, userConfig: { url }, pathSeparator: "/" };
+console.log(JSON.stringify(await getMcpConfigForManifest(options)));
+"""
+
+
+def configured(bundle: Path, url: str) -> list[str]:
+    """The command that Claude Desktop would start, as the maker's own library fills it in."""
+    prefix = provision.node_prefix(MCPB)
+    node = prefix / "node_modules/.bin/node"
+    command: provision.Command = [node, "--input-type=module", "--eval", CONFIGURE, "--", bundle, url]
+    server = json.loads(provision.run(command, limit_s=BUILD_S, cwd=prefix))
+    return [server["command"], *server["args"]]
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `python3` that has the standard library and nothing else."""
+    venv.create(tmp_path / "bare", symlinks=True)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bare/bin'}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.tools
+@pytest.mark.usefixtures("bare_python")
+def test_an_sdk_client_starts_the_bundle_and_sees_the_phone(bundle: Path, board: Board) -> None:
+    client = next(each for each in CLIENTS if each.name == "TypeScript sdk 1.32")
+    with visit(client, configured(bundle, board.url)) as visitor:
+        assert visitor.version == client.bridged
+        assert visitor.ask("tools/call", "screenshot", {})["content"][0]["type"] == "image"
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        pytest.param([], [], id="no token"),
+        pytest.param([""], [], id="an empty token file"),
+        pytest.param(["${user_config.token_file}"], [], id="a setting that the client did not fill in"),
+        pytest.param(["/home/me/token"], ["--token-file", "/home/me/token"], id="a token file"),
+    ],
+)
+def test_a_setting_left_out_is_no_flag(given: list[str], flags: list[str]) -> None:
+    words = runpy.run_path(str(MAIN))["words"](USB_URL, *given)
+    assert words == ["bridge", USB_URL, "--longest-line", str(10 << 20), *flags]
+    _parser().parse_args(words)
+
+
+def test_an_old_python_can_read_what_tells_it_that_it_is_old() -> None:
+    ast.parse(MAIN.read_text("utf-8"), feature_version=(3, 4))
+
+
+# --- the registry ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def entry() -> Any:
+    text = (tree.DEPLOY / "registry/server.json").read_text("utf-8")
+    return json.loads(text.replace("@VERSION@", tree.VERSION))
+
+
+def arguments(entry: Any) -> Iterator[str]:
+    """What a person who fills in everything has on the command line."""
+    for each in entry["packages"][0]["packageArguments"]:
+        if each["type"] == "named":
+            yield each["name"]
+        yield each.get("value") or each.get("default") or "filled-in"
+
+
+def test_the_registrys_entry_keeps_the_documented_rules(entry: Any) -> None:
+    """Written from the documented fields: no package ships the schema, and it cannot be fetched here."""
+    assert re.fullmatch(r"https://[a-z.]+/schemas/\d{4}-\d\d-\d\d/server\.schema\.json", entry["$schema"])
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
+    assert 3 <= len(entry["name"]) <= 200
+    assert 1 <= len(entry["description"]) <= 100
+    assert 1 <= len(entry["title"]) <= 100
+    assert set(entry) <= {"$schema", "name", "title", "description", "version", "packages"}
+    (package,) = entry["packages"]
+    assert package["version"] == entry["version"] == tree.VERSION
+    assert (package["registryType"], package["transport"]) == ("pypi", {"type": "stdio"})
+    for each in package["packageArguments"]:
+        assert each["type"] == "named" or {"value", "valueHint"} & set(each)
+        assert each.get("format", "string") in ("string", "number", "boolean", "filepath")
+
+
+def test_the_registrys_arguments_are_a_command_line_of_ours(entry: Any) -> None:
+    chosen = _parser().parse_args(list(arguments(entry)))
+    assert (chosen.url, chosen.token_file) == (USB_URL, "filled-in")
