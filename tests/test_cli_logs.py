@@ -51,7 +51,8 @@ def test_a_traceback_keeps_its_lines(tmp_path: Path) -> None:
 def test_waitress_is_quieter(tmp_path: Path) -> None:
     logs.configure(str(tmp_path / "log"), "debug")
     assert not logging.getLogger("waitress.queue").isEnabledFor(logging.WARNING)
-    assert logging.getLogger("waitress").isEnabledFor(logging.WARNING)
+    assert not logging.getLogger("waitress").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("waitress").isEnabledFor(logging.ERROR)
 
 
 def test_syslog_gets_the_program_and_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ SYSLOG_SOCKET = "/dev/log"
 LARGEST_LOG = 1 << 20  # bytes, twice: the file and the one before it; a board has little room
 
 QUIETER = {
-    "waitress.queue": logging.ERROR,  # a warning for each request that waits a moment
+    "waitress": logging.ERROR,  # warns of every request that waits a moment, and of every full house
     "urllib3": logging.INFO,  # its debug lines repeat ours for every call to a backend
 }
 

@@ -24,6 +24,8 @@ HTTP_STATUS: Mapping[int, int] = {
     -32022: 400,  # unsupported protocol version
 }
 
+ID_LIMIT = 1024  # characters; an id is echoed, so a long one would make long answers of every ping
+
 Id = str | int | float  # float only when integral: 1.0 is echoed as 1.0
 
 
@@ -89,7 +91,9 @@ def valid_id(value: object) -> bool:
     """True for what may identify a request: text or an integral number, never null or a truth value."""
     if isinstance(value, bool):
         return False
-    return isinstance(value, (str, int)) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, str):
+        return len(value) <= ID_LIMIT
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 def readable_id(document: Any) -> Id | None:
@@ -131,7 +135,7 @@ def _call(document: Mapping[str, Any]) -> Request | Notification:
             raise InvalidRequest('"params" must be an object')
         return Notification(method)
     if not valid_id(document["id"]):
-        raise InvalidRequest('"id" must be a string or an integer')
+        raise InvalidRequest(f'"id" must be an integer, or a string of at most {ID_LIMIT} characters')
     if "params" in document and not isinstance(params, dict):
         raise InvalidRequest('"params" must be an object')
     return Request(document["id"], method, params or {})

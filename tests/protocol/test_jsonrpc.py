@@ -87,6 +87,8 @@ IDS = [
     pytest.param(True, False, id="true"),
     pytest.param(False, False, id="false"),
     pytest.param({}, False, id="an object"),
+    pytest.param("x" * 1024, True, id="as long as it may be"),
+    pytest.param("x" * 1025, False, id="longer than anybody needs"),
     pytest.param([1], False, id="a list"),
 ]
 
