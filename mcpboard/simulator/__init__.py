@@ -5,9 +5,16 @@ Needs Pillow (`pip install 'mcpboard[simulator]'`); the ModuleNotFoundError of t
 
 from __future__ import annotations
 
+try:
+    import PIL  # noqa: F401
+except ModuleNotFoundError as missing:
+    cure = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
+    raise ModuleNotFoundError(cure, name=missing.name) from None
+
+from .elements import Node
 from .faults import Fault, Faults
 from .phone import Phone
 from .runs import Hold, Request
 from .simulator import Simulator
 
-__all__ = ["Fault", "Faults", "Hold", "Phone", "Request", "Simulator"]
+__all__ = ["Fault", "Faults", "Hold", "Node", "Phone", "Request", "Simulator"]

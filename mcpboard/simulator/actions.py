@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import moves
 from .gestures import Arguments, Place, gesture, invalid, number, place
-from .phone import HOME, Phone, app_named
+from .phone import Phone
 from .runs import Run, ToolFailure
 from .shell import Shell
+from .view import Move, app_named
 from .wire import go_json
 
 TYPING_S = 0.01  # seconds a key needs
@@ -99,37 +101,19 @@ def _press(phone: Phone, names: list[str]) -> None:
             phone.write(PRINTED.get(name, name if len(name) == 1 else ""))
 
 
-def _copy(phone: Phone) -> None:
-    phone.clipboard = phone.text
-
-
-def _cut(phone: Phone) -> None:
-    _copy(phone)
-    phone.erase(None)
-
-
-def _paste(phone: Phone) -> None:
-    phone.write(phone.clipboard)
-
-
-def _enter(phone: Phone) -> None:
-    if phone.app == "Browser":
-        phone.browse(phone.text)
-    else:
-        phone.write("\n")
-
-
-def _go_home(phone: Phone) -> None:
-    phone.show(HOME)
+def _made(move: Move) -> Callable[[Phone], None]:
+    """What a key does, from the move it makes."""
+    return lambda phone: phone.do(move)
 
 
 CHORDS: Mapping[str, Callable[[Phone], None]] = {
-    "c": _copy, "x": _cut, "v": _paste, "h": _go_home, "leftbrace": _go_home, "tab": Phone.switch_back,
-    "n": Phone.pull_shade,
+    "c": Phone.copy, "x": Phone.cut, "v": Phone.paste, "a": _made(moves.all_marked), "h": _made(moves.home),
+    "leftbrace": _made(moves.back), "tab": _made(moves.switcher), "n": _made(moves.shade),
+    "r": _made(moves.reloaded),
 }  # fmt: skip
 SINGLE: Mapping[str, Callable[[Phone], None]] = {
-    "backspace": Phone.erase, "escape": Phone.dismiss, "enter": _enter, "keycode_home": _go_home,
-    "keycode_back": _go_home,
+    "backspace": _made(moves.erased), "escape": _made(moves.dismissed), "enter": _made(moves.entered_line),
+    "keycode_home": _made(moves.home), "keycode_back": _made(moves.back), "keycode_app_switch": _made(moves.switcher),
 }  # fmt: skip
 
 

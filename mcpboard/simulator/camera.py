@@ -68,7 +68,7 @@ class Camera:
 
 
 def _described(image: screen.Picture, made: bytes, *, cropped: bool) -> dict[str, Any]:
-    x, y, width, height = screen.ACTIVE if cropped else (0, 0, *screen.SOURCE)
+    x, y, width, height = screen.active_area(image.size) if cropped else (0, 0, *screen.SOURCE)
     return {
         "width": image.width,
         "height": image.height,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .phone import APPS
+from .view import APPS
 from .wire import go_json
 
 COORDINATE = {"type": "number", "minimum": 0, "maximum": 1000}

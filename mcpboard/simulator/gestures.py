@@ -8,9 +8,9 @@ from typing import Any
 
 from .phone import Phone
 from .runs import Run, ToolFailure
+from .view import Place
 
 Arguments = Mapping[str, Any]
-Place = tuple[float, float]
 
 SPEED = 2500.0  # normalised units a second, the Agent's default
 DRAG_HOLD_S = 0.5  # the finger rests before a drag begins
@@ -128,7 +128,7 @@ def _drag_start(phone: Phone, run: Run, arguments: Arguments) -> None:
         raise invalid("point is required for drag_start")
     x, y = place(at, "point")
     run.pause(DRAG_HOLD_S)
-    phone.press(x, y)
+    phone.press(x, y, held=True)
 
 
 def _drag_release(phone: Phone, run: Run, arguments: Arguments) -> None:

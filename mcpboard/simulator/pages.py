@@ -1,262 +1,163 @@
-"""What is on the pretend phone's screen: the home grid, the pages of the apps, the bar, the shade."""
+"""What is on the pretend phone's screen now: the picture, the tree, and what a finger meets there."""
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from . import screen
-from .phone import APPS, DOCK, FIELDS, FRAMES, HOME, LIST_TOP, ROW_HEIGHT, SETTINGS, App, View, icon_place
-from .screen import HEIGHT, WIDTH, Pen, Picture, around, px, write, write_middle
+from PIL import Image
 
-INK, PALE, PAPER, LINE, ACCENT = "#1c1c1e", "#8a8a8e", "#f2f2f7", "#d8d8dc", "#2f7df6"
-ICON = 39  # pixels from the centre of an icon to its edge
-KEYBOARD_TOP = 690  # normalised
-VISIBLE = 1200  # characters that a field can show at most; the rest need not be measured
-KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+from . import masks
+from .apps import bars, cards, home, keyboard, page, shade
+from .elements import Element, Node, decor, node
+from .elements import at as _at
+from .paint import Canvas
+from .screen import Picture
+from .theme import theme
+from .view import FRAMES, HOME, Place, View
+
+FINGER = 23  # points of the radius of a finger that lies on the screen
+
+
+@functools.lru_cache(maxsize=8)
+def elements(view: View) -> tuple[Element, ...]:
+    """What is on the screen once it stands still, in the order it is painted."""
+    return tuple(_elements(view))
+
+
+def _elements(view: View) -> Iterator[Element]:
+    if view.layer == "shade":
+        yield from shade.elements(view)
+    elif view.layer == "cards":
+        yield from cards.elements(view, still)
+    else:
+        yield from page(view).elements(view)
+    yield from bars.frame(view)
+    if view.toast:
+        yield bars.toast(view)
+    if view.pressed and not view.lifted:
+        yield decor(lambda canvas: _finger(canvas, view))
+
+
+def _finger(canvas: Canvas, view: View) -> None:
+    if view.pressed:
+        x, y = view.point(view.pressed)
+        canvas.disc(x, y, FINGER, "#ffffff", 0.75)
+        canvas.disc(x, y, FINGER - 2, "#8fa6cc", 0.8)
+
+
+def element_at(view: View, place: Place) -> Element | None:
+    """The uppermost element that a touch at this place (0 to 1000) meets."""
+    return _at(elements(view.still()), view.point(place))
+
+
+def tree(view: View) -> Node:
+    """What is on the screen as a tree under one node `screen`, boxes in pixels of `picture(view)`."""
+    width, height = view.pixels
+    children = tuple(node(each, view.scale, view.pixels) for each in elements(view.still()) if each.role)
+    return Node("screen", "", view.app, f"screen/{view.app}", (0, 0, width, height), False, children)
+
+
+# --- pictures --------------------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=6)
 def picture(view: View) -> Picture:
     """The phone's screen; the same view gives the same picture. Not to be drawn upon."""
-    if view.frame >= FRAMES or view.app == view.previous:
-        return _still(view)
-    return _opening(view)
+    if view.before is None or view.frame >= FRAMES:
+        return still(view.still())
+    before, after, share = view.before, view.still(), 1 - (1 - view.frame / FRAMES) ** 3
+    if before.pixels != after.pixels:
+        return _fade(view, Image.new("RGB", after.pixels, "black"), still(after), share)
+    if view.motion == "scroll":
+        return still(replace(after, scroll=round(before.scroll + (after.scroll - before.scroll) * share)))
+    return MOTIONS.get(view.motion, _fade)(view, still(before), still(after), share)
 
 
-def _opening(view: View) -> Picture:
-    """The new screen growing over the old one."""
-    below, above = (_still(replace(view, app=app, focused=False)) for app in (view.previous, view.app))
-    grown = 0.3 + 0.7 * view.frame / FRAMES
-    size = int(WIDTH * grown), int(HEIGHT * grown)
-    below.paste(above.resize(size), ((WIDTH - size[0]) // 2, (HEIGHT - size[1]) // 2))
-    return below
-
-
-def _still(view: View) -> Picture:
-    image = screen.wallpaper(view.hue).copy() if view.app == HOME else screen.blank(PAPER)[0]
-    pen = screen.pen_on(image)
-    PAGES.get(view.app, _plain)(pen, view)
-    _status_bar(pen, view)
-    if view.shade:
-        _shade(pen, view)
-    if view.pressed:
-        pen.ellipse(around(px(*view.pressed), 22), fill="#c9d6ea", outline="white", width=2)
-    pen.rounded_rectangle((WIDTH / 2 - 68, HEIGHT - 13, WIDTH / 2 + 68, HEIGHT - 8), 3, fill=_bar_ink(view))
+@functools.lru_cache(maxsize=8)
+def still(view: View) -> Picture:
+    """The screen of a view that does not move. Not to be drawn upon."""
+    image = Image.new("RGB", view.pixels, theme(view).paper) if view.app != HOME else home.background(view).copy()
+    canvas = Canvas(image, view.scale)
+    _paint(canvas, elements(view))
     return image
 
 
-def _bar_ink(view: View) -> str:
-    return "white" if view.app == HOME or view.shade else INK
+def _paint(canvas: Canvas, all_of_them: tuple[Element, ...]) -> None:
+    for element in all_of_them:
+        element.paint(canvas)
+        _paint(canvas, element.children)
 
 
-def _clock(view: View) -> str:
-    return f"{view.minute // 60:02d}:{view.minute % 60:02d}"
+Motion = Callable[[View, Picture, Picture, float], Picture]  # the view, its two ends, the share of the way
 
 
-def _status_bar(pen: Pen, view: View) -> None:
-    ink = _bar_ink(view)
-    write(pen, (44, 20), _clock(view), 19, ink, bold=True)
-    for step in range(4):
-        pen.rectangle((372 + 7 * step, 36 - 4 * step, 376 + 7 * step, 40), fill=ink)
-    pen.rounded_rectangle((412, 23, 448, 41), 5, outline=ink, width=2)
-    pen.rounded_rectangle((415, 26, 415 + 30 * view.battery / 100, 38), 3, fill=ink)
-    pen.rectangle((450, 29, 452, 35), fill=ink)
+def _fade(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    return Image.blend(before, after, share)
 
 
-def _home(pen: Pen, view: View) -> None:
-    write_middle(pen, (WIDTH / 2, 168), _clock(view), 84, "white")
-    write_middle(pen, (WIDTH / 2, 238), "Pretend phone", 20, "white")
-    left, top = px(30, 868)
-    right, bottom = px(970, 975)
-    pen.rounded_rectangle((left, top, right, bottom), 34, fill=_tint(view.hue))
-    for index, app in enumerate(APPS):
-        _icon(pen, px(*icon_place(index)), app)
-        if index < len(APPS) - DOCK:
-            x, y = px(*icon_place(index))
-            write_middle(pen, (x, y + ICON + 16), app.name, 14, "white")
+def _close(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    """The old screen shrinks into its icon."""
+    return _open(view, after, before, 1 - share)
 
 
-def _tint(hue: int) -> str:
-    return f"hsl({hue}, 38%, 72%)"
+def _open(view: View, ground: Picture, screen: Picture, share: float) -> Picture:
+    """A screen grows out of its icon, or out of the middle where it has none."""
+    name = view.app if view.app != HOME else (view.before.app if view.before else HOME)
+    place = home.slot(view, view.order.index(name)) if name in view.order else (500.0, 500.0)
+    x, y = (part * view.scale for part in view.point(place))
+    wide, tall = (round(home.ICON * view.scale * (1 - share) + full * share) for full in ground.size)
+    middle = x + (ground.width / 2 - x) * share, y + (ground.height / 2 - y) * share
+    corner = round(middle[0] - wide / 2), round(middle[1] - tall / 2)
+    image = masks.veiled(ground, "black", 0.3 * share)
+    small = screen.resize((wide, tall), Image.Resampling.BILINEAR, reducing_gap=1.5)
+    image.paste(small, corner, masks.rounded(wide, tall, round(38 * view.scale * (1 - share * share))))
+    return image
 
 
-def _icon(pen: Pen, centre: tuple[float, float], app: App) -> None:
-    pen.rounded_rectangle(around(centre, ICON), 18, fill=app.colour)
-    GLYPHS[app.glyph](pen, *centre)
+def _fall(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    """The new screen comes down over the old one."""
+    return _shifted(before, after, (0, round(-after.height * (1 - share))))
 
 
-def _gear(pen: Pen, x: float, y: float) -> None:
-    for tooth in range(8):
-        angle = math.pi * tooth / 4
-        pen.ellipse(around((x + 19 * math.cos(angle), y + 19 * math.sin(angle)), 5), fill="white")
-    pen.ellipse(around((x, y), 18), fill="white")
-    pen.ellipse(around((x, y), 8), fill="#8e9196")
+def _rise(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    """The old screen goes up and uncovers the new one."""
+    return _shifted(after, before, (0, round(-before.height * share)))
 
 
-def _lines(pen: Pen, x: float, y: float) -> None:
-    pen.rounded_rectangle(around((x, y), 23), 5, fill="white")
-    for row in (-10, 0, 10):
-        pen.line((x - 15, y + row, x + (15 if row < 10 else 4), y + row), fill="#b9b9be", width=3)
+def _forth(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    """The new page comes in from the right, the old one leaves more slowly."""
+    ground = _shifted(before, before, (round(-before.width * 0.3 * share), 0))
+    return _shifted(masks.veiled(ground, "black", 0.15 * share), after, (round(after.width * (1 - share)), 0))
 
 
-def _globe(pen: Pen, x: float, y: float) -> None:
-    pen.ellipse(around((x, y), 23), outline="white", width=3)
-    pen.ellipse((x - 10, y - 23, x + 10, y + 23), outline="white", width=3)
-    pen.line((x - 22, y, x + 22, y), fill="white", width=3)
+def _back(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    return _forth(view, after, before, 1 - share)
 
 
-def _bubble(pen: Pen, x: float, y: float) -> None:
-    pen.polygon(((x - 14, y + 10), (x - 17, y + 25), (x, y + 14)), fill="white")
-    pen.ellipse((x - 24, y - 20, x + 24, y + 17), fill="white")
+def _drop(view: View, before: Picture, after: Picture, share: float) -> Picture:
+    return _lift(view, after, before, 1 - share)
 
 
-def _flower(pen: Pen, x: float, y: float) -> None:
-    for petal, colour in enumerate(("#ffd166", "#ffe9f0", "#9be7c4", "#8ecbff", "#cdb4ff", "#ffffff")):
-        angle = math.pi * petal / 3
-        pen.ellipse(around((x + 13 * math.cos(angle), y + 13 * math.sin(angle)), 10), fill=colour)
+def _lift(view: View, ground: Picture, screen: Picture, share: float) -> Picture:
+    """The keyboard comes up from below."""
+    top = round(keyboard.top(view) * view.scale)
+    piece = screen.crop((0, top, screen.width, screen.height))
+    image = Image.blend(ground, screen, share)
+    lower = ground.crop((0, top, ground.width, ground.height))
+    image.paste(lower, (0, top))
+    image.paste(piece, (0, round(top + piece.height * (1 - share))))
+    return image
 
 
-def _pin(pen: Pen, x: float, y: float) -> None:
-    pen.polygon(((x - 15, y - 2), (x + 15, y - 2), (x, y + 25)), fill="white")
-    pen.ellipse(around((x, y - 7), 17), fill="white")
-    pen.ellipse(around((x, y - 7), 7), fill="#e5534b")
+def _shifted(ground: Picture, screen: Picture, corner: tuple[int, int]) -> Picture:
+    image = ground.copy()
+    image.paste(screen, corner)
+    return image
 
 
-def _sun(pen: Pen, x: float, y: float) -> None:
-    pen.ellipse(around((x + 6, y - 8), 14), fill="#ffd166")
-    pen.ellipse((x - 24, y - 2, x + 2, y + 18), fill="white")
-    pen.ellipse((x - 8, y - 8, x + 22, y + 18), fill="white")
-
-
-def _dial(pen: Pen, x: float, y: float) -> None:
-    pen.ellipse(around((x, y), 25), fill="white")
-    pen.line((x, y, x, y - 17), fill=INK, width=3)
-    pen.line((x, y, x + 12, y + 6), fill="#ff9500", width=3)
-
-
-def _calendar(pen: Pen, x: float, y: float) -> None:
-    pen.rounded_rectangle(around((x, y), 24), 6, fill="white")
-    pen.rectangle((x - 24, y - 16, x + 24, y - 9), fill="#e5534b")
-    write_middle(pen, (x, y + 7), "18", 22, INK, bold=True)
-
-
-def _note(pen: Pen, x: float, y: float) -> None:
-    pen.line((x - 8, y + 14, x - 8, y - 18, x + 16, y - 23, x + 16, y + 9), fill="white", width=5)
-    pen.ellipse(around((x - 14, y + 15), 8), fill="white")
-    pen.ellipse(around((x + 10, y + 10), 8), fill="white")
-
-
-def _lens(pen: Pen, x: float, y: float) -> None:
-    pen.rounded_rectangle((x - 26, y - 16, x + 26, y + 19), 7, fill="white")
-    pen.rectangle((x - 10, y - 22, x + 10, y - 14), fill="white")
-    pen.ellipse(around((x, y + 2), 12), fill="#5b5f67")
-    pen.ellipse(around((x, y + 2), 6), fill="#a9d3ff")
-
-
-def _letter(pen: Pen, x: float, y: float) -> None:
-    pen.rounded_rectangle((x - 25, y - 17, x + 25, y + 17), 5, fill="white")
-    pen.line((x - 23, y - 14, x, y + 4, x + 23, y - 14), fill="#3c8df5", width=3)
-
-
-GLYPHS: dict[str, Callable[[Pen, float, float], None]] = {
-    "gear": _gear, "lines": _lines, "globe": _globe, "bubble": _bubble, "flower": _flower, "pin": _pin,
-    "sun": _sun, "clock": _dial, "calendar": _calendar, "note": _note, "lens": _lens, "letter": _letter,
-}  # fmt: skip
-
-
-def _title(pen: Pen, text: str) -> None:
-    write(pen, (30, 66), text, 30, INK, bold=True)
-
-
-def _settings(pen: Pen, view: View) -> None:
-    for line, name in enumerate(SETTINGS):
-        place = LIST_TOP + line * ROW_HEIGHT - view.scroll
-        if LIST_TOP - ROW_HEIGHT < place < 990:
-            _setting(pen, px(0, place)[1], name, selected=line == view.selected)
-    pen.rectangle((0, 0, WIDTH, px(0, LIST_TOP)[1] - 1), fill=PAPER)
-    _title(pen, "Settings")
-
-
-def _setting(pen: Pen, top: float, name: str, *, selected: bool) -> None:
-    height = px(0, ROW_HEIGHT)[1]
-    pen.rectangle((20, top, WIDTH - 20, top + height), fill="#d3e3fd" if selected else "white")
-    hue = sum(map(ord, name)) * 37 % 360
-    pen.rounded_rectangle((34, top + 16, 66, top + 48), 8, fill=f"hsl({hue}, 55%, 55%)")
-    write_middle(pen, (50, top + 33), name[0], 17, "white", bold=True)
-    write(pen, (82, top + 20), name, 19, INK)
-    pen.line((WIDTH - 44, top + 24, WIDTH - 36, top + 32, WIDTH - 44, top + 40), fill=PALE, width=2)
-    pen.line((82, top + height, WIDTH - 20, top + height), fill=LINE)
-
-
-def _notes(pen: Pen, view: View) -> None:
-    left, top, right, bottom = FIELDS["Notes"]
-    corners = (*px(left, top), *px(right, bottom))
-    pen.rounded_rectangle(corners, 14, fill="white", outline=ACCENT if view.focused else LINE, width=2)
-    lines = screen.wrapped(view.notes[-VISIBLE:], 21, corners[2] - corners[0] - 36)[-18:]
-    if not view.notes and not view.focused:
-        write(pen, (corners[0] + 18, corners[1] + 18), "Tap to write", 21, PALE)
-    for row, line in enumerate(lines):
-        end = write(pen, (corners[0] + 18, corners[1] + 18 + 29 * row), line, 21, INK)
-    if view.focused:
-        x, y = corners[0] + 20 + end, corners[1] + 18 + 29 * (len(lines) - 1)
-        pen.rectangle((x, y, x + 2, y + 24), fill=ACCENT)
-        _keyboard(pen)
-
-
-def _keyboard(pen: Pen) -> None:
-    top = px(0, KEYBOARD_TOP)[1]
-    pen.rectangle((0, top, WIDTH, HEIGHT), fill="#d1d4db")
-    for row, letters in enumerate(KEY_ROWS):
-        left = (WIDTH - 48 * len(letters)) / 2
-        for column, letter in enumerate(letters):
-            x, y = left + 48 * column, top + 14 + 66 * row
-            pen.rounded_rectangle((x + 3, y, x + 45, y + 54), 7, fill="white")
-            write_middle(pen, (x + 24, y + 27), letter, 23, INK)
-    pen.rounded_rectangle((110, top + 212, 388, top + 266), 7, fill="white")
-    write_middle(pen, (WIDTH / 2, top + 239), "space", 18, INK)
-
-
-def _browser(pen: Pen, view: View) -> None:
-    left, top, right, bottom = FIELDS["Browser"]
-    corners = (*px(left, top), *px(right, bottom))
-    pen.rounded_rectangle(corners, 18, fill="white", outline=ACCENT if view.focused else LINE, width=2)
-    shown = screen.wrapped(view.url[:VISIBLE], 18, corners[2] - corners[0] - 60)[0] or "Search or enter an address"
-    write(pen, (corners[0] + 20, corners[1] + 21), shown, 18, INK if view.url else PALE)
-    if view.url:
-        _web_page(pen, view.url)
-    if view.focused:
-        _keyboard(pen)
-
-
-def _web_page(pen: Pen, url: str) -> None:
-    host = url.partition("://")[2].partition("/")[0]
-    pen.rectangle((0, 160, WIDTH, 300), fill=f"hsl({sum(map(ord, host)) * 7 % 360}, 45%, 62%)")
-    write(pen, (30, 212), host[:24], 30, "white", bold=True)
-    for row in range(14):
-        pen.rounded_rectangle((30, 340 + 38 * row, 468 - (row * 83) % 190, 354 + 38 * row), 6, fill=LINE)
-
-
-def _plain(pen: Pen, view: View) -> None:
-    """A page for the apps that only open."""
-    _title(pen, view.app)
-    app = next(app for app in APPS if app.name == view.app)
-    _icon(pen, (WIDTH / 2, 470), app)
-    write_middle(pen, (WIDTH / 2, 550), f"{view.app} has nothing to show", 19, PALE)
-
-
-def _shade(pen: Pen, view: View) -> None:
-    pen.rectangle((0, 0, WIDTH, HEIGHT), fill="#23324a")
-    _status_bar(pen, view)
-    write_middle(pen, (WIDTH / 2, 150), _clock(view), 80, "white")
-    for row, text in enumerate(("Calendar: nothing planned", "Weather: sunny, 21 degrees")):
-        top = 260 + 96 * row
-        pen.rounded_rectangle((24, top, WIDTH - 24, top + 80), 20, fill="#3a4a66")
-        write(pen, (48, top + 28), text, 18, "white")
-
-
-PAGES: dict[str, Callable[[Pen, View], None]] = {
-    HOME: _home, "Settings": _settings, "Notes": _notes, "Browser": _browser,
+MOTIONS: Mapping[str, Motion] = {
+    "open": _open, "close": _close, "fall": _fall, "rise": _rise, "forth": _forth, "back": _back, "lift": _lift,
+    "drop": _drop,
 }  # fmt: skip

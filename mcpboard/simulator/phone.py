@@ -1,4 +1,4 @@
-"""What the pretend phone remembers, and what a touch, a key or a command does to it.
+"""The pretend phone: one view that touches, keys and commands change, safe to use from several threads.
 
 Places are normalised as in the Agent's API: x and y from 0 to 1000, whatever the pixels.
 Time comes from the clock that is handed in, so that a seed and a clock decide everything.
@@ -9,93 +9,23 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-HOME = "Home"
-ANIMATION_S = 0.3  # seconds an opening app is in motion, as long as a phone's own
-FRAMES = 12  # steps an animation is drawn in; fewer would jump, more would never repeat
+from . import moves, pages, strokes
+from .elements import Node
+from .view import APPS, FRAMES, HOME, HUES, App, Move, Place, View, app_named
 
+__all__ = ["APPS", "HOME", "App", "Phone", "View", "app_named"]
 
-@dataclass(frozen=True)
-class App:
-    """One icon: its name, its colours, and the other names it answers to."""
-
-    name: str
-    colour: str
-    glyph: str
-    aliases: tuple[str, ...] = ()
-
-
-APPS = (
-    App("Settings", "#8e9196", "gear", ("preferences", "system settings")),
-    App("Notes", "#f5c542", "lines", ("notepad", "memo")),
-    App("Browser", "#2f7df6", "globe", ("safari", "chrome", "web")),
-    App("Messages", "#34c759", "bubble", ("sms",)),
-    App("Photos", "#ff6f91", "flower"),
-    App("Maps", "#4fb06d", "pin"),
-    App("Weather", "#38a3f1", "sun"),
-    App("Clock", "#1c1c1e", "clock"),
-    App("Calendar", "#e5534b", "calendar"),
-    App("Music", "#fb3b63", "note", ("player",)),
-    App("Camera", "#5b5f67", "lens"),
-    App("Mail", "#3c8df5", "letter", ("email",)),
-)
-DOCK = 4  # the last four stand in the dock
-SETTINGS = (
-    "Airplane Mode", "Wi-Fi", "Bluetooth", "Mobile Data", "Personal Hotspot", "Notifications", "Sounds", "Focus",
-    "Screen Time", "General", "Control Centre", "Display & Brightness", "Home Screen", "Accessibility", "Wallpaper",
-    "Search", "Security", "Battery", "Privacy", "Storage", "Accounts", "Passwords", "Language & Region", "About",
-)  # fmt: skip
-ROW_HEIGHT = 60  # normalised height of one line of the Settings list
-LIST_TOP = 150  # where the Settings list begins
-
-# Text fields as (left, top, right, bottom), normalised.
-FIELDS = {"Notes": (30, 90, 970, 600), "Browser": (30, 70, 970, 130)}
-
-
-def icon_place(index: int) -> tuple[int, int]:
-    """The centre of an icon: four columns of icons from the top, the dock below."""
-    in_dock = index - (len(APPS) - DOCK)
-    column, row = (in_dock, None) if in_dock >= 0 else (index % 4, index // 4)
-    return 152 + 232 * column, 922 if row is None else 330 + 135 * row
-
-
-def app_at(x: float, y: float) -> App | None:
-    """The app whose icon covers the place, None between the icons."""
-    for index, app in enumerate(APPS):
-        centre_x, centre_y = icon_place(index)
-        if abs(x - centre_x) <= 95 and abs(y - centre_y) <= 50:
-            return app
-    return None
-
-
-def app_named(name: str) -> App | None:
-    """The app of that name or alias, in any case."""
-    wanted = name.strip().casefold()
-    return next((app for app in APPS if wanted == app.name.casefold() or wanted in app.aliases), None)
-
-
-@dataclass(frozen=True)
-class View:
-    """Everything that decides how the screen looks; equal views give equal pictures."""
-
-    app: str = HOME
-    previous: str = HOME
-    frame: int = FRAMES  # of FRAMES; smaller while the app is still opening
-    scroll: int = 0
-    selected: int = -1
-    notes: str = ""
-    url: str = ""
-    focused: bool = False
-    shade: bool = False
-    pressed: tuple[float, float] | None = None
-    minute: int = 0  # of the day, board time
-    battery: int = 80
-    hue: int = 210  # of the wallpaper, degrees
+ANIMATION_S = 0.3  # seconds that a screen is in motion, as on a phone
+TOAST_S = 1.5  # seconds that a short message stays
+LIFT_S = 0.4  # seconds that a finger rests before an icon hangs on it
+RING_S = 0.6  # seconds that a touch can be seen in the live picture
+BOARD_OFFSET_S = 8 * 3600  # of the board's zone against UTC
 
 
 class Phone:
-    """A phone in memory, safe to use from several threads.
+    """A phone in memory.
 
     `clock` gives seconds since 1970; `seed` chooses wallpaper and battery. `bridge_connected`, `platform`
     and `device_type` are plain attributes that a test may set.
@@ -109,9 +39,11 @@ class Phone:
         self._clock = clock
         self._lock = threading.RLock()
         self._animated = (clock() - ANIMATION_S, ANIMATION_S)  # start and length in seconds
-        self._state = View(battery=chance.randint(35, 98), hue=chance.choice((205, 265, 160, 20)))
+        self._state = View(battery=chance.randint(35, 98), hue=chance.choice(HUES))
         self._clipboard = ""
-        self._began = (0.0, 0.0)  # where the finger that is down was laid
+        self._told = clock() - TOAST_S  # when the last short message came
+        self._began = ((0.0, 0.0), 0.0)  # where and when the finger that is down was laid
+        self._touched = ((0.0, 0.0), clock() - RING_S)
 
     @property
     def app(self) -> str:
@@ -121,7 +53,7 @@ class Phone:
     @property
     def text(self) -> str:
         """What the text field of the current app holds; empty where there is none."""
-        return {"Notes": self._state.notes, "Browser": self._state.url}.get(self._state.app, "")
+        return self._state.text
 
     @property
     def clipboard(self) -> str:
@@ -132,7 +64,7 @@ class Phone:
         self._clipboard = text
 
     @property
-    def pressed(self) -> tuple[float, float] | None:
+    def pressed(self) -> Place | None:
         """Where a finger still lies between `drag_start` and `drag_release`."""
         return self._state.pressed
 
@@ -140,11 +72,48 @@ class Phone:
     def animating(self) -> bool:
         return self._frame() < FRAMES
 
+    @property
+    def landscape(self) -> bool:
+        """Whether the phone lies on its side."""
+        return self._state.landscape
+
+    @property
+    def dark(self) -> bool:
+        """Whether its dark colours are on."""
+        return self._state.dark
+
     def view(self) -> View:
         """A frozen picture of the state at this moment."""
         with self._lock:
-            minute = int(self._clock() // 60) % 1440
-            return replace(self._state, frame=self._frame(), minute=minute)
+            now, frame = self._clock(), self._frame()
+            minute = int((now + BOARD_OFFSET_S) // 60)
+            fresh = {"minute": minute, "toast": self._state.toast if now < self._told + TOAST_S else ""}
+            if frame >= FRAMES or self._state.before is None:
+                return replace(self._state.still(), frame=frame, **fresh)
+            return replace(self._state, frame=frame, before=replace(self._state.before, minute=minute), **fresh)
+
+    def tree(self) -> Node:
+        """The elements on the screen as a tree, boxes in pixels of the picture.
+
+        While the screen moves, the tree is the one it is moving to.
+        """
+        return pages.tree(self.view().still())
+
+    def touched(self) -> tuple[Place, float] | None:
+        """The last tap and the share of its time that has passed, None when it is over."""
+        with self._lock:
+            place, when = self._touched
+            share = (self._clock() - when) / RING_S
+            return (place, share) if share < 1 else None
+
+    # --- what is done to it ------------------------------------------------------------------------------------
+
+    def do(self, move: Move) -> None:
+        """Carry out a move, with its animation when it has one."""
+        with self._lock:
+            before, self._state = self._state.before, move(self._state)
+            if self._state.before is not before:
+                self.animate()
 
     def animate(self, seconds: float = ANIMATION_S) -> None:
         """Set the screen in motion for that long; until then it is not stable."""
@@ -153,108 +122,96 @@ class Phone:
 
     def show(self, app: str) -> None:
         """Bring an app to the front, with its opening animation."""
-        with self._lock:
-            self._change(previous=self._state.app, app=app, focused=False, shade=False)
-            self.animate()
+        self.do(lambda view: moves.shown(view, app))
+
+    def browse(self, url: str) -> None:
+        """Open an address in the browser."""
+        self.do(lambda view: moves.browsed(view, url))
+
+    def rotate(self, landscape: bool) -> None:
+        """Lay the phone on its side or put it upright."""
+        self._turn("Landscape", landscape)
+
+    def darken(self, dark: bool) -> None:
+        """Choose its dark colours or its light ones."""
+        self._turn("Dark Mode", dark)
+
+    def _turn(self, switch: str, on: bool) -> None:
+        self.do(lambda view: view if (switch in view.on) is on else moves.toggled(view, switch))
+
+    # --- fingers -----------------------------------------------------------------------------------------------
 
     def tap(self, x: float, y: float) -> None:
-        """Touch and let go: opens an icon, selects a line, focuses a field."""
+        """Touch and let go: opens an icon, presses a key, turns a switch, focuses a field."""
         with self._lock:
-            app = app_at(x, y) if self._state.app == HOME else None
-            if self._state.shade:
-                self._change(shade=False)
-            elif app is not None:
-                self.show(app.name)
-            elif self._state.app == "Settings":
-                self._select(y)
-            else:
-                self._change(focused=self.field_at(x, y))
+            self._touched = ((x, y), self._clock())
+            self.do(lambda view: strokes.tapped(view, (x, y)))
 
-    def swipe(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+    def swipe(self, start: Place, end: Place) -> None:
         """A stroke: up from the lower edge goes home, down from the upper edge pulls the shade, else it scrolls."""
         with self._lock:
-            climb = start[1] - end[1]
-            if start[1] >= 950 and climb > 0:
-                self.show(HOME)
-            elif start[1] <= 40 and climb < 0:
-                self._change(shade=True)
-            elif self._state.shade:
-                self._change(shade=climb <= 0)
-            elif self._state.app == "Settings":
-                self._scroll(climb)
+            self._touched = (end, self._clock())
+            self.do(lambda view: strokes.stroked(view, start, end))
 
-    def press(self, x: float, y: float) -> None:
-        """Lay a finger down; it stays until `release`."""
+    def press(self, x: float, y: float, *, held: bool = False) -> None:
+        """Lay a finger down; it stays until `release`. One that was `held` lifts the icon under it."""
         with self._lock:
-            self._began = (x, y)
-            self._change(pressed=(x, y))
+            self._began = ((x, y), self._clock())
+            app = strokes.lifted(self._state, (x, y)) if held else ""
+            self.do(lambda view: replace(view, pressed=(x, y), lifted=app))
 
     def move(self, x: float, y: float) -> None:
-        """Move the finger that lies on the screen, if one does."""
+        """Move the finger that lies on the screen, if one does; a slider under it follows."""
         with self._lock:
             if self._state.pressed is not None:
-                self._change(pressed=(x, y))
+                place, when = self._began
+                rested = self._clock() - when >= LIFT_S and self._state.pressed == place
+                app = self._state.lifted or (strokes.lifted(self._state, place) if rested else "")
+                self.do(lambda view: strokes.slid(replace(view, pressed=(x, y), lifted=app), place, (x, y)))
 
     def release(self, x: float, y: float) -> None:
-        """Lift the finger: a stroke from where it was laid down, a tap when it never moved."""
+        """Lift the finger: drops what hung on it; a stroke from where it was laid, a tap when it never moved."""
         with self._lock:
-            self._change(pressed=None)
-            if self._began == (x, y):
+            (place, _), app = self._began, self._state.lifted
+            self.do(lambda view: replace(view, pressed=None, lifted=""))
+            if place == (x, y):
                 self.tap(x, y)
+            elif app:
+                self.do(lambda view: strokes.dropped(view, app, (x, y)))
             else:
-                self.swipe(self._began, (x, y))
+                self.swipe(place, (x, y))
 
-    def field_at(self, x: float, y: float) -> bool:
-        """Whether the current app has a text field at that place."""
-        left, top, right, bottom = FIELDS.get(self._state.app, (1, 1, 0, 0))
-        return left <= x <= right and top <= y <= bottom
+    # --- text --------------------------------------------------------------------------------------------------
 
     def write(self, text: str) -> bool:
         """Add text to the focused field; False when none has the focus."""
         with self._lock:
-            if not self._state.focused:
-                return False
-            self._fill(self.text + text)
-            return True
+            self.do(lambda view: moves.typed(view, text))
+            return self._state.focused
 
-    def erase(self, count: int | None = 1) -> None:
-        """Take characters from the end of the focused field, all of them for None."""
+    def copy(self) -> None:
+        """The text of the field goes to the clipboard, whole."""
         with self._lock:
-            if self._state.focused:
-                self._fill(self.text[:-count] if count else "")
+            if self._state.text:
+                self._clipboard = self._state.text
+                self._tell("Copied")
 
-    def dismiss(self) -> None:
-        """Leave the text field and push the shade up."""
+    def cut(self) -> None:
+        """The text of the focused field moves to the clipboard."""
         with self._lock:
-            self._change(focused=False, shade=False)
+            if self._state.focused and self._state.text:
+                self._clipboard = self._state.text
+                self.do(moves.emptied)
+                self._tell("Cut")
 
-    def switch_back(self) -> None:
-        """Bring the app that was shown before to the front."""
-        self.show(self._state.previous)
+    def paste(self) -> None:
+        """The clipboard goes into the focused field."""
+        self.write(self._clipboard)
 
-    def pull_shade(self) -> None:
-        with self._lock:
-            self._change(shade=True)
-
-    def browse(self, url: str) -> None:
-        with self._lock:
-            self._change(url=url)
-            self.show("Browser")
+    def _tell(self, word: str) -> None:
+        self._told = self._clock()
+        self.do(lambda view: replace(view, toast=word))
 
     def _frame(self) -> int:
         began, length = self._animated
         return max(0, min(FRAMES, int((self._clock() - began) / length * FRAMES + 1e-6)))
-
-    def _change(self, **changes: object) -> None:
-        self._state = replace(self._state, **changes)  # type: ignore[arg-type]
-
-    def _fill(self, text: str) -> None:
-        self._change(**{"notes" if self._state.app == "Notes" else "url": text})
-
-    def _select(self, y: float) -> None:
-        line = int((y - LIST_TOP + self._state.scroll) // ROW_HEIGHT)
-        self._change(selected=line if y >= LIST_TOP and 0 <= line < len(SETTINGS) else -1)
-
-    def _scroll(self, climb: float) -> None:
-        lowest = len(SETTINGS) * ROW_HEIGHT - (960 - LIST_TOP)
-        self._change(scroll=max(0, min(lowest, round(self._state.scroll + climb))))

@@ -1,0 +1,38 @@
+"""The pages of the pretend phone, one module each: what is on them, and how far they scroll."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..elements import Element
+from ..view import HOME, View
+from . import browser, calculator, clock, home, notes, photos, plain, settings
+
+
+def _fixed(view: View) -> float:
+    return 0
+
+
+@dataclass(frozen=True)
+class Page:
+    """The elements of an app in the order they are painted, and the extent of its scrolling."""
+
+    elements: Callable[[View], Iterator[Element]]
+    extent: Callable[[View], float] = _fixed
+
+
+PAGES: Mapping[str, Page] = {
+    HOME: Page(home.elements),
+    "Settings": Page(settings.elements, settings.extent),
+    "Notes": Page(notes.elements),
+    "Browser": Page(browser.elements, browser.extent),
+    "Photos": Page(photos.elements, photos.extent),
+    "Clock": Page(clock.elements),
+    "Calculator": Page(calculator.elements),
+}
+PLAIN = Page(plain.elements)
+
+
+def page(view: View) -> Page:
+    return PAGES.get(view.app, PLAIN)

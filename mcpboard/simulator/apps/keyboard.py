@@ -1,0 +1,110 @@
+"""The keys on the screen: three rows that write, one that does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import moves
+from ..elements import Element
+from ..glyphs import sign
+from ..paint import Canvas
+from ..theme import theme
+from ..view import Box, Move, View
+
+ROWS = {
+    "abc": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
+    "ABC": ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM"),
+    "123": ("1234567890", "-/:;()$&@\"", ".,?!'"),
+}
+EDGE, GAP = 5, 6  # points beside the keys and between them
+SHARE = {False: 0.31, True: 0.52}  # of the height that the keys take, upright and on its side
+
+
+def top(view: View) -> float:
+    """Where the keyboard begins."""
+    return view.size[1] * (1 - SHARE[view.landscape])
+
+
+def elements(view: View) -> Iterator[Element]:
+    """The keyboard with all its keys below it."""
+    width, height = view.size
+    box = (0, top(view), width, height)
+    colour = theme(view).board
+
+    def paint(canvas: Canvas) -> None:
+        canvas.fill(box, colour)
+
+    yield Element("keyboard", box, paint, id="keyboard", children=tuple(_keys(view)))
+
+
+def _keys(view: View) -> Iterator[Element]:
+    width, height = view.size
+    start = top(view) + 10
+    pitch = (height - 30 - start) / 4
+    step = (width - 2 * EDGE + GAP) / 10
+    for row, letters in enumerate(ROWS[view.keys]):
+        left = (width - step * len(letters) + GAP) / 2
+        upper = start + pitch * row
+        for column, letter in enumerate(letters):
+            x = left + step * column
+            yield _letter(view, (x, upper, x + step - GAP, upper + pitch - 10), letter)
+    lower = start + 2 * pitch
+    yield from _case(view, (EDGE, lower, EDGE + step * 1.3, lower + pitch - 10), width)
+    yield from _bottom(view, start + 3 * pitch, pitch - 10, width)
+
+
+def _case(view: View, box: Box, width: float) -> Iterator[Element]:
+    """The two broad keys beside the third row."""
+    if view.keys != "123":
+        wanted = "abc" if view.keys == "ABC" else "ABC"
+        yield _broad(view, box, "shift", lambda view: moves.keyboard(view, wanted), image="shift")
+    right = (width - box[2], box[1], width - box[0], box[3])
+    yield _broad(view, right, "delete", moves.erased, image="erase")
+
+
+def _bottom(view: View, upper: float, tall: float, width: float) -> Iterator[Element]:
+    side, lower = width * 0.24, upper + tall
+    other = "123" if view.keys != "123" else "abc"
+    yield _broad(view, (EDGE, upper, side, lower), other, lambda view: moves.keyboard(view, other), other.upper())
+    space = (side + GAP, upper, width - side - GAP, lower)
+    yield _key(view, space, "space", lambda view: moves.typed(view, " "), 16, dull=False)
+    name = "go" if view.app == "Browser" else "return"
+    yield _broad(view, (width - side, upper, width - EDGE, lower), name, moves.entered_line, name)
+
+
+def _letter(view: View, box: Box, letter: str) -> Element:
+    return _key(view, box, letter, lambda view: moves.typed(view, letter), 23, dull=False)
+
+
+def _broad(view: View, box: Box, name: str, move: Move, text: str = "", image: str = "") -> Element:
+    if not image:
+        return _key(view, box, text, move, 16, dull=name != "go", id=name)
+    return _key(view, box, "", move, 16, dull=True, image=image, id=name)
+
+
+def _key(
+    view: View, box: Box, text: str, move: Move, size: int, *, dull: bool, image: str = "", id: str = ""
+) -> Element:
+    colours = theme(view)
+    strong = id == "go"
+    face = colours.accent if strong else colours.dull_key if dull else colours.key
+    pressed = image == "shift" and view.keys == "ABC"
+    ink = "#ffffff" if strong else colours.ink
+
+    def paint(canvas: Canvas) -> None:
+        left, upper, right, lower = box
+        canvas.fill((left, upper + 1.5, right, lower + 1.5), "#000000", 7, 0.28)
+        canvas.fill(box, colours.key if pressed else face, 7)
+        middle = (left + right) / 2, (upper + lower) / 2
+        if image:
+            canvas.stamp(sign(image, canvas.px(24), ink), middle[0] - 12, middle[1] - 12)
+        else:
+            canvas.middle(*middle, text, size, ink)
+
+    return Element("key", box, paint, text, id or text, f"key/{id or text}", tap=move)
+
+
+def shut(view: View) -> Element:
+    """Nothing to see: what a tap beside a focused field does."""
+    return Element("", (0, 0, *view.size), tap=moves.dismissed)
+

@@ -1,0 +1,143 @@
+"""What decides how the pretend phone looks: its apps and the frozen state of its screen.
+
+Places are normalised as in the Agent's API, x and y from 0 to 1000. Layout is in points: one pixel each while the
+phone stands upright, more when it lies on its side and fills the width of the video frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+HOME = "Home"
+FRAMES = 12  # steps an animation is drawn in; fewer would jump, more would never repeat
+SHORT, LONG = 498, 1080  # points of the sides: a 1179x2556 phone in a video frame 1080 high
+FRAME_WIDTH = 1920  # pixels of the video frame, which a phone on its side fills
+HUES = (212, 262, 168, 18)  # degrees; the wallpapers to choose from
+USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
+
+Place = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+@dataclass(frozen=True)
+class App:
+    """One icon: its name, and the other names it answers to."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+
+
+APPS = (
+    App("Settings", ("preferences", "system settings")),
+    App("Notes", ("notepad", "memo")),
+    App("Photos", ("gallery", "pictures")),
+    App("Clock", ("alarm", "world clock")),
+    App("Calendar"),
+    App("Maps"),
+    App("Weather"),
+    App("Camera"),
+    App("Calculator"),
+    App("Health", ("fitness",)),
+    App("Wallet"),
+    App("Files", ("documents",)),
+    App("Translate"),
+    App("Podcasts"),
+    App("Contacts", ("people",)),
+    App("Store", ("app store", "play store")),
+    App("Browser", ("safari", "chrome", "web")),
+    App("Messages", ("sms",)),
+    App("Mail", ("email",)),
+    App("Music", ("player",)),
+)
+NAMES = tuple(app.name for app in APPS)
+DOCK = 4  # the last four stand in the dock
+
+
+def app_named(name: str) -> App | None:
+    """The app of that name or alias, in any case."""
+    wanted = name.strip().casefold()
+    return next((app for app in APPS if wanted == app.name.casefold() or wanted in app.aliases), None)
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything that decides how the screen looks; equal views give equal pictures.
+
+    While `frame` is below FRAMES the screen is on its way from the view `before`, in the manner of `motion`.
+    """
+
+    app: str = HOME
+    page: str = ""  # inside the app; "" for its first
+    layer: str = ""  # over the app: "shade", "cards" or none
+    recent: tuple[str, ...] = ()  # apps for the switcher, newest first
+    order: tuple[str, ...] = NAMES  # of the icons, the dock last
+    scroll: int = 0  # thousandths of the screen's height
+    on: frozenset[str] = USUALLY_ON  # switches
+    brightness: int = 70  # percent
+    notes: str = ""
+    address: str = ""  # in the browser's bar
+    url: str = ""  # of the page that is shown
+    sum: str = ""  # in the calculator
+    focused: bool = False  # the app's text field
+    marked: bool = False  # all of its text is selected
+    keys: str = "abc"  # what the keyboard shows: "abc", "ABC" or "123"
+    toast: str = ""  # a word that goes by itself
+    pressed: Place | None = None  # where a finger lies
+    lifted: str = ""  # the icon that hangs on it
+    minute: int = 0  # since 1970, board time
+    battery: int = 80  # percent
+    hue: int = HUES[0]
+    before: View | None = None
+    motion: str = ""
+    frame: int = FRAMES
+
+    @property
+    def dark(self) -> bool:
+        return "Dark Mode" in self.on
+
+    @property
+    def landscape(self) -> bool:
+        return "Landscape" in self.on
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in points."""
+        return (LONG, SHORT) if self.landscape else (SHORT, LONG)
+
+    @property
+    def scale(self) -> float:
+        """Pixels of one point."""
+        return FRAME_WIDTH / LONG if self.landscape else 1.0
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Width and height of the picture; the height of a lying phone is made even, as video wants it."""
+        return (FRAME_WIDTH, round(SHORT * self.scale / 2) * 2) if self.landscape else (SHORT, LONG)
+
+    @property
+    def moment(self) -> datetime:
+        return datetime(1970, 1, 1) + timedelta(minutes=self.minute)
+
+    @property
+    def clock(self) -> str:
+        return f"{self.moment:%H:%M}"
+
+    @property
+    def text(self) -> str:
+        """What the text field of the current app holds; empty where there is none."""
+        return {"Notes": self.notes, "Browser": self.address}.get(self.app, "")
+
+    def still(self) -> View:
+        """The view once its motion is over."""
+        return replace(self, before=None, motion="", frame=FRAMES)
+
+    def point(self, place: Place) -> Place:
+        """The layout point of a normalised place."""
+        width, height = self.size
+        return place[0] * (width - 1) / 1000, place[1] * (height - 1) / 1000
+
+
+Move = Callable[[View], View]  # what a touch, a key or a command makes of a view
+Slide = Callable[[View, float], View]  # the same for a slider, with the share of its length
