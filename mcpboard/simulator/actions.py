@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import moves
-from .gestures import Arguments, Place, gesture, invalid, number, place
+from .gestures import Arguments, gesture, invalid, number, place
 from .phone import Phone
 from .runs import Run, ToolFailure
 from .shell import Shell
-from .view import Move, app_named
+from .view import Move, Place, app_named
 from .wire import go_json
 
 TYPING_S = 0.01  # seconds a key needs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import bundle, catalogue, pages, screen
+from . import bundle, catalogue, live
 from .faults import Faults
 from .phone import Phone
 from .runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
@@ -22,20 +22,10 @@ TARGETS = {  # path -> the name that faults, holds and waits use for it
     ("config_web", "/api/device/status"): "device_status",
     ("config_web", "/api/logs/support"): "support_bundle",
 }
+POSTED = ("/simulator/faults", "/simulator/phone")  # routes beside the tools that take a POST
 API_VERSION = ("X-Aiden-API-Version", "1")
 CONFIG_JSON = "application/json; charset=utf-8"
 HTML_PAGE = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>\n"
-LIVE_PAGE = b"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Pretend phone</title>
-<style>body{margin:0;background:#16181d;display:grid;place-items:center;height:100vh}
-img{height:94vh;border-radius:34px;box-shadow:0 0 0 9px #000,0 12px 60px #000}</style></head>
-<body><img src="/screen.jpg" alt="the screen of the pretend phone">
-<script>const phone=document.querySelector("img");
-const again=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),300);
-phone.onload=phone.onerror=again;if(phone.complete)again()</script>
-<noscript><meta http-equiv="refresh" content="1"></noscript>
-</body></html>
-"""
 
 
 def target_of(port: str, path: str) -> str | None:
@@ -64,6 +54,7 @@ class Apis:
             ("agent", "/screen.jpg"): self._screen,
             ("agent", "/simulator/calls"): self._calls,
             ("agent", "/simulator/faults"): self._switches,
+            ("agent", "/simulator/phone"): self._turns,
         }
 
     def reset_early(self, port: str, request_line: str) -> bool:
@@ -124,7 +115,7 @@ class Apis:
         route = self._routes.get(("agent", path))
         if route is None:
             return not_found()
-        if request.method != "GET" and path != "/simulator/faults":
+        if request.method != "GET" and path not in POSTED:
             return text_error(405, "Method not allowed")
         self._linger(request, gone)
         return route(request)
@@ -159,11 +150,10 @@ class Apis:
         return json_reply({"ok": True})
 
     def _page(self, request: Request) -> Reply:
-        return Reply(200, LIVE_PAGE, "text/html; charset=utf-8")
+        return Reply(200, live.PAGE, "text/html; charset=utf-8")
 
     def _screen(self, request: Request) -> Reply:
-        made = screen.jpeg(pages.picture(self._phone.view()))
-        return Reply(200, made, "image/jpeg", (("Cache-Control", "no-store"),))
+        return Reply(200, live.picture(self._phone), "image/jpeg", (("Cache-Control", "no-store"),))
 
     def _calls(self, request: Request) -> Reply:
         return json_reply({"calls": [{"name": name, "input": given} for name, given in self._ledger.calls]})
@@ -178,6 +168,17 @@ class Apis:
         elif request.method != "GET":
             return text_error(405, "Method not allowed")
         return json_reply({"faults": self._faults.as_json()})
+
+    def _turns(self, request: Request) -> Reply:
+        """GET tells what the phone shows, POST `{"landscape": true}` or `{"dark": true}` turns it first."""
+        if request.method == "POST":
+            try:
+                live.turn(self._phone, json.loads(request.body))
+            except (ValueError, RecursionError) as trouble:
+                return text_error(400, f"Invalid request: {trouble}")
+        elif request.method != "GET":
+            return text_error(405, "Method not allowed")
+        return json_reply(live.state(self._phone))
 
     def _switch(self, post: Any) -> None:
         if not isinstance(post, dict):

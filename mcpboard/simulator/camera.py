@@ -8,9 +8,9 @@ from typing import Any
 
 from . import pages, screen
 from .faults import Faults
-from .gestures import Place
 from .phone import Phone
 from .runs import Run, ToolFailure
+from .view import Place
 
 STABLE_S = 0.25  # seconds without change that count as stable
 TIMEOUT_S = 2.0  # seconds after which an unstable screen is taken as it is

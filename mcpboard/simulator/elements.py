@@ -63,8 +63,8 @@ def label(
     """A line of text, its box as wide as its letters; `place` is its left upper corner."""
     x, y = place
     wide = fonts.width(text, round(size * scale), bold) / scale
-    box = (x - 1, y, x + wide + 1, y + size * LEADING)
-    return Element(more.pop("role", "text"), box, lambda canvas: canvas.text(x, y, text, size, colour, bold), text, **more)
+    more = {"role": "text", "box": (x - 1, y, x + wide + 1, y + size * LEADING), **more}
+    return Element(paint=lambda canvas: canvas.text(x, y, text, size, colour, bold), text=text, **more)
 
 
 def centred(
@@ -77,14 +77,19 @@ def centred(
 
 
 def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[Element]:
-    """The elements of a page that scrolls, as far as they are seen between two heights."""
+    """The elements of a page that scrolls, cut to what is seen between two heights.
+
+    What is seen by less than half is still painted, but neither listed nor touched.
+    """
     for element in elements:
         left, upper, right, lower = element.box
         box = left, max(upper, top), right, min(lower, bottom)
         if not element.role:
             yield element
-        elif box[3] - box[1] > 1:  # a point; less cannot be hit
+        elif box[3] - box[1] >= (lower - upper) / 2:
             yield replace(element, box=box, children=tuple(clipped(element.children, top, bottom)))
+        elif lower > top and upper < bottom:
+            yield Element("", box, element.paint, children=tuple(clipped(element.children, top, bottom)))
 
 
 def flat(elements: Iterable[Element]) -> Iterator[Element]:

@@ -108,7 +108,8 @@ def focused(view: View) -> View:
 
 
 def filled(view: View, text: str) -> View:
-    return replace(view, marked=False, **{"notes" if view.app == "Notes" else "address": text})
+    """The app's field holds this text."""
+    return replace(view, marked=False, notes=text) if view.app == "Notes" else replace(view, marked=False, address=text)
 
 
 def typed(view: View, text: str) -> View:
@@ -164,10 +165,10 @@ def reloaded(view: View) -> View:
 def counted(view: View, key: str) -> View:
     """A key of the calculator is pressed."""
     if key == "=":
-        return replace(view, sum=result(view.sum))
+        return replace(view, figures=result(view.figures))
     if key == "C":
-        return replace(view, sum="")
-    return replace(view, sum=(view.sum.removesuffix("Error") + key)[:LONGEST_SUM])
+        return replace(view, figures="")
+    return replace(view, figures=(view.figures.removesuffix("Error") + key)[:LONGEST_SUM])
 
 
 def result(line: str) -> str:

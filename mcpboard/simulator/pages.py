@@ -12,6 +12,7 @@ from . import masks
 from .apps import bars, cards, home, keyboard, page, shade
 from .elements import Element, Node, decor, node
 from .elements import at as _at
+from .icons import icon
 from .paint import Canvas
 from .screen import Picture
 from .theme import theme
@@ -161,3 +162,9 @@ MOTIONS: Mapping[str, Motion] = {
     "open": _open, "close": _close, "fall": _fall, "rise": _rise, "forth": _forth, "back": _back, "lift": _lift,
     "drop": _drop,
 }  # fmt: skip
+
+
+def forget() -> None:
+    """Draw everything afresh."""
+    for cached in (elements, picture, still, icon):
+        cached.cache_clear()

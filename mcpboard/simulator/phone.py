@@ -85,12 +85,13 @@ class Phone:
     def view(self) -> View:
         """A frozen picture of the state at this moment."""
         with self._lock:
-            now, frame = self._clock(), self._frame()
+            now, frame, before = self._clock(), self._frame(), self._state.before
             minute = int((now + BOARD_OFFSET_S) // 60)
-            fresh = {"minute": minute, "toast": self._state.toast if now < self._told + TOAST_S else ""}
-            if frame >= FRAMES or self._state.before is None:
-                return replace(self._state.still(), frame=frame, **fresh)
-            return replace(self._state, frame=frame, before=replace(self._state.before, minute=minute), **fresh)
+            toast = self._state.toast if now < self._told + TOAST_S else ""
+            view = replace(self._state, minute=minute, toast=toast)
+            if frame >= FRAMES or before is None:
+                return view.still()
+            return replace(view, frame=frame, before=replace(before, minute=minute, toast=""))
 
     def tree(self) -> Node:
         """The elements on the screen as a tree, boxes in pixels of the picture.

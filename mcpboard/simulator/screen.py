@@ -37,6 +37,14 @@ def marked(image: Picture, x: float, y: float) -> Picture:
     return copy
 
 
+def rippled(image: Picture, x: float, y: float, radius: float, strength: float) -> Picture:
+    """The picture with one soft ring around a normalised place, its strength from 0 to 1."""
+    inked = image.copy()
+    for colour, size, width in (("#3a4763", radius, 5), ("white", radius - 1, 3)):
+        ImageDraw.Draw(inked).ellipse(around(image, x, y, size), outline=colour, width=width)
+    return Image.blend(image, inked, strength)
+
+
 def around(image: Picture, x: float, y: float, radius: float) -> tuple[float, float, float, float]:
     """The square around a normalised place of the picture; the radius is in pixels."""
     across, down = x * (image.width - 1) / 1000, y * (image.height - 1) / 1000

@@ -79,7 +79,7 @@ class View:
     notes: str = ""
     address: str = ""  # in the browser's bar
     url: str = ""  # of the page that is shown
-    sum: str = ""  # in the calculator
+    figures: str = ""  # in the calculator
     focused: bool = False  # the app's text field
     marked: bool = False  # all of its text is selected
     keys: str = "abc"  # what the keyboard shows: "abc", "ABC" or "123"

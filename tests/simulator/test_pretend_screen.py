@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PIL import ImageFont
 
-from mcpboard.simulator import pages, screen
-from mcpboard.simulator.phone import APPS, FRAMES, HOME, View, app_at, app_named, icon_place
-
-VIEWS = [
-    pytest.param(View(), id="the home grid"),
-    pytest.param(View(app="Settings", selected=2, scroll=130), id="a list"),
-    pytest.param(
-        View(app="Notes", focused=True, notes="\u65e5\u672c \U0001f600 caf\u00e9\n\ud83d" + "x" * 400), id="text"
-    ),
-    pytest.param(View(app="Notes", notes="a" * 300_000), id="more text than fits"),
-    pytest.param(View(app="Browser", url="https://example.com/a", focused=True), id="a web page"),
-    pytest.param(View(app="Maps", pressed=(300, 300)), id="a finger on the screen"),
-    pytest.param(View(shade=True), id="the shade"),
-    pytest.param(View(app="Notes", previous=HOME, frame=FRAMES // 2), id="an app that opens"),
-]
+from mcpboard.simulator import fonts, pages, screen
+from mcpboard.simulator.icons import ICONS
+from mcpboard.simulator.view import APPS, FRAMES, View, app_named
+from tests.simulator.views import LYING, MOVING, STILL, params
 
 
 def _nowhere(wanted: Any, *_: Any, **__: Any) -> Any:
@@ -30,13 +20,13 @@ def _nowhere(wanted: Any, *_: Any, **__: Any) -> Any:
 
 
 def _forget() -> None:
-    for cached in (screen.font, screen.drawable, screen._advance, pages.picture):
-        cached.cache_clear()
+    fonts.forget()
+    pages.forget()
 
 
 @pytest.fixture(params=["the system's fonts", "Pillow's own font", "the bitmap font"])
-def fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    own = screen._own_font(20)
+def some_fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    own = ImageFont.load_default(20)
     bitmap = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)()  # so named since Pillow 11
     if request.param != "the system's fonts":
         monkeypatch.setattr(ImageFont, "truetype", _nowhere)
@@ -47,32 +37,56 @@ def fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     _forget()
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_page_can_be_drawn(fonts: str, view: View) -> None:
-    assert pages.picture(view).size == (screen.WIDTH, screen.HEIGHT)
-    assert 5_000 < len(screen.jpeg(pages.picture(view))) < 120_000
+@pytest.mark.parametrize("view", params(STILL | LYING))
+def test_every_screen_can_be_drawn(view: View) -> None:
+    picture = pages.picture(view)
+    assert picture.size == ((1920, 886) if view.landscape else (498, 1080))
+    assert 5_000 < len(screen.jpeg(picture)) < 150_000
 
 
-def test_text_without_a_glyph_can_still_be_told_apart(fonts: str) -> None:
+@pytest.mark.parametrize("name", ["the home grid", "a list", "text", "a web page", "the shade", "the calculator"])
+def test_every_font_will_do(some_fonts: str, name: str) -> None:
+    assert 5_000 < len(screen.jpeg(pages.picture(STILL[name]))) < 120_000
+
+
+@pytest.mark.parametrize("view", params(MOVING))
+def test_a_motion_leads_from_the_one_screen_to_the_other(view: View) -> None:
+    """It is on its way in the middle, and what it leads to at its end."""
+    assert view.before is not None
+    first, middle, last = (pages.picture(replace(view, frame=frame)) for frame in (1, FRAMES // 3, FRAMES))
+    assert last.tobytes() == pages.picture(view.still()).tobytes()
+    assert len({first.tobytes(), middle.tobytes(), last.tobytes()}) == 3
+
+
+def test_text_without_a_glyph_can_still_be_told_apart(some_fonts: str) -> None:
     first, second = (pages.picture(View(app="Notes", notes=text)) for text in ("\U000f1234", "\U000f5678"))
-    assert not screen.drawable("\U000f1234", 20)
-    assert screen.drawable("a", 20)
+    assert not fonts.drawable("\U000f1234")
+    assert fonts.drawable("a")
     assert first.tobytes() != second.tobytes()
 
 
-def test_equal_views_give_equal_bytes() -> None:
-    first = screen.jpeg(pages.picture(View(app="Settings")))
+def test_a_letter_comes_from_the_first_font_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of letters of one font are drawn at once; marks that take no room belong to none."""
+    monkeypatch.setattr(fonts, "chain", lambda bold: ("Latin", "Greek"))
+    monkeypatch.setattr(fonts, "has", lambda name, letter: letter.isascii() if name == "Latin" else letter == "\u03b1")
+    fonts.drawn_by.cache_clear()
+    made = fonts.runs.__wrapped__("ab\u03b1\u200b\u03b1\U000f1234c", False)
+    fonts.drawn_by.cache_clear()
+    assert made == (
+        ("Latin", "ab"), ("Greek", "\u03b1\u03b1"), (fonts.BOXED, "\U000f1234"), ("Latin", "c"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["the home grid", "a list by night", "text", "a web page", "the cards"])
+def test_equal_views_give_equal_bytes(name: str) -> None:
+    first = screen.jpeg(pages.picture(STILL[name]))
     _forget()
-    assert screen.jpeg(pages.picture(View(app="Settings"))) == first
+    assert screen.jpeg(pages.picture(replace(STILL[name]))) == first
 
 
-@pytest.mark.parametrize("index", range(len(APPS)))
-def test_an_icon_is_touched_where_it_is_drawn(index: int) -> None:
-    assert app_at(*icon_place(index)) is APPS[index]
-
-
-def test_between_the_icons_is_nothing() -> None:
-    assert app_at(500, 800) is None
+def test_every_app_has_an_icon() -> None:
+    assert list(ICONS) == sorted(ICONS, key=[app.name for app in APPS].index)
+    assert len(ICONS) == len(APPS)
 
 
 def test_apps_answer_to_other_names() -> None:
@@ -81,8 +95,14 @@ def test_apps_answer_to_other_names() -> None:
 
 
 def test_words_are_kept_whole_where_they_fit() -> None:
-    assert screen.wrapped("one two\n" + "x" * 3, 20, screen.width("one tw", 20)) == ["one", "two", "xxx"]
-    assert len(screen.wrapped("x" * 30, 20, screen.width("x" * 10, 20))) == 3
+    assert fonts.wrapped("one two\n" + "x" * 3, 20, fonts.width("one tw", 20)) == ["one", "two", "xxx"]
+    assert len(fonts.wrapped("x" * 30, 20, fonts.width("x" * 10, 20))) == 3
+
+
+def test_what_does_not_fit_ends_in_dots() -> None:
+    assert fonts.fitted("short", 20, 200) == "short"
+    assert fonts.fitted("far too long to fit", 20, 80).endswith("...")
+    assert fonts.width(fonts.fitted("far too long to fit", 20, 80), 20) <= 80
 
 
 def test_a_small_change_is_no_change() -> None:
@@ -91,3 +111,9 @@ def test_a_small_change_is_no_change() -> None:
     assert first.tobytes() != later.tobytes()
     assert screen.changed(first, later) is False
     assert screen.changed(first, pages.picture(View(app="Settings"))) is True
+
+
+def test_a_turned_phone_has_changed() -> None:
+    upright, lying = (pages.picture(each) for each in (STILL["a list"], LYING["a list, on its side"]))
+    assert screen.changed(upright, lying) is True
+    assert screen.difference(upright, lying) == 255

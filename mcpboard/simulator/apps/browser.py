@@ -13,6 +13,7 @@ from ..paint import Canvas
 from ..theme import theme
 from ..view import Box, View
 from . import bars, keyboard
+from .photos import landscape
 
 SIDE = 24  # points beside the text
 LINE = 27  # from line to line of the text
@@ -116,8 +117,13 @@ def _favourite(view: View, x: float, y: float, host: str) -> Element:
 
 def _colours(host: str) -> tuple[str, str]:
     """Two colours that a host always has."""
-    hue = zlib.crc32(host.encode("utf-8", "replace")) % 360
+    hue = _number(host) % 360
     return f"hsl({hue}, 70%, 62%)", f"hsl({(hue + 35) % 360}, 66%, 44%)"
+
+
+def _number(host: str) -> int:
+    """A number that a host always has, such as no other has."""
+    return zlib.crc32(host.encode("utf-8", "replace"))
 
 
 def title_of(url: str) -> tuple[str, str]:
@@ -165,7 +171,14 @@ def _article(view: View, y: float, host: str) -> Iterator[Element]:
     for name in LINKS:
         yield _link(view, y, name, host)
         y += 74
-    yield decor(lambda canvas: canvas.slope((SIDE, y + 10, view.size[0] - SIDE, y + 330), *_colours(host[::-1]), 20))
+    yield decor(lambda canvas: _picture(canvas, view, y + 10, host))
+
+
+def _picture(canvas: Canvas, view: View, top: float, host: str) -> None:
+    """A photograph that a host always has."""
+    if top < view.size[1]:
+        image = landscape(_number(host), canvas.px(view.size[0] - 2 * SIDE), canvas.px(320))
+        canvas.stamp_round(image, SIDE, top, 20)
 
 
 def _link(view: View, y: float, name: str, host: str) -> Element:

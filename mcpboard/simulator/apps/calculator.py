@@ -39,7 +39,7 @@ def _key_box(view: View, row: int, column: int) -> Box:
 def _display(view: View) -> Element:
     bottom = _key_box(view, 0, 0)[1]
     right, size = view.size[0] - 34, 64 if not view.landscape else 40
-    text = view.sum or "0"
+    text = view.figures or "0"
     while size > 20 and width(text, round(size * view.scale)) / view.scale > right - 20:
         size -= 4
     box = (22, bottom - size * 1.6, right + 6, bottom - 8)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from .. import moves
-from ..elements import Element, centred, decor
+from ..elements import Element, centred, decor, label
 from ..icons import icon
 from ..paint import Canvas
 from ..screen import Picture
@@ -39,7 +39,7 @@ def _card(view: View, index: int, app: str, render: Render) -> Element:
     x = width * 0.60 - index * width * 0.23
     wide, tall = wide * shrink, tall * shrink
     box = (x - wide / 2, height * 0.53 - tall / 2, x + wide / 2, height * 0.53 + tall / 2)
-    name = centred((box[0] + 76, box[1] - 24), app, 16, WHITE, bold=True, scale=view.scale)
+    name = label((box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True, scale=view.scale)
 
     def paint(canvas: Canvas) -> None:
         _paint(canvas, view, app, box, render)
@@ -50,8 +50,8 @@ def _card(view: View, index: int, app: str, render: Render) -> Element:
 
 
 def _paint(canvas: Canvas, view: View, app: str, box: Box, render: Render) -> None:
-    picture = render(replace(view.still(), app=app, layer="", page="", focused=False,
-                             scroll=0, pressed=None) if app != view.app else replace(view.still(), layer=""))  # fmt: skip
+    inner = replace(view.still(), layer="", pressed=None, toast="")
+    picture = render(inner if app == view.app else replace(inner, app=app, page="", focused=False, scroll=0))
     size = canvas.px(box[2] - box[0]), canvas.px(box[3] - box[1])
     canvas.shadow(box, 26, 0.5, blur=18, drop=10)
     canvas.stamp_round(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)

@@ -16,6 +16,7 @@ from ..view import View
 from . import bars
 
 CITIES = (("London", -7), ("New York", -12), ("Tokyo", 1), ("Sydney", 2))  # hours against the board's zone, in summer
+DAYS = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
 DIAL = 300  # points across
 ROW = 74
 
@@ -69,7 +70,7 @@ def _cities(view: View, left: float, top: float) -> Iterator[Element]:
         if index:
             yield _rule(left + 22, right, y, colours.line)
         there = view.moment + timedelta(hours=hours)
-        day = "Today" if there.date() == view.moment.date() else "Another day"
+        day = DAYS[(there.date() - view.moment.date()).days]
         yield label((left + 22, y + 13), city, 20, colours.ink, scale=view.scale)
         yield label((left + 22, y + 41), f"{day}, {hours:+d} h", 14, colours.pale, scale=view.scale)
         yield label((right - 104, y + 17), f"{there:%H:%M}", 31, colours.ink, scale=view.scale)

@@ -19,6 +19,7 @@ from . import bars
 COUNT = 36  # photos there are
 COLUMNS = {False: 3, True: 6}
 GAP = 3  # points between two photos
+SKIES = ((208, 36), (224, 330), (196, 150), (24, 46), (262, 12), (336, 30), (168, 60))  # hues above and below
 TITLES = ("Morning", "Harbour", "Ridge", "Meadow", "Dunes", "Evening")
 
 
@@ -75,11 +76,11 @@ def _one(view: View) -> Iterator[Element]:
 @functools.lru_cache(maxsize=128)
 def landscape(index: int, width: int, height: int) -> Picture:
     """A made-up view: sky, a sun, three ridges. Not to be drawn upon."""
-    hue = (index * 47 + 200) % 360
-    image = slope(width, height, f"hsl({hue}, 65%, 55%)", f"hsl({(hue + 50) % 360}, 80%, 82%)").copy()
+    hue, glow = SKIES[index * 5 % len(SKIES)]
+    image = slope(width, height, f"hsl({hue}, 62%, 52%)", f"hsl({glow}, 82%, 84%)").copy()
     _sun(image, width * (0.2 + 0.6 * (index * 37 % 100) / 100), height * (0.25 + 0.2 * (index * 61 % 100) / 100))
     for ridge in range(3):
-        _ridge(image, index * 3 + ridge, 0.55 + 0.14 * ridge, f"hsl({(hue + 160) % 360}, 34%, {44 - 13 * ridge}%)")
+        _ridge(image, index * 3 + ridge, 0.55 + 0.14 * ridge, f"hsl({hue + 8 * ridge}, 38%, {46 - 14 * ridge}%)")
     return image
 
 

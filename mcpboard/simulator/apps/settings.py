@@ -205,7 +205,7 @@ def _nothing(view: View) -> Iterator[Element]:
     yield decor(paint)
     colours = theme(view)
     yield centred((middle, top + 122), line.name, 24, colours.ink, bold=True, scale=view.scale)
-    yield centred((middle, top + 154), "All is set. There is nothing to choose here.", 16, colours.pale, scale=view.scale)
+    yield centred((middle, top + 154), "All is set, nothing to choose here.", 16, colours.pale, scale=view.scale)
 
 
 def _about(view: View) -> Iterator[Element]:

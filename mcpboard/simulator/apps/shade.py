@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from .. import masks, moves
@@ -9,6 +10,7 @@ from ..elements import Element, centred, decor
 from ..glyphs import sign
 from ..icons import icon
 from ..paint import Canvas
+from ..screen import Picture
 from ..view import Box, View
 from .settings import slider
 
@@ -25,7 +27,12 @@ TOP, SIDE = 306, 16
 
 def background(canvas: Canvas, view: View) -> None:
     """The wallpaper behind dark frosted glass."""
-    canvas.image.paste(masks.veiled(masks.frosted(masks.wallpaper(*view.pixels, view.hue, view.dark), 30), "#0a1020", 0.5))
+    canvas.image.paste(_glass(view.pixels, view.hue, view.dark))
+
+
+@functools.lru_cache(maxsize=2)
+def _glass(pixels: tuple[int, int], hue: int, dark: bool) -> Picture:
+    return masks.veiled(masks.frosted(masks.wallpaper(*pixels, hue, dark), 30), "#0a1020", 0.5)
 
 
 def elements(view: View) -> Iterator[Element]:
