@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 
 PORT = 8080  # the mission's; any free one when it is busy
 SESSION_S = 30.0  # limit for one call of the scripted session
+NOTE = "Written by an MCP client: caf\u00e9, \u4f60\u597d \U0001f389"
+DARK_MODE = {"x": 500, "y": 418}  # a line of the pretend phone's settings
 
-# What the session does: a line for the person, the tool, its arguments.
+# What the session does: a line for the person, the tool, its arguments. Places run from 0 to 1000.
 SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
     ("asks whether a phone is there", "phone_bridge_status", {}),
     ("looks at the screen", "screenshot", {}),
     ("opens the notes", "open_app", {"app": "Notes"}),
-    ("waits for the animation", "wait_for_stable_screen", {}),
+    ("writes a sentence", "enter_text", {"text": NOTE, "focus": {"x": 500, "y": 300}}),
+    ("opens the settings", "open_app", {"app": "Settings"}),
+    ("turns on the dark colours", "touch_gesture", {"type": "tap", "point": DARK_MODE}),
+    ("scrolls down", "touch_gesture", {"type": "swipe", "start": {"x": 500, "y": 800}, "end": {"x": 500, "y": 400}}),
+    ("opens a page", "open_url", {"url": "https://example.com/hello-phone"}),
+    ("waits until it stands still", "wait_for_stable_screen", {}),
+    ("looks at all open apps", "quick_action", {"action": "app_switch"}),
     ("goes home", "quick_action", {"action": "home"}),
 )
 
@@ -96,21 +104,21 @@ def _session(url: str, folder: Path) -> bool:
         try:
             tools = client.list_tools()
             print(f"{url} speaks MCP {client.version} and offers {len(tools)} tools. A client:")
-            for what, tool, arguments in SESSION:
-                print(f"  {what} ({tool}){_saved(client, tool, arguments, folder)}")
+            for number, (what, tool, arguments) in enumerate(SESSION, 1):
+                said = _saved(client, tool, arguments, folder / f"{number:02}-{tool}.jpg")
+                print(f"{number:4} {what} ({tool}){said}")
         except ClientError as error:
             logging.getLogger(__name__).error("the session failed: %s", error)
             return False
     return True
 
 
-def _saved(client: Client, tool: str, arguments: dict[str, Any], folder: Path) -> str:
-    """Call the tool; the words that tell where its picture went."""
+def _saved(client: Client, tool: str, arguments: dict[str, Any], file: Path) -> str:
+    """Call the tool; the words that tell what came, and that its picture went into the file."""
     result = client.call(tool, arguments)
     if result.is_error:
         return ": " + " ".join(result.texts)
     for picture in result.images:
-        file = folder / f"{tool}.jpg"
         file.write_bytes(picture.content)
         return f" -> {file}, {len(picture.content)} bytes"
     return ": ok"

@@ -23,7 +23,7 @@ nav{display:flex;gap:8px;padding:0 0 14px}
 button{font:inherit;color:#dfe4ee;background:#fff2;border:0;border-radius:99px;padding:7px 15px;cursor:pointer}
 button:hover{background:#fff4}
 </style></head>
-<body><img id="phone" src="/screen.jpg" alt="the screen of the pretend phone" draggable="false">
+<body><img src="/screen.jpg" id="phone" alt="the screen of the pretend phone" draggable="false">
 <nav><button data-do="back">Back</button><button data-do="home">Home</button><button data-do="app_switch">Apps</button>
 <button data-do="notification_center">Shade</button><button data-turn="landscape">Turn</button>
 <button data-turn="dark">Dark</button></nav>
