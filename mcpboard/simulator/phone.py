@@ -43,7 +43,7 @@ class Phone:
         self._clipboard = ""
         self._told = clock() - TOAST_S  # when the last short message came
         self._began = ((0.0, 0.0), 0.0)  # where and when the finger that is down was laid
-        self._touched = ((0.0, 0.0), clock() - RING_S)
+        self._touched: tuple[Place, float] | None = None  # where and when the last tap was
 
     @property
     def app(self) -> str:
@@ -103,6 +103,8 @@ class Phone:
     def touched(self) -> tuple[Place, float] | None:
         """The last tap and the share of its time that has passed, None when it is over."""
         with self._lock:
+            if self._touched is None:
+                return None
             place, when = self._touched
             share = (self._clock() - when) / RING_S
             return (place, share) if share < 1 else None

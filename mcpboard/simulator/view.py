@@ -14,7 +14,7 @@ HOME = "Home"
 FRAMES = 12  # steps an animation is drawn in; fewer would jump, more would never repeat
 SHORT, LONG = 498, 1080  # points of the sides: a 1179x2556 phone in a video frame 1080 high
 FRAME_WIDTH = 1920  # pixels of the video frame, which a phone on its side fills
-HUES = (212, 262, 168, 18)  # degrees; the wallpapers to choose from
+HUES = (262, 168, 18, 212)  # degrees; the wallpapers to choose from
 USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
 
 Place = tuple[float, float]
@@ -88,7 +88,7 @@ class View:
     lifted: str = ""  # the icon that hangs on it
     minute: int = 0  # since 1970, board time
     battery: int = 80  # percent
-    hue: int = HUES[0]
+    hue: int = HUES[-1]
     before: View | None = None
     motion: str = ""
     frame: int = FRAMES

@@ -11,6 +11,7 @@ from ..icons import icon
 from ..paint import Canvas
 from ..screen import Picture
 from ..view import DOCK, NAMES, Box, Place, View
+from ..wallpaper import wallpaper
 
 ICON = 76  # points of an icon's side
 RADIUS = 30  # points of the round corners of widgets and dock
@@ -45,14 +46,14 @@ def icon_under(view: View, place: Place) -> str:
 
 def background(view: View) -> Picture:
     """The wallpaper. Not to be drawn upon."""
-    return masks.wallpaper(*view.pixels, view.hue, view.dark)
+    return wallpaper(*view.pixels, view.hue, view.dark)
 
 
 @functools.lru_cache(maxsize=8)
 def _glass(size: tuple[int, int], hue: int, dark: bool, pixels: Box) -> Picture:
     """A piece of the wallpaper behind frosted glass."""
     left, top, right, bottom = map(int, pixels)
-    piece = masks.wallpaper(*size, hue, dark).crop((left, top, right, bottom))
+    piece = wallpaper(*size, hue, dark).crop((left, top, right, bottom))
     return masks.veiled(masks.frosted(piece, 24), "#000000" if dark else "#ffffff", 0.28 if dark else 0.34)
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from .. import moves
 from ..elements import Element, centred, clipped, decor, label
 from ..glyphs import sign
-from ..masks import wallpaper
 from ..paint import Canvas
 from ..theme import theme
 from ..view import HUES, Box, View
+from ..wallpaper import wallpaper
 from . import bars
 
 SWITCH, SLIDER, PAGE = "switch", "slider", "page"

@@ -12,6 +12,7 @@ from ..icons import icon
 from ..paint import Canvas
 from ..screen import Picture
 from ..view import Box, View
+from ..wallpaper import wallpaper
 from .settings import slider
 
 TILES = (("Wi-Fi", "wifi"), ("Bluetooth", "bluetooth"), ("Focus", "moon"), ("Dark Mode", "sun"))
@@ -32,7 +33,7 @@ def background(canvas: Canvas, view: View) -> None:
 
 @functools.lru_cache(maxsize=2)
 def _glass(pixels: tuple[int, int], hue: int, dark: bool) -> Picture:
-    return masks.veiled(masks.frosted(masks.wallpaper(*pixels, hue, dark), 30), "#0a1020", 0.5)
+    return masks.veiled(masks.frosted(wallpaper(*pixels, hue, dark), 30), "#0a1020", 0.5)
 
 
 def elements(view: View) -> Iterator[Element]:
