@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .view import HOME, HUES, View
+from .view import FIELDS, HOME, HUES, View
 
 CARDS = 6  # apps that the switcher remembers
+ANSWERS = ("Received, thank you.", "Understood.", "I could not have said it better.")
+THREAD = 40  # messages that are kept
 LONGEST_SUM = 18  # characters that the calculator takes
 
 
@@ -109,7 +111,8 @@ def focused(view: View) -> View:
 
 def filled(view: View, text: str) -> View:
     """The app's field holds this text."""
-    return replace(view, marked=False, notes=text) if view.app == "Notes" else replace(view, marked=False, address=text)
+    changes: dict[str, Any] = {FIELDS[view.app]: text}
+    return replace(view, marked=False, **changes)
 
 
 def typed(view: View, text: str) -> View:
@@ -134,10 +137,19 @@ def all_marked(view: View) -> View:
 
 
 def entered_line(view: View) -> View:
-    """The return key: a new line, or the page of the address."""
+    """The return key: a new line, the page of the address, or the message on its way."""
     if view.app == "Browser" and view.focused:
         return browsed(view, view.address)
-    return typed(view, "\n")
+    return sent(view) if view.app == "Messages" and view.focused else typed(view, "\n")
+
+
+def sent(view: View) -> View:
+    """The draft joins the thread, and is answered; a blank one stays where it is."""
+    text = view.draft.strip()
+    if not text:
+        return view
+    thread = (*view.thread, (True, text), (False, ANSWERS[len(view.thread) // 2 % len(ANSWERS)]))
+    return moving(view, "fade", draft="", marked=False, thread=thread[-THREAD:])
 
 
 def keyboard(view: View, keys: str) -> View:

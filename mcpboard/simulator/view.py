@@ -15,6 +15,8 @@ FRAMES = 12  # steps an animation is drawn in; fewer would jump, more would neve
 SHORT, LONG = 498, 1080  # points of the sides: a 1179x2556 phone in a video frame 1080 high
 FRAME_WIDTH = 1920  # pixels of the video frame, which a phone on its side fills
 HUES = (262, 168, 18, 212)  # degrees; the wallpapers to choose from
+FIELDS = {"Notes": "notes", "Browser": "address", "Messages": "draft"}  # app -> the part of the view its field fills
+GREETING = ((False, "Welcome! This phone is pretended."), (False, "Write something, and I will answer."))
 USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
 
 Place = tuple[float, float]
@@ -77,6 +79,8 @@ class View:
     on: frozenset[str] = USUALLY_ON  # switches
     brightness: int = 70  # percent
     notes: str = ""
+    draft: str = ""  # of a message
+    thread: tuple[tuple[bool, str], ...] = GREETING  # of messages, each as (sent by this phone, text)
     address: str = ""  # in the browser's bar
     url: str = ""  # of the page that is shown
     figures: str = ""  # in the calculator
@@ -127,7 +131,7 @@ class View:
     @property
     def text(self) -> str:
         """What the text field of the current app holds; empty where there is none."""
-        return {"Notes": self.notes, "Browser": self.address}.get(self.app, "")
+        return str(getattr(self, FIELDS[self.app])) if self.app in FIELDS else ""
 
     def still(self) -> View:
         """The view once its motion is over."""

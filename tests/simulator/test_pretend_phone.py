@@ -297,3 +297,13 @@ def test_the_same_inputs_give_the_same_pictures() -> None:
         films.append(frames)
     assert films[0] == films[1]
     assert len(set(films[0])) > 15
+
+
+def test_a_message_is_sent_and_answered(sim: Simulator) -> None:
+    run_tool(sim, "open_app", app="Messages")
+    run_tool(sim, "enter_text", text="hello", focus={"x": 400, "y": 950})
+    run_tool(sim, "quick_action", action="send")
+    assert sim.phone.view().thread[-2:] == ((True, "hello"), (False, "Understood."))
+    assert sim.phone.text == ""
+    run_tool(sim, "keyboard_tap", keys=["enter"])
+    assert len(sim.phone.view().thread) == 4, "a blank one is not sent"

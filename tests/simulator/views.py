@@ -36,6 +36,9 @@ STILL: dict[str, View] = {
     "one photo": View(app="Photos", page="Ridge 3"),
     "the clock": View(app="Clock", minute=29_651_000),
     "the calculator": View(app="Calculator", figures="12\u00d73"),
+    "messages": View(app="Messages", draft="on my way", focused=True, thread=((False, "Where?"), (True, "x" * 90))),
+    "the weather": View(app="Weather", minute=29_651_000),
+    "the calendar": View(app="Calendar", minute=29_651_000),
     "an app that is a front": View(app="Maps"),
     "a finger on the screen": View(app="Maps", pressed=(300, 300)),
     "an icon in the air": View(lifted="Maps", pressed=(300, 700)),
@@ -48,7 +51,7 @@ LYING = {
     f"{name}, on its side": replace(view, on=view.on | {"Landscape"})
     for name, view in STILL.items()
     if name in ("the home grid", "a list", "wallpapers", "text", "a web page", "photos", "the clock", "the shade",
-                "the cards", "the calculator", "one photo")
+                "the cards", "the calculator", "one photo", "messages", "the weather", "the calendar")
 }  # fmt: skip
 
 IN_NOTES = View(app="Notes", recent=("Notes",), notes="hello")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..elements import Element
 from ..view import HOME, View
-from . import browser, calculator, clock, home, notes, photos, plain, settings
+from . import browser, calculator, calendar, clock, home, messages, notes, photos, plain, settings, weather
 
 
 def _fixed(view: View) -> float:
@@ -30,6 +30,9 @@ PAGES: Mapping[str, Page] = {
     "Photos": Page(photos.elements, photos.extent),
     "Clock": Page(clock.elements),
     "Calculator": Page(calculator.elements),
+    "Calendar": Page(calendar.elements),
+    "Messages": Page(messages.elements),
+    "Weather": Page(weather.elements),
 }
 PLAIN = Page(plain.elements)
 

@@ -13,6 +13,7 @@ from ..view import HOME, View
 
 STATUS = 54  # points that the bar above takes of an upright phone
 FLAT_STATUS = 36  # and of one on its side
+DIM = (HOME, "Calculator", "Weather")  # pages that are dark or a picture, by day too
 FOOT = 26  # points kept free for the home line
 
 
@@ -22,7 +23,7 @@ def status_height(view: View) -> float:
 
 def ink(view: View) -> str:
     """The colour of the bar: light over pictures, else the theme's."""
-    return "#ffffff" if view.app in (HOME, "Calculator") or view.layer else theme(view).ink
+    return "#ffffff" if view.app in DIM or view.layer else theme(view).ink
 
 
 def frame(view: View) -> Iterator[Element]:

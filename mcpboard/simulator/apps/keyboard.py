@@ -16,6 +16,7 @@ ROWS = {
     "ABC": ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM"),
     "123": ("1234567890", "-/:;()$&@\"", ".,?!'"),
 }
+RETURNS = {"Browser": "go", "Messages": "send"}  # what the last key is called where it does more than a new line
 EDGE, GAP = 5, 6  # points beside the keys and between them
 SHARE = {False: 0.31, True: 0.52}  # of the height that the keys take, upright and on its side
 
@@ -68,7 +69,7 @@ def _bottom(view: View, upper: float, tall: float, width: float) -> Iterator[Ele
     yield _broad(view, (EDGE, upper, side, lower), other, lambda view: moves.keyboard(view, other), other.upper())
     space = (side + GAP, upper, width - side - GAP, lower)
     yield _key(view, space, "space", lambda view: moves.typed(view, " "), 16, dull=False)
-    name = "go" if view.app == "Browser" else "return"
+    name = RETURNS.get(view.app, "return")
     yield _broad(view, (width - side, upper, width - EDGE, lower), name, moves.entered_line, name)
 
 
@@ -78,7 +79,7 @@ def _letter(view: View, box: Box, letter: str) -> Element:
 
 def _broad(view: View, box: Box, name: str, move: Move, text: str = "", image: str = "") -> Element:
     if not image:
-        return _key(view, box, text, move, 16, dull=name != "go", id=name)
+        return _key(view, box, text, move, 16, dull=True, id=name)
     return _key(view, box, "", move, 16, dull=True, image=image, id=name)
 
 
@@ -86,7 +87,7 @@ def _key(
     view: View, box: Box, text: str, move: Move, size: int, *, dull: bool, image: str = "", id: str = ""
 ) -> Element:
     colours = theme(view)
-    strong = id == "go"
+    strong = id in RETURNS.values()
     face = colours.accent if strong else colours.dull_key if dull else colours.key
     pressed = image == "shift" and view.keys == "ABC"
     ink = "#ffffff" if strong else colours.ink

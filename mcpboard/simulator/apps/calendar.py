@@ -1,0 +1,51 @@
+"""The calendar: the month of the board's clock, and an empty day below it."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Iterator
+
+from ..elements import Element, centred, decor, label
+from ..theme import Theme, theme
+from ..view import View
+from . import bars
+
+RED = "#f0483e"
+WEEKDAYS = ("M", "T", "W", "T", "F", "S", "S")
+
+
+def elements(view: View) -> Iterator[Element]:
+    colours, (width, height) = theme(view), view.size
+    yield from bars.head(view, f"{view.moment:%B}", large=True)
+    top = bars.head_height(view) + 10
+    across = (width if not view.landscape else width * 0.56) - 32
+    pitch, row = across / 7, (66 if not view.landscape else 52)
+    for column, name in enumerate(WEEKDAYS):
+        yield centred((16 + pitch * (column + 0.5), top + 12), name, 14, colours.pale, bold=True, scale=view.scale)
+    weeks = calendar.Calendar().monthdayscalendar(view.moment.year, view.moment.month)
+    for index, week in enumerate(weeks):
+        for column, day in enumerate(week):
+            if day:
+                yield from _day(view, 16 + pitch * (column + 0.5), top + 52 + row * index, day, weekend=column > 4)
+    if view.landscape:
+        yield from _today(view, colours, 32 + across, top)
+    else:
+        yield from _today(view, colours, 16, top + 52 + row * len(weeks))
+
+
+def _day(view: View, x: float, y: float, day: int, *, weekend: bool) -> Iterator[Element]:
+    colours, today = theme(view), day == view.moment.day
+    if today:
+        yield decor(lambda canvas: canvas.disc(x, y, 23, RED))
+    ink = "#ffffff" if today else colours.pale if weekend else colours.ink
+    yield centred((x, y), str(day), 20, ink, bold=today, scale=view.scale)
+
+
+def _today(view: View, colours: Theme, left: float, top: float) -> Iterator[Element]:
+    """What is planned, which is nothing."""
+    box = (left, top, view.size[0] - 16, top + 104)
+    yield decor(lambda canvas: canvas.fill(box, colours.card, 18))
+    yield decor(lambda canvas: canvas.fill((left + 16, top + 20, left + 20, top + 84), RED, 2))
+    title = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
+    yield label((left + 36, top + 24), title, 19, colours.ink, bold=True, scale=view.scale)
+    yield label((left + 36, top + 54), "Nothing planned", 17, colours.pale, scale=view.scale)
