@@ -39,9 +39,11 @@ class Element:
 
     @property
     def clickable(self) -> bool:
+        """Whether a touch makes anything of the view."""
         return self.tap is not None or self.slide is not None
 
     def covers(self, x: float, y: float) -> bool:
+        """Whether a point lies in the box."""
         left, top, right, bottom = self.box
         return left <= x <= right and top <= y <= bottom
 
@@ -54,6 +56,7 @@ class Element:
 
 
 def decor(paint: Paint) -> Element:
+    """Something that is only looked at."""
     return Element("", (0, 0, 0, 0), paint)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .view import FIELDS, HOME, HUES, View
+from .view import FIELDS, HOME, View
 
 CARDS = 6  # apps that the switcher remembers
 ANSWERS = ("Received, thank you.", "Understood.", "I could not have said it better.")
@@ -31,6 +31,7 @@ def shown(view: View, app: str) -> View:
 
 
 def home(view: View) -> View:
+    """Whatever is open goes away, down to the icons."""
     return shown(view, HOME)
 
 
@@ -49,6 +50,7 @@ def entered(view: View, page: str) -> View:
 
 
 def shade(view: View) -> View:
+    """The notification shade comes down."""
     return moving(view, "fall", layer="shade", focused=False) if view.layer != "shade" else view
 
 
@@ -79,11 +81,13 @@ def toggled(view: View, switch: str) -> View:
 
 
 def brightened(view: View, share: float) -> View:
+    """The brightness becomes that share of the most."""
     return replace(view, brightness=round(100 * share))
 
 
 def papered(view: View, hue: int) -> View:
-    return moving(view, "fade", hue=hue if hue in HUES else HUES[0])
+    """The wallpaper becomes the one of that hue."""
+    return moving(view, "fade", hue=hue)
 
 
 def scrolled(view: View, climb: float, extent: float) -> View:
@@ -129,10 +133,12 @@ def erased(view: View) -> View:
 
 
 def emptied(view: View) -> View:
+    """All of the focused field's text goes."""
     return filled(view, "") if view.focused else view
 
 
 def all_marked(view: View) -> View:
+    """All of the focused field's text is selected."""
     return replace(view, marked=bool(view.text)) if view.focused else view
 
 
@@ -153,6 +159,7 @@ def sent(view: View) -> View:
 
 
 def keyboard(view: View, keys: str) -> View:
+    """The keyboard shows other keys."""
     return replace(view, keys=keys)
 
 
@@ -168,6 +175,7 @@ def browsed(view: View, url: str) -> View:
 
 
 def reloaded(view: View) -> View:
+    """The browser's page is drawn again, from its top."""
     return moving(view, "fade", scroll=0) if view.app == "Browser" else view
 
 

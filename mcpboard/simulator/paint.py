@@ -23,6 +23,7 @@ class Canvas:
         self._pen = ImageDraw.Draw(image)
 
     def px(self, length: float) -> int:
+        """Whole pixels of a length in points."""
         return round(length * self.scale)
 
     def fill(self, box: Box, colour: str, radius: float = 0, alpha: float = 1.0) -> None:
@@ -33,6 +34,7 @@ class Canvas:
             self.image.paste(colour, (left, top, right, bottom), mask)
 
     def disc(self, x: float, y: float, radius: float, colour: str, alpha: float = 1.0) -> None:
+        """A filled circle."""
         self.fill((x - radius, y - radius, x + radius, y + radius), colour, radius, alpha)
 
     def slope(self, box: Box, top: str, bottom: str, radius: float = 0) -> None:
@@ -76,6 +78,7 @@ class Canvas:
         self.text(x - self.width(text, size, bold) / 2, y - size * LEADING / 2, text, size, colour, bold)
 
     def width(self, text: str, size: int, bold: bool = False) -> float:
+        """Points that a line takes here."""
         return fonts.width(text, self.px(size), bold) / self.scale
 
     def _run(self, place: tuple[float, float], by: str, letters: str, size: int, colour: str) -> None:

@@ -57,6 +57,7 @@ class Phone:
 
     @property
     def clipboard(self) -> str:
+        """What copy and cut left, and paste will write; may be set from outside."""
         return self._clipboard
 
     @clipboard.setter
@@ -70,6 +71,7 @@ class Phone:
 
     @property
     def animating(self) -> bool:
+        """Whether the screen is in motion."""
         return self._frame() < FRAMES
 
     @property

@@ -52,6 +52,7 @@ def around(image: Picture, x: float, y: float, radius: float) -> tuple[float, fl
 
 
 def jpeg(image: Picture, quality: int = QUALITY) -> bytes:
+    """The bytes of a JPEG file; equal pictures give equal bytes."""
     made = io.BytesIO()
     image.save(made, "JPEG", quality=quality)
     return made.getvalue()

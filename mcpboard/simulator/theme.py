@@ -36,4 +36,5 @@ DARK = Theme(
 
 
 def theme(view: View) -> Theme:
+    """The palette that is on."""
     return DARK if view.dark else LIGHT

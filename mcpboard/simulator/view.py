@@ -99,10 +99,12 @@ class View:
 
     @property
     def dark(self) -> bool:
+        """Whether the dark colours are on."""
         return "Dark Mode" in self.on
 
     @property
     def landscape(self) -> bool:
+        """Whether the phone lies on its side."""
         return "Landscape" in self.on
 
     @property
@@ -122,10 +124,12 @@ class View:
 
     @property
     def moment(self) -> datetime:
+        """Date and time on the phone, to the minute."""
         return datetime(1970, 1, 1) + timedelta(minutes=self.minute)
 
     @property
     def clock(self) -> str:
+        """The time as the status bar shows it."""
         return f"{self.moment:%H:%M}"
 
     @property

@@ -26,7 +26,7 @@ def _forget() -> None:
 
 @pytest.fixture(params=["the system's fonts", "Pillow's own font", "the bitmap font"])
 def some_fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    own = ImageFont.load_default(20)
+    own = fonts._own(20)
     bitmap = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)()  # so named since Pillow 11
     if request.param != "the system's fonts":
         monkeypatch.setattr(ImageFont, "truetype", _nowhere)

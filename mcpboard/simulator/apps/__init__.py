@@ -38,4 +38,5 @@ PLAIN = Page(plain.elements)
 
 
 def page(view: View) -> Page:
+    """The page of the app on the screen."""
     return PAGES.get(view.app, PLAIN)

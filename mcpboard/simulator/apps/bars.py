@@ -18,6 +18,7 @@ FOOT = 26  # points kept free for the home line
 
 
 def status_height(view: View) -> float:
+    """Points that the bar above takes."""
     return FLAT_STATUS if view.landscape else STATUS
 
 

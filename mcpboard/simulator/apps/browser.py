@@ -34,6 +34,7 @@ def bar(view: View) -> Box:
 
 
 def body_top(view: View) -> float:
+    """Where a page begins below the address."""
     return bar(view)[3] + 12
 
 

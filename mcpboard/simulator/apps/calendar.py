@@ -15,22 +15,23 @@ WEEKDAYS = ("M", "T", "W", "T", "F", "S", "S")
 
 
 def elements(view: View) -> Iterator[Element]:
-    colours, (width, height) = theme(view), view.size
     yield from bars.head(view, f"{view.moment:%B}", large=True)
     top = bars.head_height(view) + 10
-    across = (width if not view.landscape else width * 0.56) - 32
-    pitch, row = across / 7, (66 if not view.landscape else 52)
-    for column, name in enumerate(WEEKDAYS):
-        yield centred((16 + pitch * (column + 0.5), top + 12), name, 14, colours.pale, bold=True, scale=view.scale)
     weeks = calendar.Calendar().monthdayscalendar(view.moment.year, view.moment.month)
-    for index, week in enumerate(weeks):
-        for column, day in enumerate(week):
-            if day:
-                yield from _day(view, 16 + pitch * (column + 0.5), top + 52 + row * index, day, weekend=column > 4)
-    if view.landscape:
-        yield from _today(view, colours, 32 + across, top)
-    else:
-        yield from _today(view, colours, 16, top + 52 + row * len(weeks))
+    across, row = (view.size[0] - 32, 66) if not view.landscape else (576, 52)
+    yield from _month(view, weeks, top, across / 7, row)
+    place = (32 + across, top) if view.landscape else (16, top + 52 + row * len(weeks))
+    yield from _today(view, theme(view), *place)
+
+
+def _month(view: View, weeks: list[list[int]], top: float, pitch: float, row: float) -> Iterator[Element]:
+    """The days in their weeks, Monday first; 0 stands for a day of another month."""
+    for column, name in enumerate(WEEKDAYS):
+        middle = 16 + pitch * (column + 0.5)
+        yield centred((middle, top + 12), name, 14, theme(view).pale, bold=True, scale=view.scale)
+        for index, week in enumerate(weeks):
+            if week[column]:
+                yield from _day(view, middle, top + 52 + row * index, week[column], weekend=column > 4)
 
 
 def _day(view: View, x: float, y: float, day: int, *, weekend: bool) -> Iterator[Element]:

@@ -35,6 +35,7 @@ def extent(view: View) -> float:
 
 
 def name(index: int) -> str:
+    """What a photo is called, its number at the end."""
     return f"{TITLES[index % len(TITLES)]} {index + 1}"
 
 
