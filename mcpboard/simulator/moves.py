@@ -40,13 +40,13 @@ def back(view: View) -> View:
     if view.layer:
         return dismissed(view)
     if view.page:
-        return moving(view, "back", page="", scroll=0)
+        return moving(view, "back", page="", scroll=view.under)
     return home(view)
 
 
 def entered(view: View, page: str) -> View:
     """A page inside the app slides in."""
-    return moving(view, "forth", page=page, scroll=0)
+    return moving(view, "forth", page=page, scroll=0, under=view.scroll)
 
 
 def shade(view: View) -> View:

@@ -133,6 +133,10 @@ class Phone:
         """Open an address in the browser."""
         self.do(lambda view: moves.browsed(view, url))
 
+    def pull_shade(self) -> None:
+        """Bring the notification shade down."""
+        self.do(moves.shade)
+
     def rotate(self, landscape: bool) -> None:
         """Lay the phone on its side or put it upright."""
         self._turn("Landscape", landscape)

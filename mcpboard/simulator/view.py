@@ -76,6 +76,7 @@ class View:
     recent: tuple[str, ...] = ()  # apps for the switcher, newest first
     order: tuple[str, ...] = NAMES  # of the icons, the dock last
     scroll: int = 0  # thousandths of the screen's height
+    under: int = 0  # the scroll of the page that this one covers
     on: frozenset[str] = USUALLY_ON  # switches
     brightness: int = 70  # percent
     notes: str = ""

@@ -193,6 +193,15 @@ def test_back_goes_one_step_at_a_time(hand: Hand) -> None:
     assert hand.phone.app == HOME
 
 
+def test_a_list_is_as_far_down_as_it_was_left(hand: Hand) -> None:
+    hand.phone.show("Settings")
+    hand.phone.swipe((500, 800), (500, 500))
+    hand.touch("General")
+    assert hand.phone.view().scroll == 0
+    hand.touch("back")
+    assert hand.phone.view().scroll == 300
+
+
 def test_a_wallpaper_is_chosen(hand: Hand) -> None:
     hand.phone.show("Settings")
     hand.touch("Wallpaper")

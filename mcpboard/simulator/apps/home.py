@@ -126,7 +126,7 @@ def _calendar(view: View) -> Element:
         canvas.shadow(box, RADIUS, 0.2, blur=12, drop=6)
         canvas.fill(box, card, RADIUS)
 
-    return Element("widget", box, paint, desc="Calendar", id="widget/Calendar", children=lines,
+    return Element("widget", box, paint, desc="Calendar widget", id="widget/Calendar", children=lines,
                    tap=lambda view: moves.shown(view, "Calendar"))  # fmt: skip
 
 
@@ -146,6 +146,6 @@ def _weather(view: View) -> Element:
         canvas.disc(430, 124, 30, "#ffffff", 0.16)
         canvas.disc(430, 124, 20, "#ffd84d")
 
-    return Element("widget", box, paint, desc="Weather", id="widget/Weather", children=lines,
+    return Element("widget", box, paint, desc="Weather widget", id="widget/Weather", children=lines,
                    tap=lambda view: moves.shown(view, "Weather"))  # fmt: skip
 
