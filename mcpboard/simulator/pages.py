@@ -57,7 +57,7 @@ def tree(view: View) -> Node:
     """What is on the screen as a tree under one node `screen`, boxes in pixels of `picture(view)`."""
     width, height = view.pixels
     children = tuple(node(each, view.scale, view.pixels) for each in elements(view.still()) if each.role)
-    return Node("screen", "", view.app, f"screen/{view.app}", (0, 0, width, height), False, children)
+    return Node("screen", "", "", f"screen/{view.app}", (0, 0, width, height), False, children)
 
 
 # --- pictures --------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_a_box_lies_where_its_element_is_drawn(view: View, monkeypatch: pytest.M
 def test_every_node_lies_on_the_screen(view: View) -> None:
     root = pages.tree(view)
     width, height = view.pixels
-    assert (root.role, root.desc, root.box) == ("screen", view.app, (0, 0, width, height))
+    assert (root.role, root.id, root.box) == ("screen", f"screen/{view.app}", (0, 0, width, height))
     for node in root.walk():
         left, top, right, bottom = node.box
         assert 0 <= left < right <= width, node
