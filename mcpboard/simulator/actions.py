@@ -98,7 +98,8 @@ def _press(phone: Phone, names: list[str]) -> None:
         elif name in SINGLE:
             SINGLE[name](phone)
         elif not held or held == ["shift"]:
-            phone.write(PRINTED.get(name, name if len(name) == 1 else ""))
+            letter = PRINTED.get(name, name if len(name) == 1 else "")
+            phone.write(letter.upper() if held else letter)
 
 
 def _made(move: Move) -> Callable[[Phone], None]:
@@ -112,7 +113,7 @@ CHORDS: Mapping[str, Callable[[Phone], None]] = {
     "r": _made(moves.reloaded),
 }  # fmt: skip
 SINGLE: Mapping[str, Callable[[Phone], None]] = {
-    "backspace": _made(moves.erased), "escape": _made(moves.dismissed), "enter": _made(moves.entered_line),
+    "backspace": _made(moves.erased), "escape": _made(moves.dismissed), "enter": _made(moves.returned),
     "keycode_home": _made(moves.home), "keycode_back": _made(moves.back), "keycode_app_switch": _made(moves.switcher),
 }  # fmt: skip
 

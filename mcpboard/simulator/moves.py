@@ -120,8 +120,8 @@ def filled(view: View, text: str) -> View:
 
 
 def typed(view: View, text: str) -> View:
-    """Text goes into the focused field, in place of what is selected; without a field nothing happens."""
-    if not view.focused:
+    """Text goes into the focused field, in place of what is selected; without field or text nothing happens."""
+    if not view.focused or not text:
         return view
     keys = "abc" if view.keys == "ABC" else view.keys
     return replace(filled(view, text if view.marked else view.text + text), keys=keys)
@@ -142,7 +142,7 @@ def all_marked(view: View) -> View:
     return replace(view, marked=bool(view.text)) if view.focused else view
 
 
-def entered_line(view: View) -> View:
+def returned(view: View) -> View:
     """The return key: a new line, the page of the address, or the message on its way."""
     if view.app == "Browser" and view.focused:
         return browsed(view, view.address)

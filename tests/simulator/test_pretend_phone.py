@@ -259,6 +259,16 @@ def test_selected_text_is_replaced(sim: Simulator) -> None:
     assert (sim.phone.text, sim.phone.clipboard) == ("", "new")
 
 
+def test_a_key_that_writes_nothing_keeps_what_is_selected(sim: Simulator) -> None:
+    run_tool(sim, "open_app", app="Notes")
+    run_tool(sim, "enter_text", text="kept", focus={"x": 450, "y": 105})
+    run_tool(sim, "quick_action", action="select_all")
+    run_tool(sim, "keyboard_tap", keys=["f5"])
+    assert sim.phone.text == "kept"
+    run_tool(sim, "keyboard_tap", keys=["shift", "a"])
+    assert sim.phone.text == "A"
+
+
 @pytest.mark.parametrize("action", ["app_switch", "notification_center", "home", "back", "copy", "cut", "select_all"])
 def test_quick_actions_are_seen(sim: Simulator, action: str) -> None:
     run_tool(sim, "open_app", app="Notes")

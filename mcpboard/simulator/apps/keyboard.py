@@ -70,7 +70,7 @@ def _bottom(view: View, upper: float, tall: float, width: float) -> Iterator[Ele
     space = (side + GAP, upper, width - side - GAP, lower)
     yield _key(view, space, "space", lambda view: moves.typed(view, " "), 16, dull=False)
     name = RETURNS.get(view.app, "return")
-    yield _broad(view, (width - side, upper, width - EDGE, lower), name, moves.entered_line, name)
+    yield _broad(view, (width - side, upper, width - EDGE, lower), name, moves.returned, name)
 
 
 def _letter(view: View, box: Box, letter: str) -> Element:
