@@ -28,6 +28,7 @@ NAMED_KEYS = frozenset(_NAMES.split()) | {f"f{index}" for index in range(1, 13)}
 MODIFIERS = frozenset(
     side + name for name in ("ctrl", "shift", "alt", "meta") for side in ("", "l", "r")
 ) | {"super", "win", "cmd"}  # fmt: skip
+SHIFTS = {"shift", "lshift", "rshift"}
 PRINTED = {"space": " ", "minus": "-", "equal": "=", "comma": ",", "dot": ".", "slash": "/", "semicolon": ";"}
 
 # id -> label, and the chord behind it; None where the phone has no way to do it
@@ -89,17 +90,19 @@ def _key(key: object) -> str:
 
 def _press(phone: Phone, names: list[str]) -> None:
     """A key or chord; those that this phone knows no meaning for are swallowed, as on a real one."""
-    held = [name for name in names if name in MODIFIERS]
-    for name in names:
-        if name in MODIFIERS:
-            continue
-        if held and name in CHORDS:
-            CHORDS[name](phone)
+    held = {name for name in names if name in MODIFIERS}
+    for name in (name for name in names if name not in MODIFIERS):
+        if held - SHIFTS:
+            (CHORDS.get(name) or SINGLE.get(name, _nothing))(phone)
         elif name in SINGLE:
             SINGLE[name](phone)
-        elif not held or held == ["shift"]:
+        else:
             letter = PRINTED.get(name, name if len(name) == 1 else "")
             phone.write(letter.upper() if held else letter)
+
+
+def _nothing(phone: Phone) -> None:
+    """For chords that mean nothing here."""
 
 
 def _made(move: Move) -> Callable[[Phone], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from .. import moves
 from ..elements import Element
@@ -18,7 +19,19 @@ ROWS = {
 }
 RETURNS = {"Browser": "go", "Messages": "send"}  # what the last key is called where it does more than a new line
 EDGE, GAP = 5, 6  # points beside the keys and between them
+PLAIN, DULL, STRONG = "plain", "dull", "strong"  # keys that write, that do something else, that finish
 SHARE = {False: 0.31, True: 0.52}  # of the height that the keys take, upright and on its side
+
+
+@dataclass(frozen=True)
+class Cap:
+    """What is on a key: a text or a sign, in the colours of its kind; the name is for the tree."""
+
+    name: str
+    text: str = ""
+    image: str = ""
+    size: int = 16  # points
+    kind: str = DULL
 
 
 def top(view: View) -> float:
@@ -58,51 +71,44 @@ def _case(view: View, box: Box, width: float) -> Iterator[Element]:
     """The two broad keys beside the third row."""
     if view.keys != "123":
         wanted = "abc" if view.keys == "ABC" else "ABC"
-        yield _broad(view, box, "shift", lambda view: moves.keyboard(view, wanted), image="shift")
+        shift = Cap("shift", image="shift", kind=PLAIN if view.keys == "ABC" else DULL)
+        yield _key(view, box, shift, lambda view: moves.keyboard(view, wanted))
     right = (width - box[2], box[1], width - box[0], box[3])
-    yield _broad(view, right, "delete", moves.erased, image="erase")
+    yield _key(view, right, Cap("delete", image="erase"), moves.erased)
 
 
 def _bottom(view: View, upper: float, tall: float, width: float) -> Iterator[Element]:
     side, lower = width * 0.24, upper + tall
     other = "123" if view.keys != "123" else "abc"
-    yield _broad(view, (EDGE, upper, side, lower), other, lambda view: moves.keyboard(view, other), other.upper())
+    left = (EDGE, upper, side, lower)
+    yield _key(view, left, Cap(other, other.upper()), lambda view: moves.keyboard(view, other))
     space = (side + GAP, upper, width - side - GAP, lower)
-    yield _key(view, space, "space", lambda view: moves.typed(view, " "), 16, dull=False)
+    yield _key(view, space, Cap("space", "space", kind=PLAIN), lambda view: moves.typed(view, " "))
     name = RETURNS.get(view.app, "return")
-    yield _broad(view, (width - side, upper, width - EDGE, lower), name, moves.returned, name)
+    right = (width - side, upper, width - EDGE, lower)
+    yield _key(view, right, Cap(name, name, kind=STRONG if view.app in RETURNS else DULL), moves.returned)
 
 
 def _letter(view: View, box: Box, letter: str) -> Element:
-    return _key(view, box, letter, lambda view: moves.typed(view, letter), 23, dull=False)
+    return _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), lambda view: moves.typed(view, letter))
 
 
-def _broad(view: View, box: Box, name: str, move: Move, text: str = "", image: str = "") -> Element:
-    if not image:
-        return _key(view, box, text, move, 16, dull=True, id=name)
-    return _key(view, box, "", move, 16, dull=True, image=image, id=name)
-
-
-def _key(
-    view: View, box: Box, text: str, move: Move, size: int, *, dull: bool, image: str = "", id: str = ""
-) -> Element:
+def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
     colours = theme(view)
-    strong = id in RETURNS.values()
-    face = colours.accent if strong else colours.dull_key if dull else colours.key
-    pressed = image == "shift" and view.keys == "ABC"
-    ink = "#ffffff" if strong else colours.ink
+    face = {PLAIN: colours.key, DULL: colours.dull_key, STRONG: colours.accent}[cap.kind]
+    ink = "#ffffff" if cap.kind == STRONG else colours.ink
 
     def paint(canvas: Canvas) -> None:
         left, upper, right, lower = box
         canvas.fill((left, upper + 1.5, right, lower + 1.5), "#000000", 7, 0.28)
-        canvas.fill(box, colours.key if pressed else face, 7)
+        canvas.fill(box, face, 7)
         middle = (left + right) / 2, (upper + lower) / 2
-        if image:
-            canvas.stamp(sign(image, canvas.px(24), ink), middle[0] - 12, middle[1] - 12)
+        if cap.image:
+            canvas.stamp(sign(cap.image, canvas.px(24), ink), middle[0] - 12, middle[1] - 12)
         else:
-            canvas.middle(*middle, text, size, ink)
+            canvas.middle(*middle, cap.text, cap.size, ink)
 
-    return Element("key", box, paint, text, id or text, f"key/{id or text}", tap=move)
+    return Element("key", box, paint, cap.text, cap.name, f"key/{cap.name}", tap=move)
 
 
 def shut(view: View) -> Element:
