@@ -60,6 +60,8 @@ def jpeg(image: Picture, quality: int = QUALITY) -> bytes:
 
 def difference(first: Picture, second: Picture) -> float:
     """Mean absolute difference over all three colours, 0 to 255; a phone that was turned differs wholly."""
+    if first is second:  # `pages` keeps its pictures, so that a screen at rest is the same object
+        return 0.0
     if first.size != second.size:
         return 255.0
     means = ImageStat.Stat(ImageChops.difference(first, second)).mean
@@ -68,6 +70,8 @@ def difference(first: Picture, second: Picture) -> float:
 
 def changed(first: Picture, second: Picture) -> bool:
     """Whether more than one in a hundred of 40x80 blocks differ, the status bar left out."""
+    if first is second:
+        return False
     histogram = ImageChops.difference(_blocks(first), _blocks(second)).histogram()
     return first.size != second.size or sum(histogram[NOISE:]) > 40 * 80 / 100
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from . import pages
 from .apis import Apis
 from .faults import Faults
 from .phone import Phone
@@ -80,6 +81,7 @@ class Simulator:
 
     def start(self) -> Simulator:
         self._stop.clear()
+        pages.picture(self.phone.view())  # icons and wallpaper are drawn before anybody waits for them
         self.agent.start()
         try:
             self.config_web.start()
