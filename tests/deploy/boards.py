@@ -59,6 +59,11 @@ def _copy(source: Path, place: Path) -> None:
 def leave_bytecode_alone(site: Path) -> None:
     """Compile as both build systems do, and remove sources, caches and metadata."""
     assert compileall.compile_dir(site, quiet=2, legacy=True, workers=1)
+    remove_sources(site)
+
+
+def remove_sources(site: Path) -> None:
+    """Leave only what was compiled in place of its source, and what is no Python."""
     for path in list(site.rglob("*.py")):
         path.unlink()
     for pattern in ("__pycache__", "*.dist-info"):

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -104,8 +104,3 @@ def first(pattern: str, text: str) -> str:
     found = re.search(pattern, text, re.MULTILINE)
     assert found, f"nothing matches {pattern}"
     return found[1]
-
-
-def words(text: str) -> Sequence[str]:
-    """The words of `text`, in order."""
-    return text.split()

@@ -1,0 +1,78 @@
+"""Starts the service by its own script, works with it as a client would, and prints what that cost, a line each."""
+
+import json
+import re
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+from mcpboard.client import Client
+
+SCRIPT = "/etc/init.d/S90mcpboard"
+URL = "http://127.0.0.1:8080/mcp"
+START_S = 120.0  # an emulated board on a busy machine needs ten
+CALLS = 1_000
+MIX = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
+
+
+def tell(name: str, **facts: object) -> None:
+    print("figure", json.dumps({"name": name, **facts}), flush=True)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def wait_for(url: str) -> None:
+    over = time.monotonic() + START_S
+    while not answers(url):
+        if time.monotonic() > over:
+            raise SystemExit(f"nothing answers at {url}")
+        time.sleep(0.02)
+
+
+def memory(pid: int) -> dict[str, int]:
+    """RSS, PSS and private dirty memory in kB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    fields = {"rss": "Rss", "pss": "Pss", "private_dirty": "Private_Dirty"}
+    return {name: int(re.search(rf"^{field}:\s+(\d+)", text, re.M)[1]) for name, field in fields.items()}
+
+
+def available() -> int:
+    """kB that programs could still have."""
+    return int(re.search(r"^MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text("ascii"), re.M)[1])
+
+
+wait_for("http://127.0.0.1:8081/api/tools")
+
+started = time.monotonic()
+subprocess.run([SCRIPT, "start"], check=True, stdout=subprocess.DEVNULL)
+wait_for("http://127.0.0.1:8080/health")
+tell("start", seconds=round(time.monotonic() - started, 2))
+
+pid = int(Path("/run/mcpboard.pid").read_text("ascii"))
+tell("idle", **memory(pid), available=available())
+
+with Client(URL) as client:
+    tell("session", tools=len(client.list_tools()), picture=len(client.call("screenshot", {}).images[0].content))
+
+    started = time.monotonic()
+    for number in range(CALLS):
+        assert not client.call(*MIX[number % len(MIX)]).is_error
+    seconds = time.monotonic() - started
+    tell("after calls", **memory(pid), calls=CALLS, per_second=round(CALLS / seconds, 1), available=available())
+
+    during: list[dict[str, int]] = []
+    started = time.monotonic()
+    (bundle,) = client.call("support_bundle", {}, progress=lambda *_: during.append(memory(pid))).blobs
+    highest = {name: max(each[name] for each in during) for name in during[0]}
+    tell("during a bundle", **highest, bytes=len(bundle.content), seconds=round(time.monotonic() - started, 1))
+
+started = time.monotonic()
+subprocess.run([SCRIPT, "stop"], check=True, stdout=subprocess.DEVNULL)
+tell("stop", seconds=round(time.monotonic() - started, 2))
