@@ -98,6 +98,7 @@ def _disk(scratch: Path) -> Path:
     shutil.rmtree(root / "var/run", ignore_errors=True)
     (root / "var/run").unlink(missing_ok=True)
     (root / "var/run").symlink_to("../run")
+    (root / "bin/sh").symlink_to("busybox")
     _install(root)
     tree.run(tree.tool("mke2fs", "e2fsprogs"), "-q", "-t", "ext4", "-d", root, disk, f"{IMAGE_MB}M")
     return disk

@@ -1,7 +1,7 @@
 """The board's two loopback APIs in little memory: answers recorded from the pretend board, and a bundle of any size."""
 
 import json
-import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -35,5 +35,6 @@ class Recorded(BaseHTTPRequestHandler):
         """Nothing: the console is for the figures."""
 
 
-server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8081), Recorded)
-server.serve_forever()
+AGENT, CONFIG_WEB = (ThreadingHTTPServer(("127.0.0.1", port), Recorded) for port in (8081, 80))
+threading.Thread(target=CONFIG_WEB.serve_forever).start()
+AGENT.serve_forever()
