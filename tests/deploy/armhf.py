@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from tests import provision
@@ -11,8 +12,10 @@ SUITE = "bookworm"
 PYTHON = "3.11"  # the suite's
 PACKAGES = ("python3-minimal", "libpython3-stdlib", "busybox-static", "ca-certificates")
 
-# So that the emulator compiles them once: half of a start-up otherwise.
+# So that the emulator compiles once what these import of the standard library: half of a start-up otherwise.
 WARM_UP = "import argparse, logging.handlers, tomllib, werkzeug.wrappers, waitress.server, requests"
+
+COMPILE_S = 300.0  # for all dependencies, emulated on a busy machine
 
 
 def root() -> Path:
@@ -21,14 +24,21 @@ def root() -> Path:
 
 
 def wheels() -> Path:
-    """The dependencies for that system, as PyPI has them for it."""
+    """The dependencies for that system, as PyPI has them for it, in bytecode alone."""
 
     def download(place: Path) -> None:
         target = ["--platform", "manylinux_2_17_armv7l", "--python-version", PYTHON, "--implementation", "cp"]
         shelf.pip("install", "--no-compile", "--only-binary", ":all:", *target, "--target", place, *boards.ROOTS)
+        leave_bytecode_alone(place)
         tree.run(*python(place, bytecode=True), "-c", WARM_UP)
 
-    return provision.kept(f"wheels-armv7l-{PYTHON}", download)
+    return provision.kept(f"bytecode-armv7l-{PYTHON}", download)
+
+
+def leave_bytecode_alone(site: Path) -> None:
+    """What both build systems do, by that system's own interpreter."""
+    tree.run(*python(), "-m", "compileall", "-q", "-b", site, timeout=COMPILE_S)
+    boards.remove_sources(site)
 
 
 def python(*sites: Path, bytecode: bool = False) -> list[object]:
@@ -37,3 +47,10 @@ def python(*sites: Path, bytecode: bool = False) -> list[object]:
     path = ":".join(map(str, sites))
     options = [] if bytecode else ["-B"]
     return [emulator, "-L", root(), "-E", f"PYTHONPATH={path}", root() / f"usr/bin/python{PYTHON}", *options]
+
+
+def install(site: Path) -> None:
+    """The site-packages of a board, in bytecode alone."""
+    boards.install_ours(site)
+    leave_bytecode_alone(site)
+    shutil.copytree(wheels(), site, dirs_exist_ok=True)

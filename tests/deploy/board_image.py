@@ -112,10 +112,7 @@ def _device_nodes(folder: str, names: list[str]) -> set[str]:
 def _install(root: Path) -> None:
     """What Buildroot would have put there: package, dependencies, command, S-script, user; and the session."""
     site = root / "opt/site"
-    shutil.copytree(armhf.wheels(), site, ignore=shutil.ignore_patterns("__pycache__", "bin"))
-    boards.install_ours(site)
-    tree.run(*armhf.python(), "-m", "compileall", "-q", "-b", site, timeout=RUN_S)
-    boards.remove_sources(site)
+    armhf.install(site)
     (root / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\nmcpboard:x:4711:4711::/:/bin/false\n", "ascii")
     (root / "etc/group").write_text("root:x:0:\nmcpboard:x:4711:\n", "ascii")
     (root / "etc/default/mcpboard").write_text("export PYTHONPATH=/opt/site PYTHONDONTWRITEBYTECODE=1\n", "ascii")

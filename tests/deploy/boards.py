@@ -66,7 +66,7 @@ def remove_sources(site: Path) -> None:
     """Leave only what was compiled in place of its source, and what is no Python."""
     for path in list(site.rglob("*.py")):
         path.unlink()
-    for pattern in ("__pycache__", "*.dist-info"):
+    for pattern in ("__pycache__", "*.dist-info", "bin"):
         for folder in list(site.rglob(pattern)):
             shutil.rmtree(folder)
 

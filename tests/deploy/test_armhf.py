@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.deploy.test_consistency import MALLOC
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
+INSTALLED_BYTES = 3_700_000  # with all dependencies (performance contract)
 LARGE_BUNDLE = 4 << 20  # bytes; some eighty blocks
 
 
@@ -23,11 +25,16 @@ def simulator() -> Iterator[Simulator]:
 
 
 @pytest.fixture(scope="module")
-def interpreter(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("site")
+    armhf.install(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def interpreter(site: Path) -> list[object]:
     """The emulated interpreter that can import our package."""
-    site = tmp_path_factory.mktemp("site")
-    boards.install_ours(site)
-    return armhf.python(site, armhf.wheels())
+    return armhf.python(site)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +57,10 @@ def test_its_parts_in_c_are_those_of_arm(interpreter: list[object]) -> None:
 
 def test_it_knows_its_version(interpreter: list[object]) -> None:
     assert tree.run(*interpreter, "-m", "mcpboard", "--version") == f"{tree.VERSION}\n"
+
+
+def test_it_fits(site: Path) -> None:
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) <= INSTALLED_BYTES
 
 
 def test_it_lists_its_tools(board: Served) -> None:
