@@ -34,6 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print("mcpboard:", " ".join(str(error).split("\n")), file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("mcpboard."):
+            raise
+        # A board's package has the board's role alone.
+        print(f"mcpboard: this installation came without {error.name}; install mcpboard whole", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

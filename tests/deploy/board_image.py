@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.deploy import armhf, boards, shelf, tree
+from tests.deploy import armhf, shelf, tree
 
 GUEST = Path(__file__).parent / "guest"
 MEMORY_MB = 128
@@ -47,7 +47,7 @@ def main() -> int:
     """Build the image, boot it, print the figures; 1 when one of them is over its ceiling."""
     with tempfile.TemporaryDirectory(prefix="mcpboard-board-") as scratch:
         try:
-            figures = {each.pop("name"): each for each in booted(Path(scratch))}
+            figures = dict(booted(Path(scratch)))
         except pytest.fail.Exception as failure:
             print(failure, file=sys.stderr)
             return 1
@@ -64,8 +64,8 @@ def within(figures: Mapping[str, Mapping[str, int]]) -> bool:
     return figures["idle"]["rss"] <= IDLE_KB and figures["after calls"]["rss"] <= AFTER_CALLS_KB
 
 
-def booted(scratch: Path) -> Iterator[dict[str, int]]:
-    """The lines of figures that the session inside prints, as they come."""
+def booted(scratch: Path) -> Iterator[tuple[str, dict[str, int]]]:
+    """Names and figures, as the session inside prints them; its other words are passed on."""
     kernel = shelf.debian(armhf.SUITE, "extract", "linux-image-armmp", architecture="armhf")
     (image,) = (kernel / "boot").glob("vmlinuz-*")
     initrd, disk = _initrd(scratch, kernel), _disk(scratch)
@@ -81,7 +81,8 @@ def booted(scratch: Path) -> Iterator[dict[str, int]]:
     for line in done.stdout.splitlines():
         word, _, facts = line.partition(" ")
         if word == "figure":
-            yield json.loads(facts)
+            figures = json.loads(facts)
+            yield figures.pop("name"), figures
         elif line.strip():
             print("board:", line)
 
@@ -156,7 +157,8 @@ def _initrd(scratch: Path, kernel: Path) -> Path:
     (folder / "init").chmod(0o755)
     names = "\n".join(path.name for path in folder.iterdir()).encode("ascii")
     busybox = tree.tool("busybox", "busybox-static")
-    archive = subprocess.run([busybox, "cpio", "-o", "-H", "newc"], cwd=folder, input=names, capture_output=True, check=True)
+    command = [busybox, "cpio", "-o", "-H", "newc"]
+    archive = subprocess.run(command, cwd=folder, input=names, capture_output=True, check=True)
     packed.write_bytes(gzip.compress(archive.stdout))
     return packed
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import urllib.request
 import zipfile
@@ -53,17 +55,17 @@ def simulator() -> Iterator[Simulator]:
         yield simulated
 
 
-def python(site: Path, *words: object) -> list[object]:
-    """The interpreter with nothing but its standard library and `site`."""
+def python(*words: str) -> list[str]:
+    """The interpreter with its standard library and what PYTHONPATH names, nothing else."""
     return [sys.executable, "-S", "-B", *words]
 
 
 @contextmanager
-def board(site: Path, simulator: Simulator, *program: object, **environ: str) -> Iterator[Served]:
+def board(site: Path, simulator: Simulator, *program: str) -> Iterator[Served]:
     """A server of that `site` in front of the simulator; `-m mcpboard` unless `program` says otherwise."""
     flags = ["--agent-base-url", simulator.agent_url, "--config-web-base-url", simulator.config_web_url]
-    command = python(site, *(program or ("-m", "mcpboard")), "serve", "--listen", "127.0.0.1:0", *flags)
-    with served(command, {"PYTHONPATH": str(site), **MALLOC, **environ}, cwd=site) as running:
+    command = python(*(program or ("-m", "mcpboard")), "serve", "--listen", "127.0.0.1:0", *flags)
+    with served(command, {"PYTHONPATH": str(site), **MALLOC}, cwd=site) as running:
         yield running
 
 
@@ -73,13 +75,27 @@ def test_no_source_and_no_metadata_is_left(site: Path) -> None:
 
 
 def test_it_knows_its_version(site: Path) -> None:
-    printed = tree.run(*python(site, "-m", "mcpboard", "--version"), environ={"PYTHONPATH": str(site)})
+    printed = tree.run(*python("-m", "mcpboard", "--version"), environ={"PYTHONPATH": str(site)})
     assert printed == f"{mcpboard.__version__}\n" == f"{tree.VERSION}\n"
 
 
 @pytest.mark.parametrize("verb", [["config"], ["--help"], ["serve", "--help"]], ids=" ".join)
 def test_a_verb_that_needs_no_other_role_runs(site: Path, verb: list[str]) -> None:
-    assert tree.run(*python(site, "-m", "mcpboard", *verb), environ={"PYTHONPATH": str(site)})
+    assert tree.run(*python("-m", "mcpboard", *verb), environ={"PYTHONPATH": str(site)})
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [["bridge", "http://127.0.0.1:9/mcp"], ["relay", "http://127.0.0.1:9/mcp"], ["doctor"], ["simulate"], ["demo"]],
+    ids=lambda verb: verb[0],
+)
+def test_a_verb_of_another_role_says_so_in_one_line(site: Path, verb: list[str]) -> None:
+    done = subprocess.run(
+        python("-m", "mcpboard", *verb), env={"PYTHONPATH": str(site)}, cwd=site, timeout=tree.LIMIT_S,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"mcpboard: this installation came without .*; install mcpboard whole\n", done.stderr)
 
 
 def test_it_serves(site: Path, simulator: Simulator) -> None:
@@ -136,7 +152,7 @@ def test_it_serves_where_nothing_can_be_written(site: Path, tmp_path: Path) -> N
         for mount in ("/", "/dev", "/run"):
             inside.run("mount", "-o", "remount,ro", mount)
         assert inside.try_("touch", "/tmp/anything").returncode != 0
-        command = " ".join(map(str, python(site, "-m", "mcpboard", "serve", "--listen", "127.0.0.1:8080")))
+        command = " ".join(python("-m", "mcpboard", "serve", "--listen", "127.0.0.1:8080"))
         inside.run("sh", "-c", f"unset HOME; PYTHONPATH=/opt/site exec {command} < /dev/null > /dev/null 2>&1 &")
         wget = [busybox, "wget", "-q", "-O", "-", "http://127.0.0.1:8080/health"]
         until(lambda: '"mcpboard"' in inside.try_(*wget).stdout, "an answer")
