@@ -3,8 +3,10 @@
 import json
 import re
 import subprocess
+import threading
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcpboard.client import Client
@@ -13,7 +15,7 @@ SCRIPT = "/etc/init.d/S90mcpboard"
 URL = "http://127.0.0.1:8080/mcp"
 START_S = 120.0  # an emulated board on a busy machine needs ten
 CALLS = 1_000
-MIX = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
+MIX: Sequence[tuple[str, dict[str, object]]] = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
 
 
 def tell(name: str, **facts: object) -> None:
@@ -30,22 +32,28 @@ def answers(url: str) -> bool:
 
 def wait_for(url: str) -> None:
     over = time.monotonic() + START_S
+    pause = threading.Event()
     while not answers(url):
         if time.monotonic() > over:
             raise SystemExit(f"nothing answers at {url}")
-        time.sleep(0.02)
+        pause.wait(0.02)
 
 
 def memory(pid: int) -> dict[str, int]:
     """RSS, PSS and private dirty memory in kB."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
     fields = {"rss": "Rss", "pss": "Pss", "private_dirty": "Private_Dirty"}
-    return {name: int(re.search(rf"^{field}:\s+(\d+)", text, re.M)[1]) for name, field in fields.items()}
+    return {name: kilobytes(field, text) for name, field in fields.items()}
 
 
 def available() -> int:
     """kB that programs could still have."""
-    return int(re.search(r"^MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text("ascii"), re.M)[1])
+    return kilobytes("MemAvailable", Path("/proc/meminfo").read_text("ascii"))
+
+
+def kilobytes(field: str, text: str) -> int:
+    (found,) = re.findall(rf"^{field}:\s+(\d+)", text, re.MULTILINE)
+    return int(found)
 
 
 wait_for("http://127.0.0.1:8081/api/tools")
