@@ -160,6 +160,15 @@ class TestRefusals:
             address = f"127.0.0.1:{other.getsockname()[1]}"
             assert address in one_line(run("serve", "--listen", address))
 
+    @pytest.mark.parametrize(
+        "wrong", [["--config", "/no/such.toml"], ["--listen", "192.0.2.1:1"]], ids=["a missing file", "no such address"]
+    )
+    def test_the_reason_is_in_the_log_too(self, tmp_path: Path, wrong: list[str]) -> None:
+        """An init script's standard error is often nobody's."""
+        file = tmp_path / "log"
+        said = one_line(run("serve", "--log", str(file), *wrong))
+        assert said.removeprefix("mcpboard: ").strip() in file.read_text("utf-8")
+
     def test_a_port_that_the_agent_has(self) -> None:
         """On a stock board the two settings to write are told."""
 

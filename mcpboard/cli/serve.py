@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
+from collections.abc import Mapping
 
 from mcpboard import config
 from mcpboard.cli import logs, settings
 from mcpboard.cli.settings import Verbs
-from mcpboard.errors import AddressTaken
+from mcpboard.errors import AddressTaken, ConfigError
+
+log = logging.getLogger(__name__)
 
 
 def add_to(verbs: Verbs) -> None:
@@ -21,11 +25,19 @@ def add_to(verbs: Verbs) -> None:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; each URL is printed as it really is, where a program can wait for it."""
-    watched = config.Watched(settings.flags(arguments))
+    given = settings.flags(arguments)
+    try:
+        return _serve(config.Watched(given))
+    except ConfigError as error:
+        _leave_word(given, error)
+        raise
+
+
+def _serve(watched: config.Watched) -> int:
     in_force = watched.current()
     logs.configure(in_force.log, in_force.log_level)
     for warning in in_force.warnings:
-        logging.getLogger(__name__).warning("%s", warning)
+        log.warning("%s", warning)
 
     # Only now: what is wrong with the settings is told before the seconds that a board imports for.
     from mcpboard import board
@@ -35,13 +47,24 @@ def serve(arguments: argparse.Namespace) -> int:
     try:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:
-        return _taken(taken)
+        return _taken(taken, in_force.log)
+    urls = [server.url(listener) for listener in sockets]
+    log.info("serving %s", ", ".join(urls))
     # In one write: a launcher may close its end after the first line.
-    print("\n".join(f"mcpboard: serving {server.url(listener)}" for listener in sockets), flush=True)
+    print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
     return server.serve(app, sockets)
 
 
-def _taken(taken: AddressTaken) -> int:
+def _leave_word(given: Mapping[str, object], error: ConfigError) -> None:
+    """Log why it does not start where a flag names a log: an init script's stderr is often nobody's."""
+    target = str(given.get("log", "stderr"))
+    if target != "stderr":
+        with contextlib.suppress(ConfigError):  # the log itself may be what is wrong
+            logs.configure(target, "error")
+            log.error("%s", error)
+
+
+def _taken(taken: AddressTaken, target: str) -> int:
     """Say who has the port; when it is the Agent of a stock board, with the two lines that cure it."""
     from mcpboard.board import beside
 
@@ -50,4 +73,6 @@ def _taken(taken: AddressTaken) -> int:
         raise taken
     told = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
     print(told, lines, sep="\n", file=sys.stderr)
+    if target != "stderr":
+        log.error("%s %s", told, lines.replace("\n", ", "))
     return 2
