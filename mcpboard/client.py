@@ -29,8 +29,9 @@ class Client:
     `url` is http or https; without a path `/mcp` is meant. `token` is sent as a bearer token,
     `headers` with every request. `timeout` is the limit in seconds for one method of this class,
     from its start to the last byte, unless the method is given its own; only a system that looks
-    up a host's name may exceed it. May be shared between threads. Raises ConfigError for a URL,
-    token or header that cannot be used; methods raise ClientError.
+    up a host's name may exceed it. `interface` is as for a Link. May be shared
+    between threads. Raises ConfigError for a URL, token or header that cannot be used; methods
+    raise ClientError.
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class Client:
         token: str | None = None,
         headers: Iterable[tuple[str, str]] = (),
         timeout: float = TIMEOUT_SECONDS,
+        interface: str | None = None,
     ) -> None:
-        self._link = Link(url, token, headers)
+        self._link = Link(url, token, headers, interface)
         self._timeout = timeout
         self._dialogue = Dialogue({"name": "mcpboard", "version": __version__})
         self._settling = threading.Lock()

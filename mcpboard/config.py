@@ -36,7 +36,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["AGENT", "OURS", "SETTINGS", "STANDARD_FILE", "Address", "Setting", "Settings", "Watched", "load"]
+__all__ = [
+    "AGENT",
+    "OURS",
+    "SETTINGS",
+    "STANDARD_FILE",
+    "Address",
+    "Setting",
+    "Settings",
+    "Watched",
+    "load",
+    "table",
+    "valid",
+]
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +77,12 @@ def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What `~` and `%APPDATA%` stand for in the place of a client's file."""
     home = os.path.expanduser("~")
     return {"~": home, "%APPDATA%": environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")}
+
+
+def table(path: str, name: str, named_by: str) -> Mapping[str, Any]:
+    """The table `name` of the settings file at `path`, empty when the file has none; ConfigError otherwise."""
+    document = _Files().toml(path, named_by)
+    return {} if document is None else document.table(name)
 
 
 class Watched:
@@ -124,7 +142,7 @@ class _Found(NamedTuple):
 def _load(flags: Mapping[str, object], variable: str, files: _Files) -> Settings:
     ours = _our_file(flags.get("config"), variable, files)
     _check_places(ours)
-    found = {row.key: _Found(_valid(row, row.default, "default"), "default") for row in SETTINGS}
+    found = {row.key: _Found(valid(row, row.default, "default"), "default") for row in SETTINGS}
     found |= _table(ours, OURS)
     in_ours = _table(ours, AGENT)
     agent_path, named = found["agent_config"].value, found["agent_config"].source != "default"
@@ -160,7 +178,7 @@ def _check_places(ours: _Document) -> None:
 def _table(document: _Document, name: str) -> dict[str, _Found]:
     table = document.table(name)
     return {
-        row.key: _Found(_valid(row, table[row.key], f"{document.path}: [{name}] {row.key}"), document.path)
+        row.key: _Found(valid(row, table[row.key], f"{document.path}: [{name}] {row.key}"), document.path)
         for row in settings.rows(name)
         if row.key in table
     }
@@ -168,13 +186,14 @@ def _table(document: _Document, name: str) -> dict[str, _Found]:
 
 def _from_flags(flags: Mapping[str, object]) -> dict[str, _Found]:
     return {
-        row.key: _Found(_valid(row, flags[row.key], row.option), row.option)
+        row.key: _Found(valid(row, flags[row.key], row.option), row.option)
         for row in SETTINGS
         if row.flag and flags.get(row.key) is not None
     }
 
 
-def _valid(row: Setting, value: object, origin: str) -> Any:
+def valid(row: Setting, value: object, origin: str) -> Any:
+    """The typed form of `value`; ConfigError that begins with `origin`, where it was written."""
     if value is None:  # only a default can be
         return None
     try:

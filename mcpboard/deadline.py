@@ -8,6 +8,7 @@ write, which covers head, body, chunk sizes and trailer alike.
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 Clock = Callable[[], float]  # seconds, monotonic: the board's wall clock jumps when it first hears the time
 
 CONNECT_SECONDS = 1.0  # per address on loopback; two addresses (localhost) stay within the 2 s a connection may take
+IP_BOUND_IF = 25  # macOS; not in the socket module
 
 
 class Deadline:
@@ -75,29 +77,46 @@ class DeadlineSocket(Timed, socket.socket):
 
 
 def connect(
-    addresses: Iterable[str], port: int, deadline: Deadline, seconds: float = CONNECT_SECONDS
+    addresses: Iterable[str],
+    port: int,
+    deadline: Deadline,
+    seconds: float = CONNECT_SECONDS,
+    interface: str | None = None,
 ) -> DeadlineSocket:
     """A socket connected to the first address that answers; raises the OSError of the last one that did not.
 
-    Addresses are IP literals, so that no name service is ever waited for; each gets `seconds`.
+    Addresses are IP literals, so that no name service is ever waited for; each gets `seconds`. With
+    `interface` the connection leaves by that network interface alone.
     """
     problem = OSError("no address to connect to")
     for address in addresses:
         try:
-            return _connected(address, port, deadline, seconds)
+            return _connected(address, port, deadline, seconds, interface)
         except OSError as error:
             problem = error
     raise problem
 
 
-def _connected(address: str, port: int, deadline: Deadline, seconds: float) -> DeadlineSocket:
+def _connected(
+    address: str, port: int, deadline: Deadline, seconds: float, interface: str | None
+) -> DeadlineSocket:
     sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
     try:
         # Head and body go out in two writes; with Nagle's rule the second would wait for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if interface is not None:
+            _bind_to(sock, interface)
         sock.settimeout(min(seconds, deadline.remaining()))
         sock.connect((address, port))
     except BaseException:
         sock.close()
         raise
     return sock
+
+
+def _bind_to(sock: socket.socket, interface: str) -> None:
+    """Keep `sock` to one network interface; OSError where there is none of that name."""
+    if sys.platform == "darwin":
+        sock.setsockopt(socket.IPPROTO_IP, IP_BOUND_IF, socket.if_nametoindex(interface))
+    else:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())

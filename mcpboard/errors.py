@@ -10,9 +10,12 @@
     │   ├── SessionGone         -32600 at 404: the legacy session is unknown or over
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
-    │   │   └── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
+    │   │   ├── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
+    │   │   └── UnknownDevice   -32602: the host has no device of that id
     │   ├── InternalError       -32603
     │   ├── Unanswered          -32603: what a bridge says for a server that gave no answer
+    │   ├── ToolFailed          -32000: a tool of the host that came to nothing
+    │   │   └── DeviceBusy      -32000: another owner holds the device
     │   ├── HeaderMismatch      -32020
     │   ├── MissingCapability   -32021
     │   └── UnsupportedVersion  -32022
@@ -124,6 +127,13 @@ class InvalidEnvelope(InvalidParams):
     status = 400
 
 
+class UnknownDevice(InvalidParams):
+    """The host has no device of that id."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(f"unknown device: {device}")
+
+
 class InternalError(ProtocolError):
     """Our bug; the client learns no details."""
 
@@ -137,6 +147,29 @@ class Unanswered(ProtocolError):
 
     def __init__(self, message: str, delivery: str) -> None:
         super().__init__(message, data={"delivery": delivery})
+
+
+class ToolFailed(ProtocolError):
+    """A tool of the host came to nothing; the message is what the device or its driver said.
+
+    `delivery` is what became of an action, `NOT_SENT`, `DONE` or `UNKNOWN`, and is told as
+    `data.delivery` where it is known.
+    """
+
+    code = -32000
+
+    def __init__(self, message: str, *, delivery: str | None = None, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, data=data if delivery is None else {**(data or {}), "delivery": delivery})
+
+
+class DeviceBusy(ToolFailed):
+    """Another owner holds the device; `busy_owner` says who, `retry_after_s` when it is free if left alone."""
+
+    def __init__(self, message: str, busy_owner: str, retry_after_s: int | None) -> None:
+        told: dict[str, Any] = {"busy_owner": busy_owner}
+        if retry_after_s is not None:
+            told["retry_after_s"] = retry_after_s
+        super().__init__(message, data=told)
 
 
 class HeaderMismatch(ProtocolError):

@@ -53,12 +53,20 @@ _RESERVED = frozenset(
 class Link:
     """The way to the server at `url`, http or https; without a path `/mcp` is meant.
 
-    `token` is sent as a bearer token, `headers` with every request. May be shared between
-    threads. Raises ConfigError for a URL, token or header that cannot be used.
+    `token` is sent as a bearer token, `headers` with every request. With `interface` every
+    connection leaves by that network interface: several boards have the same address, each on a
+    cable of its own. May be shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
     """
 
-    def __init__(self, url: str, token: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        headers: Iterable[tuple[str, str]] = (),
+        interface: str | None = None,
+    ) -> None:
         self._parts = _checked_url(url)
+        self._interface = interface
         self._headers = {**errand.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
@@ -105,7 +113,8 @@ class Link:
         host, port = self.address
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            sock = connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS)
+            addresses = [str(entry[4][0]) for entry in found]
+            sock = connect(addresses, port, limit, CONNECT_SECONDS, self._interface)
             return _over_tls(sock, host) if self._parts.scheme == "https" else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             reason = shown(str(error))

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.cli import client, connect, demo, doctor, laptop, serve, settings, simulate
+from mcpboard.cli import client, connect, demo, doctor, host, laptop, serve, settings, simulate
 from mcpboard.errors import ConfigError
 
-__all__ = ["main"]
+__all__ = ["host_main", "main"]
 
+HOST = "host"
 GROUPS = (serve, simulate, demo, client, laptop, connect, doctor, settings)
 
 # What a shell reports for a program that SIGINT or SIGPIPE ended: 128 + the signal's number.
@@ -28,11 +29,26 @@ OUTPUT_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; no error that has a cure ends in a traceback."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == [HOST]:  # every word behind it is the host's
+        return host_main(words[1:])
+    return _guarded("mcpboard", _parser(), words)
+
+
+def host_main(argv: Sequence[str] | None = None) -> int:
+    """The same for `device-host-agent`, whose verb may be left out."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words = [host.DEFAULT_VERB, *words]
+    return _guarded("device-host-agent", _host_parser(), words)
+
+
+def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
-        return _run(argv)
+        return _run(parser, words)
     except ConfigError as error:
-        print("mcpboard:", " ".join(str(error).split("\n")), file=sys.stderr)
+        print(f"{program}:", " ".join(str(error).split("\n")), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mcpboard."):
@@ -47,13 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OUTPUT_CLOSED
     except OSError as error:
         _give_up_stdout()
-        print("mcpboard:", error, file=sys.stderr)
+        print(f"{program}:", error, file=sys.stderr)
         return 1
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run(parser: _Parser, words: Sequence[str]) -> int:
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser.parse_args(words)
         code: int = arguments.run(arguments)
         return code
     finally:
@@ -73,6 +89,15 @@ def _parser() -> _Parser:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
     for group in GROUPS:
         group.add_to(verbs)
+    verbs.add_parser(HOST, help="several devices behind one address; see `mcpboard host --help`")
+    return parser
+
+
+def _host_parser() -> _Parser:
+    parser = _Parser(prog="device-host-agent", description="Model Context Protocol in front of this host's devices.")
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    host.add_to(verbs)
     return parser
 
 

@@ -24,6 +24,7 @@ from mcpboard.errors import (
     ProtocolError,
     SessionGone,
     ToolError,
+    ToolFailed,
     UnsupportedVersion,
 )
 from mcpboard.protocol import eras, headers, jsonrpc
@@ -208,9 +209,14 @@ class Endpoint:
         if isinstance(outcome, ProtocolError):
             return self.refuse(call.id, outcome)
         if isinstance(outcome, ToolError):
+            if not self.policy.faults_as_results:
+                return self.refuse(call.id, ToolFailed(outcome.text, delivery=self._delivery(call, outcome)))
             outcome = error_content(outcome, self.listing.acts(call.name))
         fixed = self._fixed["modern" if call.wire.modern else "legacy"]
         return Reply(200, (JSON,), result_parts(call.id, outcome, fixed))
+
+    def _delivery(self, call: ToolCall, error: ToolError) -> str | None:
+        return error.delivery if self.listing.acts(call.name) else None
 
     def listed(self, step: ListTools) -> Reply:
         """The answer to `tools/list`, from this endpoint's own listing."""

@@ -63,6 +63,8 @@ class ToolCall:
     wire: Wire
     session: str | None  # the live legacy session it came in
     principal: str
+    # True once the caller has hung up: what has to wait looks again before it begins (row 88).
+    gone: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
@@ -139,7 +141,8 @@ class Policy:
     knows_session: Callable[[str, str], bool] | None = None
     echoed_versions: frozenset[str] = frozenset()  # older versions that initialize echoes (row 59)
     unknown_method_legacy: int = 404  # HTTP status; a role with sessions says 200 (row 69)
-    faults_as_results: bool = True  # bad arguments are tool results; else -32602 (row 75)
+    # Bad arguments and failed tools are tool results; else -32602 (row 75) and -32000 (row 80).
+    faults_as_results: bool = True
 
     @property
     def sessions(self) -> bool:

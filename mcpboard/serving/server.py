@@ -164,15 +164,22 @@ def _authority(host: str, port: int) -> str:
 
 
 class Server:
-    """A waitress server whose loop we turn ourselves: sweeps on the way, drains at the end."""
+    """A waitress server whose loop we turn ourselves: sweeps on the way, drains at the end.
 
-    def __init__(self, app: Any, sockets: Sequence[socket.socket]) -> None:
+    `threads` and `connections` are a board's unless a role with more memory asks for others.
+    """
+
+    def __init__(
+        self, app: Any, sockets: Sequence[socket.socket], threads: int = THREADS, connections: int = CONNECTIONS
+    ) -> None:
+        self._connections = connections
         self._map: dict[int, Any] = {}
         self._stop = threading.Event()
         self._waking = threading.RLock()  # a pull must not meet a trigger that is being closed
         # The limit counts two entries more for every listener: itself and its trigger.
-        limit = CONNECTIONS + 2 * len(sockets)
-        created = create_server(app, map=self._map, sockets=list(sockets), connection_limit=limit, **WAITRESS)
+        limit = connections + 2 * len(sockets)
+        adjusted = {**WAITRESS, "threads": threads, "connection_limit": limit}
+        created = create_server(app, map=self._map, sockets=list(sockets), **adjusted)
         created.adj.socket_options = [*created.adj.socket_options, *SOCKET_OPTIONS]
         self._tasks = created.task_dispatcher
         self._listeners = [entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)]
@@ -205,7 +212,7 @@ class Server:
 
     def _drain(self) -> None:
         """Refuse newcomers at once, then keep the loop turning until nothing is owed or the grace is over."""
-        for _ in range(CONNECTIONS + 1):  # one is accepted a turn: what had arrived by now counts as queued
+        for _ in range(self._connections + 1):  # one is accepted a turn: what had arrived by now counts as queued
             wasyncore.poll(0, self._map)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
@@ -245,9 +252,11 @@ def _keep_listening() -> None:
     log.exception("a connection could not be accepted")
 
 
-def serve(app: Any, sockets: Sequence[socket.socket]) -> int:
+def serve(
+    app: Any, sockets: Sequence[socket.socket], threads: int = THREADS, connections: int = CONNECTIONS
+) -> int:
     """Serve until SIGTERM or SIGINT, drain, return 0; a second signal ends the process at once."""
-    server = Server(app, sockets)
+    server = Server(app, sockets, threads, connections)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -123,7 +123,7 @@ class Edge:
             return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
         with ExitStack() as owed:
             owed.callback(turn.done)
-            outcome = self._run(call)
+            outcome = self._run(replace(call, gone=gone))
             for source in sources(outcome.result):
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)

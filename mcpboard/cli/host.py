@@ -1,0 +1,218 @@
+"""`device-host-agent`, which is also `mcpboard host`: MCP in front of the devices of this computer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from typing import Any
+
+from mcpboard import config_host
+from mcpboard.cli import logs
+from mcpboard.cli.settings import Verbs
+from mcpboard.settings_host import HOST_SETTINGS, HostSettings
+
+DEFAULT_VERB = "run"
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the host's verbs."""
+    _add_run(verbs)
+    token = _verb(verbs, "mcp-token", mcp_token, "print the bearer token that clients need")
+    token.add_argument("--json", action="store_true", help="as the URL and the header of a client's configuration")
+    _add_tokens(verbs)
+    _add_devices(verbs)
+    _verb(verbs, "doctor", doctor, "check settings, files, port and devices, and say what to do about each")
+
+
+def _verb(verbs: Verbs, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
+    parser.add_argument("--config", metavar="FILE", help="settings file; its table [host] counts")
+    parser.add_argument("--data", metavar="DIR", help="folder of identity, token and devices (default: tasks)")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_run(verbs: Verbs) -> None:
+    parser = _verb(verbs, "run", run, "serve until SIGTERM; what is done when no verb is given")
+    for row in HOST_SETTINGS:
+        if row.flag:
+            option, _, metavar = row.flag.partition(" ")
+            parser.add_argument(option, dest=row.key, metavar=metavar, help=row.meaning)
+    parser.add_argument("--demo", action="store_true", help="with three simulated phones and a board, and a session")
+
+
+def _add_tokens(verbs: Verbs) -> None:
+    group = verbs.add_parser("token", help="tokens for clients that should exclude each other")
+    kinds = group.add_subparsers(metavar="ACTION", required=True)
+    for name, action, text in (
+        ("add", token_add, "make a token and show it, once"),
+        ("remove", token_remove, "let a token go; it is refused from the next request on"),
+    ):
+        _verb(kinds, name, action, text).add_argument("name", metavar="NAME")
+    _verb(kinds, "list", token_list, "name every token")
+
+
+def _add_devices(verbs: Verbs) -> None:
+    group = verbs.add_parser("devices", help="which devices there are; a running agent follows")
+    kinds = group.add_subparsers(metavar="ACTION", required=True)
+    add = _verb(kinds, "add", devices_add, "add a device")
+    add.add_argument("id", metavar="ID")
+    add.add_argument("--kind", metavar="KIND", required=True, help="board, simulated, android or iphone")
+    add.add_argument("--url", metavar="URL", help="of a board (default: its address on the cable) or WebDriverAgent")
+    add.add_argument("--serial", metavar="S", help="of an Android device, as adb names it")
+    add.add_argument("--interface", metavar="IF", help="network interface that a board is behind, such as usb0")
+    _verb(kinds, "remove", devices_remove, "remove a device").add_argument("id", metavar="ID")
+    _verb(kinds, "test", devices_test, "ask a device how it is").add_argument("id", metavar="ID")
+    _verb(kinds, "list", devices_list, "name every device")
+
+
+def settings(arguments: argparse.Namespace) -> HostSettings:
+    """The settings in force, with what the command line said."""
+    flags = {key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in HOST_SETTINGS))}
+    return config_host.load(flags)
+
+
+# --- run ---------------------------------------------------------------------------------------
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; the URL is printed as it really is, where a program can wait for it."""
+    in_force = settings(arguments)
+    logs.configure(in_force.log, in_force.log_level)
+    if arguments.demo:
+        from mcpboard.cli import host_demo
+
+        return host_demo.demo(in_force)
+
+    from mcpboard import host
+    from mcpboard.serving import server
+
+    # The port first: a second agent on it must not so much as read the token.
+    sockets = server.listeners([(in_force.bind_host, in_force.port)])
+    try:
+        role = host.build(in_force)
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise
+    try:
+        print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
+        return server.serve(role.app, sockets, host.THREADS, host.CONNECTIONS)
+    finally:
+        role.close()
+
+
+# --- tokens ------------------------------------------------------------------------------------
+
+
+def mcp_token(arguments: argparse.Namespace) -> int:
+    """Print the token alone; hints go to a terminal's standard error."""
+    from mcpboard.host import token
+
+    in_force = settings(arguments)
+    file = in_force.folder / token.TOKEN_FILE
+    if not file.exists() and not file.is_symlink():
+        print(f"device-host-agent: {file}: no token yet; start the host agent once", file=sys.stderr)
+        return 1
+    found = token.read_main_token(in_force.folder)
+    if arguments.json:
+        print(json.dumps({"url": in_force.url, "headers": {"Authorization": f"Bearer {found}"}}, indent=2))
+        return 0
+    print(found)
+    if sys.stdout.isatty():
+        print(f"URL:    {in_force.url}\nheader: Authorization: Bearer {found}\nfile:   {file}", file=sys.stderr)
+    return 0
+
+
+def token_add(arguments: argparse.Namespace) -> int:
+    """Print a new token; only its digest is kept."""
+    from mcpboard.host import token
+
+    print(token.add_named(settings(arguments).folder, arguments.name))
+    print("device-host-agent: keep it now, it cannot be shown again", file=sys.stderr)
+    return 0
+
+
+def token_remove(arguments: argparse.Namespace) -> int:
+    """Let the token of that name go."""
+    from mcpboard.host import token
+
+    token.remove_named(settings(arguments).folder, arguments.name)
+    return 0
+
+
+def token_list(arguments: argparse.Namespace) -> int:
+    """Print name and date of every named token, never the token."""
+    from mcpboard.host import token
+
+    for each in token.named(settings(arguments).folder):
+        print(f"{each.name}  {each.created_at}")
+    return 0
+
+
+# --- devices -----------------------------------------------------------------------------------
+
+
+def devices_add(arguments: argparse.Namespace) -> int:
+    """Write a device down; its address is checked, the device itself need not be there."""
+    from mcpboard.host import registry
+    from mcpboard.host.drivers import kinds
+
+    spec = registry.Spec(arguments.id, arguments.kind, arguments.url, arguments.serial, arguments.interface)
+    kinds.check(spec)
+    registry.add(settings(arguments).folder, spec)
+    return 0
+
+
+def devices_remove(arguments: argparse.Namespace) -> int:
+    """Strike a device out."""
+    from mcpboard.host import registry
+
+    registry.remove(settings(arguments).folder, arguments.id)
+    return 0
+
+
+def devices_list(arguments: argparse.Namespace) -> int:
+    """Print every device as it is written down."""
+    from mcpboard.host import registry
+
+    for spec in registry.specs(settings(arguments).folder):
+        print("  ".join(f"{value}" if name == "id" else f"{name}={value}" for name, value in spec.written().items()))
+    return 0
+
+
+def devices_test(arguments: argparse.Namespace) -> int:
+    """Ask the device how it is; 0 when it is ready. Nothing on it is touched."""
+    from mcpboard.errors import ConfigError
+    from mcpboard.host import registry
+    from mcpboard.host.drivers import base
+
+    spec = next((each for each in registry.specs(settings(arguments).folder) if each.id == arguments.id), None)
+    if spec is None:
+        raise ConfigError(f"there is no device {arguments.id}; `devices list` names them")
+    probe = _probe(spec)
+    print(json.dumps({"id": spec.id, "kind": spec.kind, "state": probe.state, **probe.details}))
+    return 0 if probe.state == base.READY else 1
+
+
+def _probe(spec: Any) -> Any:
+    from mcpboard.host.drivers import kinds
+
+    driver = kinds.driver(spec)
+    try:
+        return driver.probe()
+    finally:
+        driver.close()
+
+
+# --- doctor ------------------------------------------------------------------------------------
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Print a line for each check, `ok` or what to do; 0 when all is well."""
+    logs.configure("stderr", logging.getLevelName(logging.ERROR))
+    from mcpboard.cli import host_doctor
+
+    return host_doctor.doctor(settings(arguments))

@@ -1,0 +1,212 @@
+"""Role 2: MCP in front of several devices. `build` is the only place where its parts are joined."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcpboard import __version__
+from mcpboard.errors import (
+    InvalidParams,
+    McpboardError,
+    Refused,
+    ToolFailed,
+    UnknownDevice,
+)
+from mcpboard.host.arguments import Arguments
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers import kinds
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.identity import identity
+from mcpboard.host.leases import Owner
+from mcpboard.host.manual import INSTRUCTIONS
+from mcpboard.host.owners import Owners
+from mcpboard.host.registry import Registry, Spec
+from mcpboard.host.survey import Survey
+from mcpboard.host.token import Tokens
+from mcpboard.host.tools import ROWS, Holding
+from mcpboard.protocol.endpoint import Endpoint
+from mcpboard.protocol.steps import (
+    CloseSession,
+    Head,
+    Listing,
+    OpenSession,
+    Outcome,
+    Policy,
+    Reply,
+    ToolCall,
+)
+from mcpboard.protocol.tools import Content, Text
+from mcpboard.serving.turns import Turns
+from mcpboard.serving.wsgi import Edge
+from mcpboard.settings_host import HostSettings
+
+SERVER = {"name": "mcpboard-host", "title": "Phones of this host", "version": __version__}
+ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # clients from SDK 1.20 on are promised (mission, Prerequisites)
+
+SWEEP_SECONDS = 5.0  # how late an idle hold may end while nobody asks
+
+THREADS = 48  # a stuck device keeps five: one call inside, four behind it
+TURNS = THREADS - 8  # the rest is always free for ping, tools/list and DELETE
+CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a board lacks
+
+
+class Host:
+    """The role as the edge sees it, and the thread that ends idle holds; `app` is the WSGI application.
+
+    To be closed when serving is over.
+    """
+
+    def __init__(self, manager: DeviceManager, owners: Owners, tokens: Tokens, follow: Callable[[], None]) -> None:
+        self.manager = manager
+        self._owners = owners
+        self._tokens = tokens
+        self._follow = follow
+        self._survey = Survey(manager)
+        self._rows = {row.tool.name: row for row in ROWS}
+        self._endpoint = Endpoint(self._policy(), Listing([row.tool for row in ROWS]))
+        self.app = Edge(self, Turns(TURNS))
+        self._stop = threading.Event()
+        self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
+        self._sweeping.start()
+
+    def _policy(self) -> Policy:
+        return Policy(
+            server=SERVER,
+            instructions=INSTRUCTIONS,
+            authorise=self._tokens.authorise,
+            knows_session=self._owners.knows,
+            echoed_versions=ECHOED,
+            unknown_method_legacy=200,
+            faults_as_results=False,
+        )
+
+    # --- as the edge sees it ---
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint; it never varies."""
+        return self._endpoint
+
+    def newest(self) -> Endpoint:
+        """The same: the tools are built in."""
+        return self._endpoint
+
+    def run(self, call: ToolCall) -> Outcome:
+        """One tool call; whatever is raised inside it is told to the client in its own words (row 80)."""
+        self._follow()
+        row = self._rows[call.name]
+        try:
+            if isinstance(row, Holding):
+                return Outcome(self._hold(call, row))
+            return Outcome(row.work(self._survey, call.arguments))
+        except McpboardError:
+            raise
+        except Exception as error:
+            raise ToolFailed(str(error) or type(error).__name__) from error
+
+    def page(self, head: Head) -> Reply:
+        raise Refused(404, {"error": "not found: MCP is served at /mcp"})
+
+    def open_session(self, step: OpenSession) -> str:
+        """Mint a legacy session."""
+        return self._owners.open(step)
+
+    def close_session(self, step: CloseSession) -> None:
+        """End a legacy session and its holds; a call inside finishes first."""
+        self.manager.end_owner(self._owners.close(step.session, step.principal), "its session ended")
+
+    def close(self) -> None:
+        """End every hold, let every device go, join every thread."""
+        self._stop.set()
+        self._sweeping.join()
+        self.manager.close()
+        self._survey.close()
+
+    # --- a call that holds its device ---
+
+    def _hold(self, call: ToolCall, row: Holding) -> Content:
+        given = call.arguments
+        owner, minted = self._owners.owner(call, given)
+        try:
+            device = self._device(given, owner)
+            content = self._use(call, row, owner, device, Arguments(given))
+        except BaseException:
+            if minted is not None:
+                self._owners.forget(minted)  # its caller never learns of it
+            raise
+        return content if minted is None else _with_session(content, minted)
+
+    def _use(self, call: ToolCall, row: Holding, owner: Owner, device: str, arguments: Arguments) -> Content:
+        def command(driver: Driver) -> Content:
+            self._owners.held(owner)
+            return row.work(driver, arguments, device)
+
+        return _with_notes(self.manager.run(device, owner, command, call.gone), arguments.notes)
+
+    def _device(self, given: Mapping[str, Any], owner: Owner) -> str:
+        """The device that is meant: the one that was named, else the only one, else the only one held."""
+        ids = self.manager.ids()
+        if "device_id" in given:
+            if given["device_id"] not in ids:
+                raise UnknownDevice(given["device_id"])
+            return str(given["device_id"])
+        for candidates in (ids, self.manager.held_by(owner)):
+            if len(candidates) == 1:
+                return candidates[0]
+        raise InvalidParams(_which(ids))
+
+    # --- what goes on by itself ---
+
+    def _sweep(self) -> None:
+        while not self._stop.wait(SWEEP_SECONDS):
+            self._follow()
+            self._tokens.follow()
+            self.manager.sweep()
+
+
+def _which(ids: Iterable[str]) -> str:
+    named = ", ".join(ids)
+    return f"device_id is needed, one of: {named}" if named else "there is no device; add one with `devices add`"
+
+
+def _with_notes(content: Content, notes: Iterable[str]) -> Content:
+    return _with_text(content, " ".join(notes))
+
+
+def _with_session(content: Content, session_id: str) -> Content:
+    """The new session's id in the text, and beside it where no picture would be lost for that."""
+    told = _with_text(content, f"session_id: {session_id}")
+    if any(not isinstance(block, Text) for block in content.blocks):
+        return told
+    return replace(told, structured={**(content.structured or {}), "session_id": session_id})
+
+
+def _with_text(content: Content, words: str) -> Content:
+    return replace(content, blocks=(*content.blocks, Text(words))) if words else content
+
+
+def build(settings: HostSettings, extra: Mapping[str, tuple[str, Driver]] | None = None) -> Host:
+    """The host role over the files beside the identity; `extra` are devices that no file knows, by id.
+
+    Raises ConfigError for files that cannot be used, one line with path and cure.
+    """
+    folder = Path(settings.identity_path).parent
+    identity(Path(settings.identity_path))
+    manager = DeviceManager()
+    owners = Owners(lambda: [owner.key for owner in manager.holds().values()], settings.hold_scope)
+
+    def token_removed(principal: str) -> None:
+        for owner in owners.close_principal(principal):
+            manager.end_owner(owner, "its token was removed")
+
+    tokens = Tokens(folder, token_removed)
+    for device_id, (kind, driver) in (extra or {}).items():
+        manager.add(device_id, kind, driver)
+    registry = Registry(folder, manager, kinds.driver)
+    return Host(manager, owners, tokens, registry.follow)
+
+
+__all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

@@ -1,0 +1,303 @@
+"""The DeviceManager: the one way to a device, for MCP clients and for the cloud alike.
+
+It owns the lock and the clock around the lease book, and is the only caller of drivers. Two locks
+a device, never mixed: the hold (whose device it is, for minutes) and the turnstile (whose command
+it is, for moments). A call enters the hold, waits at the turnstile, and looks again before it
+touches anything: its hold may have been ended while it waited.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.leases import Ended, Held, Lease, LeaseBook, Owner, busy
+from mcpboard.host.turnstile import WAIT_SECONDS, Turnstile
+
+log = logging.getLogger(__name__)
+
+MOST_WAITERS = 16  # callers of wait_until_usable for one device; each is a thread
+
+SHUTTING_DOWN = "the host agent is shutting down"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One device and who holds it; `idle_s` counts from the end of the holder's last call."""
+
+    id: str
+    kind: str
+    driver: Driver = field(repr=False)
+    holder: Owner | None = None
+    idle_s: float | None = None
+    free_in_s: int | None = None
+
+
+@dataclass
+class _Waiter:
+    owner: Owner
+    answered: threading.Event = field(default_factory=threading.Event)
+    granted: bool = False
+
+
+@dataclass
+class _Device:
+    id: str
+    kind: str
+    driver: Driver
+    turnstile: Turnstile
+    waiters: deque[_Waiter] = field(default_factory=deque)
+    last_number: int = 0  # of the hold that used the driver last
+
+
+class DeviceManager:
+    """Devices, who holds them, and one command at a time on each; safe to use from any thread.
+
+    `clock` is monotonic, in seconds: a wall clock that jumps ends no hold. Nothing survives a
+    restart, so nothing is ever done twice because of one.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._clock = clock
+        self._wait_seconds = wait_seconds
+        self._lock = threading.RLock()
+        self._book = LeaseBook()
+        self._devices: dict[str, _Device] = {}
+        self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
+        self._endings: dict[str, Ended] = {}
+        self._closed = False
+
+    # --- the devices -------------------------------------------------------------------------
+
+    def add(self, device_id: str, kind: str, driver: Driver) -> None:
+        """Take a device on; ConfigError for an id that is there already."""
+        with self._lock:
+            if device_id in self._devices:
+                raise ConfigError(f"there is a device {device_id} already; choose another id")
+            turnstile = Turnstile(device_id, self._wait_seconds)
+            self._devices[device_id] = _Device(device_id, kind, driver, turnstile)
+
+    def remove(self, device_id: str) -> None:
+        """Let a device go: its hold ends, who waits for it is told, a call inside finishes first."""
+        with self._lock:
+            device = self._known(device_id)
+            del self._devices[device_id]
+            for waiter in device.waiters:
+                waiter.answered.set()
+            self._leaving.append((device_id, device.driver))
+            self._note(self._book.end(device_id, "the device was removed"))
+        self._close_leaving()
+
+    def ids(self) -> list[str]:
+        """The ids of all devices, in the order of their arrival."""
+        with self._lock:
+            return list(self._devices)
+
+    def standing(self, device_id: str) -> Standing:
+        """One device and its holder; UnknownDevice. Needs no hold and waits for nothing."""
+        with self._lock:
+            self._expire()
+            return self._standing(self._known(device_id))
+
+    def standings(self) -> list[Standing]:
+        """The same of every device."""
+        with self._lock:
+            self._expire()
+            return [self._standing(device) for device in self._devices.values()]
+
+    def _standing(self, device: _Device) -> Standing:
+        lease, now = self._book.on(device.id), self._clock()
+        if lease is None:
+            return Standing(device.id, device.kind, device.driver)
+        return Standing(device.id, device.kind, device.driver, lease.owner, lease.idle(now), lease.free_in(now))
+
+    # --- using one -----------------------------------------------------------------------------
+
+    def run(
+        self, device_id: str, owner: Owner, command: Callable[[Driver], T], gone: Callable[[], bool] = lambda: False
+    ) -> T:
+        """What `command` makes of the device's driver; made once at most, with the hold taken or kept.
+
+        Raises UnknownDevice, DeviceBusy, ToolFailed when its turn does not come, its hold ends
+        while it waits, or its caller is `gone` by then; and whatever the command raises.
+        """
+        device, number = self._enter(device_id, owner)
+        try:
+            with device.turnstile.inside():
+                self._check(device, number, gone)
+                return command(device.driver)
+        finally:
+            self._leave(device_id, number)
+
+    def _enter(self, device_id: str, owner: Owner) -> tuple[_Device, int]:
+        with self._lock:
+            device = self._open(device_id)
+            self._expire()
+            try:
+                return device, self._book.enter(device_id, owner, self._clock())
+            except Held as held:
+                raise self._refusal(held.lease, owner) from None
+
+    def _check(self, device: _Device, number: int, gone: Callable[[], bool]) -> None:
+        """The second look, alone with the device: still the same hold, and somebody who listens."""
+        with self._lock:
+            why = SHUTTING_DOWN if self._closed else self._book.why_not(device.id, number)
+            if why is not None:
+                raise ToolFailed(f"the hold on {device.id} ended while the call waited: {why}", delivery=NOT_SENT)
+            if gone():
+                raise ToolFailed("the caller has gone", delivery=NOT_SENT)
+            fresh, device.last_number = device.last_number != number, number
+        if fresh:
+            device.driver.new_holder()
+
+    def _leave(self, device_id: str, number: int) -> None:
+        with self._lock:
+            self._note(self._book.leave(device_id, number, self._clock()))
+        self._close_leaving()
+
+    def _refusal(self, lease: Lease, owner: Owner) -> ToolFailed:
+        now = self._clock()
+        if lease.owner == owner:
+            return ToolFailed(f"your hold on {lease.device} is being ended ({lease.ending}): call again in a moment")
+        return busy(lease, owner, now)
+
+    # --- waiting for one -------------------------------------------------------------------------
+
+    def wait_until_usable(self, device_id: str, owner: Owner, timeout: float) -> bool:
+        """Wait until `owner` holds the device, `timeout` seconds at most; whoever asked first gets it first.
+
+        True: it holds the device now, and its idle time runs. False: the time is over, or the
+        manager closes. Raises UnknownDevice, also when the device goes meanwhile, and ToolFailed
+        where too many wait already.
+        """
+        with self._lock:
+            device = self._open(device_id)
+            self._expire()
+            if self._grant(device_id, owner):
+                return True
+            if len(device.waiters) >= MOST_WAITERS:
+                raise ToolFailed(f"too many wait for {device_id}: try again later", delivery=NOT_SENT)
+            waiter = _Waiter(owner)
+            device.waiters.append(waiter)
+        waiter.answered.wait(timeout)
+        return self._answer(device, waiter)
+
+    def _answer(self, device: _Device, waiter: _Waiter) -> bool:
+        with self._lock:
+            if waiter in device.waiters:
+                device.waiters.remove(waiter)
+            if not waiter.granted and self._devices.get(device.id) is not device:
+                raise UnknownDevice(device.id)
+            return waiter.granted
+
+    def _grant(self, device_id: str, owner: Owner) -> bool:
+        now = self._clock()
+        try:
+            number = self._book.enter(device_id, owner, now)
+        except Held:
+            return False
+        self._note(self._book.leave(device_id, number, now))
+        return True
+
+    # --- the end of holds ------------------------------------------------------------------------
+
+    def release(self, device_id: str, why: str = "released by the operator") -> bool:
+        """End the hold on a device, whoever has it; False when nobody has. A call inside finishes first."""
+        with self._lock:
+            self._known(device_id)
+            held = self._book.on(device_id) is not None
+            self._note(self._book.end(device_id, why))
+            return held
+
+    def end_owner(self, owner: Owner, why: str) -> None:
+        """End every hold of `owner`."""
+        with self._lock:
+            self._note(self._book.end_owner(owner, why))
+
+    def holds(self) -> dict[str, Owner]:
+        """Who holds which device of those that are here."""
+        with self._lock:
+            self._expire()
+            return {lease.device: lease.owner for lease in self._book.all() if lease.device in self._devices}
+
+    def held_by(self, owner: Owner) -> list[str]:
+        """The devices that `owner` holds."""
+        return [device for device, holder in self.holds().items() if holder == owner]
+
+    def last_ending(self, device_id: str) -> Ended | None:
+        """How the last hold on the device came to its end."""
+        with self._lock:
+            return self._endings.get(device_id)
+
+    def sweep(self) -> None:
+        """End what has been idle for too long, and hand it to who waits."""
+        with self._lock:
+            self._expire()
+
+    def close(self) -> None:
+        """End every hold and every wait, let every device go."""
+        with self._lock:
+            self._closed = True
+            waiters = [waiter for device in self._devices.values() for waiter in device.waiters]
+            self._leaving += [(device.id, device.driver) for device in self._devices.values()]
+            for lease in self._book.all():
+                self._book.end(lease.device, SHUTTING_DOWN)
+            self._devices.clear()
+        for waiter in waiters:
+            waiter.answered.set()
+        self._close_leaving()
+
+    def _expire(self) -> None:
+        self._note(self._book.expire(self._clock()))
+
+    def _note(self, ended: Iterable[Ended]) -> None:
+        """Remember why each hold ended, and give the device to the first who waits for it."""
+        for end in ended:
+            log.info("%s: the hold of %s ended: %s", end.device, end.owner.label, end.why)
+            self._endings[end.device] = end
+            device = self._devices.get(end.device)
+            if device is not None:
+                self._hand_over(device)
+
+    def _hand_over(self, device: _Device) -> None:
+        """The first waiter gets it, and with it every other call of the same owner that waits."""
+        if not device.waiters:
+            return
+        owner = device.waiters[0].owner
+        if not self._grant(device.id, owner):
+            return
+        for waiter in [each for each in device.waiters if each.owner == owner]:
+            device.waiters.remove(waiter)
+            waiter.granted = True
+            waiter.answered.set()
+
+    def _close_leaving(self) -> None:
+        """Close the drivers of devices that are gone and have no call inside any more."""
+        with self._lock:
+            inside = {lease.device for lease in self._book.all() if lease.calls}
+            ready = [driver for device_id, driver in self._leaving if device_id not in inside]
+            self._leaving = [each for each in self._leaving if each[0] in inside]
+        for driver in ready:
+            driver.close()
+
+    # --- looking up ------------------------------------------------------------------------------
+
+    def _open(self, device_id: str) -> _Device:
+        if self._closed:
+            raise ToolFailed(SHUTTING_DOWN, delivery=NOT_SENT)
+        return self._known(device_id)
+
+    def _known(self, device_id: str) -> _Device:
+        device = self._devices.get(device_id)
+        if device is None:
+            raise UnknownDevice(device_id)
+        return device

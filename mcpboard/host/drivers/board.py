@@ -1,0 +1,108 @@
+"""A phone behind one of our boards: the board role at the other end of a cable, over MCP.
+
+A board counts places from 0 to 1000 whatever the picture; here they are pixels of the picture
+that was taken last. Every action is posted once, and what the board says of its fate is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcpboard.client import CallResult, Client
+from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
+from mcpboard.host.drivers.pictures import size_of
+from mcpboard.host.eyes.tree import Node
+
+STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
+PROBE_SECONDS = 2.0
+SCALE = 1000  # right and bottom edge of a board's screen
+
+
+class Board:
+    """The driver of one board. A board that was away needs nothing but the next call."""
+
+    def __init__(self, url: str = STANDARD_URL, interface: str | None = None, token: str | None = None) -> None:
+        self._client = Client(url, token, interface=interface)
+        self._where = url if interface is None else f"{url} on {interface}"
+        self._size: Point | None = None
+        self._focus: Mapping[str, float] | None = None  # where the last tap went, in the board's units
+
+    def size(self) -> Point:
+        if self._size is None:
+            self.take_screenshot()
+        assert self._size is not None
+        return self._size
+
+    def take_screenshot(self) -> Shot:
+        result = self._call("screenshot")
+        if not result.images:
+            raise ToolFailed(f"the board sent no picture: {result.text}")
+        picture = result.images[0]
+        self._size = size_of(picture.content)
+        return Shot(picture.content, picture.mime, *self._size)
+
+    def tap(self, at: Point) -> None:
+        place = self._place(at)
+        self._call("touch_gesture", {"type": "tap", "point": place})
+        self._focus = place
+
+    def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
+        ends = {"start": self._place(start), "end": self._place(end)}
+        self._focus = None
+        self._call("touch_gesture", {"type": "swipe", **ends, "duration_ms": duration_ms})
+
+    def input_text(self, text: str) -> None:
+        """Type where the last tap went: a board wants to know the field, not only the words."""
+        if self._focus is None:
+            raise ToolFailed("tap into the text field first: a board types where you tapped last", delivery=NOT_SENT)
+        self._call("enter_text", {"text": text, "focus": self._focus})
+
+    def launch_app(self, app_id: str) -> None:
+        self._focus = None
+        self._call("open_app", {"app": app_id})
+
+    def ui_tree(self) -> Node | None:
+        return None
+
+    def app_info(self) -> Mapping[str, Any]:
+        return {}
+
+    def probe(self) -> Probe:
+        try:
+            self._client.ping(timeout=PROBE_SECONDS)
+        except ClientError as error:
+            return Probe(OFFLINE, {"url": self._where, "error": str(error)})
+        return Probe(READY, {"url": self._where, "server": dict(self._client.server)})
+
+    def new_holder(self) -> None:
+        self._focus = None
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _place(self, at: Point) -> Mapping[str, float]:
+        """The board's units of a pixel: the last column and row are the edge."""
+        width, height = self.size()
+        return {"x": _scaled(at[0], width), "y": _scaled(at[1], height)}
+
+    def _call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallResult:
+        """One call of the board's tool, made once; its failure in its own words."""
+        try:
+            result = self._client.call(tool, arguments)
+        except ClientError as error:
+            raise ToolFailed(f"board at {self._where} failed: {error}", delivery=error.delivery) from error
+        if result.is_error:
+            raise ToolFailed(result.text or f"{tool} failed on the board", delivery=_delivery(result))
+        return result
+
+
+def _scaled(pixel: int, pixels: int) -> float:
+    return round(pixel * SCALE / max(1, pixels - 1), 2)
+
+
+def _delivery(result: CallResult) -> str:
+    """What the board says of the action's fate."""
+    structured = result.structured
+    return str(structured.get("delivery", UNKNOWN)) if isinstance(structured, dict) else UNKNOWN

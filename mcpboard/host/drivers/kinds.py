@@ -1,0 +1,42 @@
+"""From a device's kind to its driver; what an installation cannot drive gets one that says why."""
+
+from __future__ import annotations
+
+from mcpboard.errors import ConfigError
+from mcpboard.host.drivers.base import Driver, NoDriver
+from mcpboard.host.drivers.board import STANDARD_URL, Board
+from mcpboard.host.registry import Spec
+
+NO_PILLOW = "simulated phones are drawn with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
+
+
+def driver(spec: Spec) -> Driver:
+    """The driver for that device; it opens nothing before it is used."""
+    if spec.kind == "board":
+        return _board(spec)
+    if spec.kind == "simulated":
+        return _simulated(spec)
+    return NoDriver(f"this version has no driver for devices of kind {spec.kind} yet")
+
+
+def check(spec: Spec) -> None:
+    """Raise ConfigError where the driver could not even be made, such as for a URL that is none."""
+    if spec.kind == "board":
+        Board(spec.url or STANDARD_URL, spec.interface).close()
+
+
+def _board(spec: Spec) -> Driver:
+    try:
+        return Board(spec.url or STANDARD_URL, spec.interface)
+    except ConfigError as error:
+        return NoDriver(f"device {spec.id}: {error}; remove it and add it again")
+
+
+def _simulated(spec: Spec) -> Driver:
+    try:
+        from mcpboard.host.drivers.simulated import (
+            Simulated,  # the simulator is optional, and draws with Pillow
+        )
+    except ImportError:
+        return NoDriver(NO_PILLOW)
+    return Simulated(seed=sum(spec.id.encode()))
