@@ -4,7 +4,7 @@ RUFF = --line-length 120 --target-version py310
 # Tables in tests may be wide: a row is one line.
 LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115 --per-file-ignores 'tests/*:E501'
 
-.PHONY: help demo test test-fast check bench dist deb matrix board-image clean
+.PHONY: help demo demo-host test test-fast check bench dist deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -12,6 +12,9 @@ help: ## this menu
 
 demo: .venv-demo/ready ## a pretend phone behind a real server: prints the URL, runs an MCP session, keeps serving
 	.venv-demo/bin/mcpboard demo
+
+demo-host: .venv-demo/ready ## three pretend phones and a board behind one address: two clients want one phone, keeps serving
+	.venv-demo/bin/device-host-agent run --demo --data demo/host
 
 test: .venv-test/ready ## the whole test suite; installs what the tests need (pip, npm, and apt when root)
 	bash tests/system-packages

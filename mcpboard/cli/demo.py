@@ -57,7 +57,7 @@ def demo(arguments: argparse.Namespace) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    with simulator(0, 0) as board, _served(arguments.port, board.agent_url, board.config_web_url) as url:
+    with simulator(0, 0) as board, served(arguments.port, board.agent_url, board.config_web_url) as url:
         if not _session(url, Path(arguments.folder)):
             return 1
         print(_invitation(url, board.agent_url), flush=True)
@@ -66,7 +66,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[str]:
+def served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[str]:
     """A server in front of the pretend board, in its own thread; gives its URL."""
     from mcpboard import board
     from mcpboard.serving import server

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mcpboard import config_host
 from mcpboard.cli import logs
 from mcpboard.cli.settings import Verbs
 from mcpboard.settings_host import HOST_SETTINGS, HostSettings
 
+if TYPE_CHECKING:
+    from mcpboard.host.drivers.base import Probe
+    from mcpboard.host.registry import Spec
+
+Verb = Callable[[argparse.Namespace], int]
 DEFAULT_VERB = "run"
 
 
@@ -26,7 +33,7 @@ def add_to(verbs: Verbs) -> None:
     _verb(verbs, "doctor", doctor, "check settings, files, port and devices, and say what to do about each")
 
 
-def _verb(verbs: Verbs, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+def _verb(verbs: Verbs, name: str, run: Verb, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
     parser.add_argument("--config", metavar="FILE", help="settings file; its table [host] counts")
     parser.add_argument("--data", metavar="DIR", help="folder of identity, token and devices (default: tasks)")
@@ -89,19 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
     from mcpboard import host
     from mcpboard.serving import server
 
-    # The port first: a second agent on it must not so much as read the token.
     sockets = server.listeners([(in_force.bind_host, in_force.port)])
-    try:
-        role = host.build(in_force)
-    except BaseException:
-        for sock in sockets:
-            sock.close()
-        raise
-    try:
+    with contextlib.closing(sockets[0]), contextlib.closing(host.build(in_force)) as role:
         print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
         return server.serve(role.app, sockets, host.THREADS, host.CONNECTIONS)
-    finally:
-        role.close()
 
 
 # --- tokens ------------------------------------------------------------------------------------
@@ -197,7 +195,7 @@ def devices_test(arguments: argparse.Namespace) -> int:
     return 0 if probe.state == base.READY else 1
 
 
-def _probe(spec: Any) -> Any:
+def _probe(spec: Spec) -> Probe:
     from mcpboard.host.drivers import kinds
 
     driver = kinds.driver(spec)
