@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -188,15 +189,19 @@ def _with_text(content: Content, words: str) -> Content:
     return replace(content, blocks=(*content.blocks, Text(words))) if words else content
 
 
-def build(settings: HostSettings, extra: Mapping[str, tuple[str, Driver]] | None = None) -> Host:
-    """The host role over the files beside the identity; `extra` are devices that no file knows, by id.
+def build(
+    settings: HostSettings,
+    extra: Mapping[str, tuple[str, Driver]] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Host:
+    """The host role over the files beside the identity; `extra` are devices that no file knows: id -> kind, driver.
 
     Raises ConfigError for files that cannot be used, one line with path and cure.
     """
     folder = Path(settings.identity_path).parent
     identity(Path(settings.identity_path))
-    manager = DeviceManager()
-    owners = Owners(lambda: [owner.key for owner in manager.holds().values()], settings.hold_scope)
+    manager = DeviceManager(clock)
+    owners = Owners(lambda: [owner.key for owner in manager.holds().values()], settings.hold_scope, clock)
 
     def token_removed(principal: str) -> None:
         for owner in owners.close_principal(principal):

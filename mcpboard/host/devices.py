@@ -195,7 +195,7 @@ class DeviceManager:
         with self._lock:
             if waiter in device.waiters:
                 device.waiters.remove(waiter)
-            if not waiter.granted and self._devices.get(device.id) is not device:
+            if not waiter.granted and not self._closed and self._devices.get(device.id) is not device:
                 raise UnknownDevice(device.id)
             return waiter.granted
 

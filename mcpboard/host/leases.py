@@ -55,6 +55,8 @@ class Lease:
 
     def free_in(self, now: float) -> int:
         """Whole seconds until it is free if left alone, at least one."""
+        if self.ending is not None:
+            return 1  # with the call inside, which nobody can foresee
         return max(1, math.ceil(IDLE_SECONDS - self.idle(now)))
 
 
@@ -157,7 +159,7 @@ def busy(lease: Lease, asking: Owner, now: float) -> DeviceBusy:
         return DeviceBusy(f"device {lease.device} is busy (held by cloud assignment)", holder.label, None)
     way_out = "wait, or end that session"
     if holder.principal and holder.principal == asking.principal:
-        way_out = 'it is another session of your own token: end it, or set hold_scope = "token" below [host]'
+        way_out = 'it is another session of your own token: end it, or set hold_scope = "token" in [host]'
     return DeviceBusy(
         f"device {lease.device} is busy (held by MCP session {holder.prefix}; free in {wait_s} s if idle; {way_out})",
         holder.label,

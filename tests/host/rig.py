@@ -1,0 +1,232 @@
+"""What the host's tests work with: a clock that is turned by hand, a driver that tells, a client on a socket."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcpboard import config_host, host
+from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Shot
+from mcpboard.host.eyes.tree import Node
+from mcpboard.host.leases import CLOUD, MCP, Owner
+from mcpboard.host.token import read_main_token
+from tests import served
+
+LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
+LEGACY = "2025-11-25"
+MODERN = "2026-07-28"
+
+CLOUD_OWNER = Owner(CLOUD, "assignment-1")
+
+
+def session(name: str, principal: str = "") -> Owner:
+    return Owner(MCP, name, name[:8], principal)
+
+
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Fake:
+    """A driver that notes its commands, may be made to wait inside one, and to fail."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[Any, ...]] = []
+        self.fault: Exception | None = None
+        self.most_inside = 0
+        self.closed = False
+        self.holders = 0
+        self.entered = threading.Semaphore(0)
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self._inside = 0
+
+    def size(self) -> Point:
+        return 100, 200
+
+    def take_screenshot(self) -> Shot:
+        self._do("take_screenshot")
+        return Shot(b"picture", "image/png", 100, 200)
+
+    def tap(self, at: Point) -> None:
+        self._do("tap", at)
+
+    def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
+        self._do("swipe", start, end, duration_ms)
+
+    def input_text(self, text: str) -> None:
+        self._do("input_text", text)
+
+    def launch_app(self, app_id: str) -> None:
+        self._do("launch_app", app_id)
+
+    def ui_tree(self) -> Node | None:
+        self._do("ui_tree")
+        return Node("screen", (0, 0, 100, 200), children=(Node("icon", (0, 0, 10, 20), "Settings", clickable=True),))
+
+    def app_info(self) -> Mapping[str, Any]:
+        return {"id": "app"}
+
+    def probe(self) -> Probe:
+        return Probe(READY, {"battery": 80})
+
+    def new_holder(self) -> None:
+        self.holders += 1
+
+    def close(self) -> None:
+        assert not self._inside, "closed under a command"
+        self.closed = True
+
+    def _do(self, *command: Any) -> None:
+        self._inside += 1
+        self.most_inside = max(self.most_inside, self._inside)
+        self.done.append(command)
+        self.entered.release()
+        try:
+            assert self.go_on.wait(LIMIT_S)
+            if self.fault is not None:
+                raise self.fault
+        finally:
+            self._inside -= 1
+
+    def stop_inside(self) -> None:
+        """Keep the commands that follow inside until `go_on` is set."""
+        self.go_on.clear()
+
+    def wait_inside(self) -> None:
+        """Return once one more command has begun."""
+        assert self.entered.acquire(timeout=LIMIT_S)
+
+
+@contextmanager
+def threads() -> Iterator[ThreadPoolExecutor]:
+    """A pool for calls that wait; every one has to end."""
+    with ThreadPoolExecutor(16) as pool:
+        yield pool
+
+
+def result(future: Future[Any]) -> Any:
+    return future.result(LIMIT_S)
+
+
+# --- over a socket -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back for one POST."""
+
+    status: int
+    headers: Mapping[str, str]
+    json: Any
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.json["error"]
+        return found
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        assert "result" in self.json, self.json
+        found: Mapping[str, Any] = self.json["result"]
+        return found
+
+    @property
+    def text(self) -> str:
+        return "\n".join(block["text"] for block in self.result["content"] if block["type"] == "text")
+
+
+@dataclass
+class Caller:
+    """One client with its token; in the legacy era once it has opened a session."""
+
+    url: str
+    token: str | None = field(repr=False)
+    session: str | None = None
+    version: str | None = None
+
+    def send(self, method: str, body: bytes | str = b"", **headers: str) -> Answer:
+        """One HTTP request on a connection of its own."""
+        parts = urlsplit(self.url)
+        sent = {"Content-Type": "application/json", **self._headers(), **headers}
+        with contextlib.closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)) as connection:
+            connection.request(method, parts.path, body or None, {name.replace("_", "-"): v for name, v in sent.items()})
+            response = connection.getresponse()
+            content = response.read()
+        fields = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, fields, json.loads(content) if content else None)
+
+    def post(self, method: str, **params: Any) -> Answer:
+        """One JSON-RPC request."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {}
+        if self.version == MODERN:
+            headers = {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
+        return self.send("POST", json.dumps(message), **headers)
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        return self.post("tools/call", name=tool, arguments=arguments)
+
+    def open(self, version: str = LEGACY) -> Caller:
+        """A caller in a new legacy session of the same token."""
+        client = {"name": "test", "version": "1"}
+        got = Caller(self.url, self.token).post(
+            "initialize", protocolVersion=version, capabilities={}, clientInfo=client
+        )
+        assert (got.status, got.result["protocolVersion"]) == (200, version)
+        return Caller(self.url, self.token, got.headers["mcp-session-id"], version)
+
+    def end(self) -> int:
+        return self.send("DELETE").status
+
+    def modern(self) -> Caller:
+        return Caller(self.url, self.token, None, MODERN)
+
+    def _headers(self) -> dict[str, str]:
+        found = {"Authorization": self.token and f"Bearer {self.token}", "Mcp-Session-Id": self.session}
+        found["MCP-Protocol-Version"] = self.version
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass
+class Agent:
+    """A host agent in this process, behind a real socket."""
+
+    role: host.Host
+    url: str
+    folder: Path
+    clock: Clock
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.url, read_main_token(self.folder))
+
+
+@contextmanager
+def agent(folder: Path, *, hold_scope: str = "session", **devices: Driver) -> Iterator[Agent]:
+    """An agent with these devices, whose clock is turned by hand."""
+    clock = Clock()
+    config = folder.parent / f"{folder.name}.toml"
+    config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
+    settings = config_host.load({"config": str(config), "data": str(folder)}, environ={})
+    extra = {name: ("fake", driver) for name, driver in devices.items()}
+    with contextlib.closing(host.build(settings, extra, clock)) as role, served.thread(role.app) as url:
+        yield Agent(role, url, folder, clock)

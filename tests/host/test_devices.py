@@ -1,0 +1,413 @@
+"""The DeviceManager: holds and turns of threads that come at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import ConfigError, DeviceBusy, ToolFailed, UnknownDevice
+from mcpboard.host import devices, turnstile
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.leases import Owner
+from mcpboard.host.turnstile import MOST_WAITING
+
+from .rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads
+
+ANN, BOB, CAT = session("ann"), session("bob"), session("cat")
+
+
+class Bench:
+    """A manager with two devices, X and Y, and a clock that is turned by hand."""
+
+    def __init__(self, wait_seconds: float = LIMIT_S) -> None:
+        self.clock = Clock()
+        self.manager = DeviceManager(self.clock, wait_seconds)
+        self.x, self.y = Fake(), Fake()
+        self.manager.add("X", "fake", self.x)
+        self.manager.add("Y", "fake", self.y)
+
+    def tap(self, owner: Owner, device: str = "X", **how: Any) -> None:
+        self.manager.run(device, owner, _tap, **how)
+
+    def wait_for(self, claim: Any) -> None:
+        """Return once `claim` holds; there is no event for a thread that begins to wait."""
+        over = time.monotonic() + LIMIT_S
+        while not claim():
+            assert time.monotonic() < over
+            threading.Event().wait(0.001)
+
+    def queue(self, pool: Any, owner: Owner, count: int = 1, device: str = "X") -> list[Future[None]]:
+        """That many calls of `owner` waiting at the turnstile."""
+        return [self.queued(pool, self.tap, owner, device) for _ in range(count)]
+
+    def queued(self, pool: Any, run: Callable[..., None], *how: Any, device: str = "X") -> Future[None]:
+        """A call that has come to wait at the device's turnstile."""
+        line = self.manager._devices[device].turnstile
+        before = line.waiting
+        future: Future[None] = pool.submit(run, *how)
+        self.wait_for(lambda: line.waiting > before)
+        return future
+
+
+def _tap(driver: Driver) -> None:
+    driver.tap((1, 2))
+
+
+def _note(order: list[int], number: int, driver: Driver) -> None:
+    order.append(number)
+
+
+def held(bench: Bench) -> dict[str, str]:
+    return {device: owner.label for device, owner in bench.manager.holds().items()}
+
+
+# --- holds -------------------------------------------------------------------------------------
+
+
+def test_cloud_and_mcp_share_one_manager_and_exclude_each_other() -> None:
+    """Mission: the cloud worker and MCP clients share the same DeviceManager; the other side sees a busy error."""
+    bench = Bench()
+    bench.tap(CLOUD_OWNER)
+    with pytest.raises(DeviceBusy, match="held by cloud assignment"):
+        bench.tap(ANN)
+    bench.tap(ANN, "Y")
+    with pytest.raises(DeviceBusy, match="held by MCP session ann"):
+        bench.tap(CLOUD_OWNER, "Y")
+    assert held(bench) == {"X": "cloud_assignment", "Y": "mcp_session:ann"}
+
+
+def test_a_call_of_90_seconds_keeps_its_hold_and_a_minute_more() -> None:
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        call = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        bench.clock.pass_by(90)
+        with pytest.raises(DeviceBusy):
+            bench.tap(BOB)
+        bench.x.go_on.set()
+        result(call)
+    bench.clock.pass_by(59)
+    with pytest.raises(DeviceBusy):
+        bench.tap(BOB)
+    bench.clock.pass_by(1)
+    bench.tap(BOB)
+    assert held(bench) == {"X": "mcp_session:bob"}
+
+
+def test_a_wall_clock_that_jumps_ends_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = DeviceManager()
+    manager.add("X", "fake", Fake())
+    manager.run("X", ANN, _tap)
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    with pytest.raises(DeviceBusy):
+        manager.run("X", BOB, _tap)
+
+
+def test_a_client_that_died_loses_its_hold_after_a_minute_without_being_asked() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    bench.clock.pass_by(60)
+    bench.manager.sweep()
+    ended = bench.manager.last_ending("X")
+    assert ended is not None
+    assert (ended.owner, ended.why) == (ANN, "idle")
+    assert held(bench) == {}
+
+
+def test_a_call_that_fails_keeps_the_hold_and_its_own_words() -> None:
+    """Mission: tool error, the original exception message."""
+    bench = Bench()
+    bench.x.fault = OSError("adb: device offline")
+    with pytest.raises(OSError, match=r"^adb: device offline$"):
+        bench.tap(ANN)
+    assert held(bench) == {"X": "mcp_session:ann"}
+
+
+def test_an_unplugged_device_keeps_its_hold_and_works_again_by_itself() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    bench.x.fault = ToolFailed("device offline")
+    for _ in range(2):
+        with pytest.raises(ToolFailed, match="device offline"):
+            bench.tap(ANN)
+    bench.x.fault = None
+    bench.tap(ANN)
+    assert bench.x.done == [("tap", (1, 2))] * 4, "nothing was repeated"
+
+
+def test_the_end_of_an_owner_lets_its_call_finish_before_the_next_gets_in() -> None:
+    """A DELETE in flight."""
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        call = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        bench.manager.end_owner(ANN, "its session ended")
+        with pytest.raises(DeviceBusy):
+            bench.tap(BOB)
+        with pytest.raises(ToolFailed, match="is being ended"):
+            bench.tap(ANN)
+        bench.x.go_on.set()
+        result(call)
+    bench.tap(BOB)
+    assert (bench.x.most_inside, held(bench)) == (1, {"X": "mcp_session:bob"})
+
+
+ENDINGS = [
+    pytest.param(lambda manager: manager.end_owner(ANN, "its session ended"), id="by DELETE"),
+    pytest.param(lambda manager: manager.release("X"), id="by the operator"),
+]
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_an_owner_revoked_while_it_waits_never_touches_the_device(end: Callable[[DeviceManager], Any]) -> None:
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        inside = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        revoked = bench.queue(pool, ANN, 2)
+        end(bench.manager)
+        bench.x.go_on.set()
+        result(inside)
+        for each in revoked:
+            with pytest.raises(ToolFailed, match="ended while the call waited") as failed:
+                result(each)
+            assert failed.value.data == {"delivery": "not_sent"}
+    assert len(bench.x.done) == 1
+    bench.tap(BOB)
+    assert len(bench.x.done) == 2
+
+
+def test_a_caller_that_hung_up_while_it_waited_is_never_served() -> None:
+    """Wire table, row 88: a call still queued is never made."""
+    bench = Bench()
+    with pytest.raises(ToolFailed, match="the caller has gone"):
+        bench.tap(ANN, gone=lambda: True)
+    assert bench.x.done == []
+
+
+def test_the_operator_releases_a_hold_and_is_told_whether_there_was_one() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    assert bench.manager.release("X")
+    assert not bench.manager.release("X")
+    bench.tap(BOB)
+    with pytest.raises(UnknownDevice):
+        bench.manager.release("Z")
+
+
+def test_each_new_hold_finds_the_driver_without_what_the_last_left() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    bench.tap(ANN)
+    assert bench.x.holders == 1
+    bench.manager.release("X")
+    bench.tap(ANN)
+    assert bench.x.holders == 2
+
+
+# --- devices come and go -----------------------------------------------------------------------
+
+
+def test_a_removed_device_is_unknown_and_its_hold_is_gone() -> None:
+    """BL-510: -32602, and the hold disappears from what a heartbeat would tell."""
+    bench = Bench()
+    bench.tap(ANN)
+    bench.manager.remove("X")
+    assert (held(bench), bench.manager.ids(), bench.x.closed) == ({}, ["Y"], True)
+    for use in (bench.tap, lambda owner: bench.manager.wait_until_usable("X", owner, 1)):
+        with pytest.raises(UnknownDevice, match=r"^unknown device: X$"):
+            use(ANN)
+
+
+def test_a_device_removed_under_a_call_lets_it_finish_and_hides_its_hold_at_once() -> None:
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        call = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        (waiting,) = bench.queue(pool, ANN)
+        bench.manager.remove("X")
+        assert (held(bench), bench.x.closed) == ({}, False)
+        bench.x.go_on.set()
+        result(call)
+        with pytest.raises(ToolFailed, match="the device was removed"):
+            result(waiting)
+    assert (bench.x.closed, len(bench.x.done)) == (True, 1)
+
+
+def test_a_device_that_is_added_again_is_a_new_one() -> None:
+    bench, again = Bench(), Fake()
+    bench.tap(ANN)
+    bench.manager.remove("X")
+    bench.manager.add("X", "fake", again)
+    bench.tap(BOB)
+    assert (len(bench.x.done), len(again.done)) == (1, 1)
+    with pytest.raises(ConfigError, match="there is a device X already"):
+        bench.manager.add("X", "fake", Fake())
+
+
+# --- turns -------------------------------------------------------------------------------------
+
+
+def test_own_parallel_calls_are_never_busy_and_never_at_the_same_time() -> None:
+    """BL-506: one session, several taps at once."""
+    bench = Bench()
+    with threads() as pool:
+        for call in [pool.submit(bench.tap, ANN) for _ in range(MOST_WAITING + 1)]:
+            result(call)
+    assert (len(bench.x.done), bench.x.most_inside) == (MOST_WAITING + 1, 1)
+
+
+def test_four_wait_and_the_fifth_is_turned_away() -> None:
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        inside = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        waiting = bench.queue(pool, ANN, MOST_WAITING)
+        with pytest.raises(ToolFailed, match="^too many calls for X"):
+            bench.tap(ANN)
+        bench.tap(ANN, "Y")
+        bench.x.go_on.set()
+        for call in (inside, *waiting):
+            result(call)
+    assert len(bench.x.done) == MOST_WAITING + 1
+
+
+def test_nobody_waits_longer_than_the_limit() -> None:
+    bench = Bench(wait_seconds=0.01)
+    bench.x.stop_inside()
+    with threads() as pool:
+        inside = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        with pytest.raises(ToolFailed, match="^too many calls for X"):
+            bench.tap(ANN)
+        bench.x.go_on.set()
+        result(inside)
+    assert turnstile.WAIT_SECONDS == 30
+
+
+def test_turns_come_in_the_order_of_arrival() -> None:
+    bench, order = Bench(), list[int]()
+    bench.x.stop_inside()
+    with threads() as pool:
+        inside = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        notes = [partial(_note, order, number) for number in range(MOST_WAITING)]
+        calls = [bench.queued(pool, bench.manager.run, "X", ANN, note) for note in notes]
+        bench.x.go_on.set()
+        for call in (inside, *calls):
+            result(call)
+    assert order == [0, 1, 2, 3]
+
+
+def test_a_stuck_device_delays_no_other() -> None:
+    bench = Bench()
+    bench.x.stop_inside()
+    with threads() as pool:
+        stuck = pool.submit(bench.tap, ANN)
+        bench.x.wait_inside()
+        bench.tap(BOB, "Y")
+        assert [each.id for each in bench.manager.standings()] == ["X", "Y"]
+        bench.x.go_on.set()
+        result(stuck)
+
+
+# --- wait_until_usable -------------------------------------------------------------------------
+
+
+def waiting(bench: Bench, pool: Any, *owners: Owner) -> list[Future[bool]]:
+    """Each owner waiting for X, in that order."""
+    return [_waiting(bench, pool, owner) for owner in owners]
+
+
+def _waiting(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
+    line = bench.manager._devices["X"].waiters
+    before = len(line)
+    future: Future[bool] = pool.submit(bench.manager.wait_until_usable, "X", owner, LIMIT_S)
+    bench.wait_for(lambda: len(line) > before)
+    return future
+
+
+def test_a_free_device_is_had_at_once_and_ones_own_as_well() -> None:
+    bench = Bench()
+    assert bench.manager.wait_until_usable("X", ANN, 0)
+    assert bench.manager.wait_until_usable("X", ANN, 0)
+    assert held(bench) == {"X": "mcp_session:ann"}
+
+
+def test_who_asked_first_gets_it_first_and_nobody_slips_in_between() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    with threads() as pool:
+        first, second = waiting(bench, pool, BOB, CAT)
+        bench.manager.release("X")
+        assert result(first)
+        assert held(bench) == {"X": "mcp_session:bob"}
+        with pytest.raises(DeviceBusy):
+            bench.tap(ANN)
+        bench.clock.pass_by(60)
+        bench.manager.sweep()
+        assert result(second)
+        assert held(bench) == {"X": "mcp_session:cat"}
+
+
+def test_a_wait_that_is_over_leaves_no_trace() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    assert not bench.manager.wait_until_usable("X", BOB, 0.01)
+    bench.manager.release("X")
+    assert held(bench) == {}
+
+
+def test_the_holder_that_goes_on_waits_for_nobody() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    with threads() as pool:
+        (other,) = waiting(bench, pool, BOB)
+        assert bench.manager.wait_until_usable("X", ANN, 0)
+        bench.tap(ANN)
+        bench.manager.release("X")
+        assert result(other)
+
+
+def test_a_wait_ends_with_its_device_and_with_the_manager() -> None:
+    bench = Bench()
+    bench.tap(ANN)
+    with threads() as pool:
+        (removed,) = waiting(bench, pool, BOB)
+        bench.manager.remove("X")
+        with pytest.raises(UnknownDevice):
+            result(removed)
+    bench = Bench()
+    bench.tap(ANN)
+    with threads() as pool:
+        (closed,) = waiting(bench, pool, BOB)
+        bench.manager.close()
+        assert not result(closed)
+    assert bench.x.closed
+    assert bench.y.closed
+    with pytest.raises(ToolFailed, match="shutting down"):
+        bench.tap(ANN, "Y")
+
+
+def test_not_everybody_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "MOST_WAITERS", 1)
+    bench = Bench()
+    bench.tap(ANN)
+    with threads() as pool:
+        (other,) = waiting(bench, pool, BOB)
+        with pytest.raises(ToolFailed, match="too many wait for X"):
+            bench.manager.wait_until_usable("X", CAT, 1)
+        bench.manager.release("X")
+        assert result(other)
