@@ -64,9 +64,12 @@ def _content(path: Path) -> bytes | None:
         if error.errno == errno.ELOOP:
             raise ConfigError(f"{path}: is a symbolic link, which is not followed; delete it") from None
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; make it readable for this user") from None
-    with os.fdopen(number, "rb") as file:
+    try:
         _check_private(path, number)
-        return file.read(LARGEST_FILE)
+        with open(number, "rb", closefd=False) as file:
+            return file.read(LARGEST_FILE)
+    finally:
+        os.close(number)
 
 
 def _check_private(path: Path, number: int) -> None:

@@ -45,7 +45,8 @@ Make = Callable[[Spec], Driver]
 def specs(folder: Path) -> list[Spec]:
     """The devices in the file, none where there is no file; ConfigError for what cannot be read."""
     path = folder / DEVICES_FILE
-    entries = (files.read(path) or {"devices": []}).get("devices")
+    document = files.read(path)
+    entries = [] if document is None else document.get("devices")
     if not isinstance(entries, list) or len(entries) > MOST_DEVICES:
         raise ConfigError(f"{path}: a list of at most {MOST_DEVICES} devices is expected; delete it and add them again")
     try:

@@ -96,8 +96,8 @@ def named(folder: Path) -> list[NamedToken]:
     """Every token that was given a name."""
     path = folder / NAMED_FILE
     try:
-        entries = (files.read(path) or {"tokens": []})["tokens"]
-        return [_named_token(entry) for entry in entries]
+        found = files.read(path)
+        return [] if found is None else [_named_token(entry) for entry in found["tokens"]]
     except (KeyError, TypeError, ValueError):
         raise ConfigError(f"{path}: holds no list of tokens; delete it and add the tokens again") from None
 

@@ -1,0 +1,118 @@
+"""The host's settings: where each comes from, and the rule about addresses that other machines reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcpboard import config_host
+from mcpboard.config_host import ALLOW_VARIABLE, BIND_VARIABLE
+from mcpboard.errors import ConfigError
+from mcpboard.settings_host import HOST_SETTINGS, HostSettings
+
+LOOPBACK = [("localhost", "127.0.0.1"), ("LOCALHOST", "127.0.0.1"), ("::1", "::1"), ("127.0.0.2", "127.0.0.2")]
+OPEN = ["0.0.0.0", "::", "192.168.1.5", "fe80::1", "::ffff:192.168.1.5"]
+NONE = ["", " 127.0.0.1", "127.0.0.1 ", "*", "127.1", "0x7f000001", "loopback.example", "127.0.0.1:8765", "fe80::1%eth0"]
+YES = ["true", "True", "TRUE", "1", "yes", "Yes"]
+NO = [None, "", "false", "0", "no", "on", "truely"]
+
+
+def load(host: str | None = None, allow: str | None = None, **flags: object) -> HostSettings:
+    said = {BIND_VARIABLE: host, ALLOW_VARIABLE: allow}
+    return config_host.load(flags, {name: value for name, value in said.items() if value is not None})
+
+
+@pytest.mark.parametrize("allow", [*NO, *YES])
+@pytest.mark.parametrize(("host", "bound"), LOOPBACK)
+def test_every_spelling_of_loopback_is_served_without_more(host: str, bound: str, allow: str | None) -> None:
+    assert load(host, allow).bind_host == bound
+
+
+@pytest.mark.parametrize("allow", NO)
+@pytest.mark.parametrize("host", OPEN)
+def test_an_address_beyond_loopback_alone_refuses_to_start(host: str, allow: str | None) -> None:
+    """Mission: to expose on a different interface set both; both are required."""
+    with pytest.raises(ConfigError, match=f"{ALLOW_VARIABLE}=true as well") as refused:
+        load(host, allow)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("allow", YES)
+@pytest.mark.parametrize("host", OPEN)
+def test_an_address_beyond_loopback_with_the_switch_is_served_as_it_was_written(host: str, allow: str) -> None:
+    assert load(host, allow).bind_host in (host, "::ffff:c0a8:105")
+
+
+@pytest.mark.parametrize("allow", [None, "true"])
+@pytest.mark.parametrize("host", NONE)
+def test_what_is_no_address_is_refused_and_never_guessed(host: str, allow: str | None) -> None:
+    with pytest.raises(ConfigError, match="an IP address such as 127.0.0.1 is expected"):
+        load(host, allow)
+
+
+@pytest.mark.parametrize("allow", YES)
+def test_the_switch_alone_changes_nothing(allow: str) -> None:
+    """Mission: by default this is 127.0.0.1 (loopback only), port 8765."""
+    found = load(None, allow)
+    assert (found.bind_host, found.port, found.url) == ("127.0.0.1", 8765, "http://127.0.0.1:8765/mcp")
+
+
+def test_the_command_line_needs_the_switch_as_well() -> None:
+    with pytest.raises(ConfigError, match="--bind = 0.0.0.0: other machines reach that address"):
+        load(bind_host="0.0.0.0")
+    assert load(None, "true", bind_host="0.0.0.0").bind_host == "0.0.0.0"
+
+
+def written(tmp_path: Path, *lines: str) -> str:
+    file = tmp_path / "mcpboard.toml"
+    file.write_text("\n".join(["[mcpboard]", 'listen = "127.0.0.1:0"', "[host]", *lines]) + "\n", "utf-8")
+    return str(file)
+
+
+def test_a_flag_goes_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    config = written(tmp_path, 'bind_host = "127.0.0.3"', "port = 9000", 'hold_scope = "token"')
+    assert load(config=config).bind_host == "127.0.0.3"
+    assert load("127.0.0.2", config=config).bind_host == "127.0.0.2"
+    found = load("127.0.0.2", config=config, bind_host="::1", port="0")
+    assert (found.bind_host, found.port, found.hold_scope) == ("::1", 0, "token")
+    assert found.sources["bind_host"] == "--bind"
+    assert found.sources["hold_scope"] == f"{config}: [host] hold_scope"
+
+
+def test_the_data_folder_is_where_the_identity_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mission: default `tasks/host_mcp_token.json` next to `host_identity.json`."""
+    monkeypatch.chdir(tmp_path)
+    assert load().folder == tmp_path / "tasks"
+    assert load(data="elsewhere").identity_path == str(tmp_path / "elsewhere" / "host_identity.json")
+    assert load(config=written(tmp_path, 'identity_path = "/var/lib/agent/me.json"')).folder == Path("/var/lib/agent")
+
+
+MISTAKES = [
+    pytest.param('bind_hots = "127.0.0.1"', "did you mean bind_host", id="a key mistyped"),
+    pytest.param("port = 70000", "a port is 0 to 65535", id="no port"),
+    pytest.param('port = "x"', "a port is 0 to 65535", id="no number"),
+    pytest.param("port = true", "a port is 0 to 65535", id="a truth value for a port"),
+    pytest.param('hold_scope = "client"', "session or token is expected", id="an unknown scope"),
+    pytest.param('allow_non_loopback = "true"', "only true or false", id="a truth value in quotes"),
+    pytest.param('log_level = "loud"', "one of debug", id="an unknown level"),
+]
+
+
+@pytest.mark.parametrize(("line", "complaint"), MISTAKES)
+def test_a_mistake_in_the_file_is_told_with_its_place(tmp_path: Path, line: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint) as refused:
+        load(config=written(tmp_path, line))
+    assert str(refused.value).startswith(f"{tmp_path}/mcpboard.toml: ")
+
+
+def test_a_file_without_the_table_and_no_file_are_told_apart(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.toml"
+    empty.write_text("[mcpboard]\n", "utf-8")
+    assert load(config=str(empty)).port == 8765
+    with pytest.raises(ConfigError, match="no such file; --config names it"):
+        load(config=str(tmp_path / "missing.toml"))
+
+
+def test_every_setting_is_a_field() -> None:
+    assert {row.key for row in HOST_SETTINGS} | {"sources"} == set(HostSettings.__dataclass_fields__)
