@@ -57,7 +57,7 @@ class Arguments:
         value = self._whole(name, self._given[name])
         if not 0 <= value < pixels:
             raise InvalidParams(
-                f"argument {name} = {str(value)[:20]} is outside the picture, whose pixels are 0 to {pixels - 1} that way; "
+                f"argument {name} = {str(value)[:20]} is outside the picture: it has 0 to {pixels - 1} there; "
                 "take_screenshot tells its size"
             )
         return value

@@ -168,7 +168,8 @@ class Caller:
         parts = urlsplit(self.url)
         sent = {"Content-Type": "application/json", **self._headers(), **headers}
         with contextlib.closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)) as connection:
-            connection.request(method, parts.path, body or None, {name.replace("_", "-"): v for name, v in sent.items()})
+            target = parts.path + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, target, body or None, sent)
             response = connection.getresponse()
             content = response.read()
         fields = {name.lower(): value for name, value in response.headers.items()}

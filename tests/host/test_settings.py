@@ -13,7 +13,7 @@ from mcpboard.settings_host import HOST_SETTINGS, HostSettings
 
 LOOPBACK = [("localhost", "127.0.0.1"), ("LOCALHOST", "127.0.0.1"), ("::1", "::1"), ("127.0.0.2", "127.0.0.2")]
 OPEN = ["0.0.0.0", "::", "192.168.1.5", "fe80::1", "::ffff:192.168.1.5"]
-NONE = ["", " 127.0.0.1", "127.0.0.1 ", "*", "127.1", "0x7f000001", "loopback.example", "127.0.0.1:8765", "fe80::1%eth0"]
+NONE = ["", " 127.0.0.1", "127.0.0.1 ", "*", "127.1", "0x7f000001", "host.example", "127.0.0.1:8765", "fe80::1%eth0"]
 YES = ["true", "True", "TRUE", "1", "yes", "Yes"]
 NO = [None, "", "false", "0", "no", "on", "truely"]
 

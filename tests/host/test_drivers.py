@@ -1,0 +1,381 @@
+"""The drivers: a phone in memory, and a board of ours at the other end of a real socket."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard import board as board_role
+from mcpboard import config
+from mcpboard.errors import ConfigError, ToolFailed
+from mcpboard.host.drivers import kinds
+from mcpboard.host.drivers.base import OFFLINE, READY, NoDriver
+from mcpboard.host.drivers.board import Board
+from mcpboard.host.drivers.pictures import size_of
+from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.eyes.find import find_icon, find_text
+from mcpboard.host.registry import Spec
+from mcpboard.serving import server
+from mcpboard.simulator import Simulator
+from mcpboard.simulator.phone import SETTINGS
+
+from .rig import LIMIT_S, agent, result, threads
+
+# --- the size of pictures ----------------------------------------------------------------------
+
+
+def png(width: int, height: int) -> bytes:
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
+
+
+def jpeg(*segments: tuple[int, bytes]) -> bytes:
+    return b"\xff\xd8" + b"".join(
+        bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body for marker, body in segments
+    )
+
+
+FRAME = (0xC2, struct.pack(">BHH", 8, 1080, 498) + b"\x03")
+SIZES = [
+    pytest.param(png(1179, 2556), (1179, 2556), id="a PNG"),
+    pytest.param(jpeg((0xE0, b"JFIF\0"), (0xC4, b"\0" * 30), FRAME), (498, 1080), id="a JPEG behind its tables"),
+]
+
+
+@pytest.mark.parametrize(("picture", "size"), SIZES)
+def test_the_size_is_read_from_the_head_of_a_picture(picture: bytes, size: tuple[int, int]) -> None:
+    assert size_of(picture) == size
+
+
+@pytest.mark.parametrize("cut", [0, 2, 7, 15])
+def test_no_picture_is_told_and_never_measured(cut: int) -> None:
+    for whole in (jpeg((0xE0, b"JFIF\0"), FRAME), png(1, 2), b"<html>"):
+        with contextlib.suppress(ToolFailed):
+            size_of(whole[:cut])
+            pytest.fail("it has no size")
+
+
+# --- phones in memory --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def phone() -> Simulated:
+    return Simulated(clock=lambda: 0.0)
+
+
+def center(tree: Any, name: str) -> tuple[int, int]:
+    x, y = find_icon(tree, name)[0]["center"]
+    return x, y
+
+
+def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: Simulated) -> None:
+    tree = phone.ui_tree()
+    assert tree is not None
+    names = [node.desc for node in tree.children]
+    assert len(names) == 12
+    for name in names:
+        phone.phone.show("Home")
+        phone.tap(center(tree, name))
+        assert phone.phone.app == name
+
+
+def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: Simulated) -> None:
+    phone.launch_app("settings")
+    phone.swipe((249, 900), (249, 300), 300)
+    for name in ("Battery", "Storage"):
+        tree = phone.ui_tree()
+        assert tree is not None
+        x, y = find_text(tree, name)[0]["center"]
+        phone.tap((x, y))
+        assert phone.phone.view().selected == SETTINGS.index(name)
+
+
+def test_text_goes_into_the_field_that_was_tapped(phone: Simulated) -> None:
+    phone.launch_app("Notes")
+    with pytest.raises(ToolFailed, match="no text field has the focus: tap into one first"):
+        phone.input_text("lost")
+    tree = phone.ui_tree()
+    assert tree is not None
+    phone.tap(tree.children[0].center)
+    phone.input_text("Grüße 你好\n")
+    assert phone.phone.text == "Grüße 你好\n"
+    tree = phone.ui_tree()
+    assert tree is not None
+    assert tree.children[0].text == "Grüße 你好\n"
+
+
+def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: Simulated) -> None:
+    phone.launch_app("Notes")
+    phone.tap((249, 300))
+    with pytest.raises(ToolFailed, match=r"cannot type U\+0007 control character.*nothing was typed"):
+        phone.input_text("ring\a")
+    assert phone.phone.text == ""
+
+
+def test_an_unknown_app_is_told_with_those_that_there_are(phone: Simulated) -> None:
+    with pytest.raises(ToolFailed, match="no app is called 'Chess'; there are Settings, Notes"):
+        phone.launch_app("Chess")
+
+
+@pytest.mark.parametrize("app", ["Home", "Settings", "Notes", "Browser", "Maps"])
+def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: Simulated, app: str) -> None:
+    phone.phone.show(app)
+    shot, tree = phone.take_screenshot(), phone.ui_tree()
+    assert size_of(shot.content) == (shot.width, shot.height) == phone.size()
+    assert tree is not None
+    assert phone.app_info() == {"id": app, "name": app}
+    for node in tree.walk():
+        left, top, right, bottom = node.box
+        assert 0 <= left < right <= shot.width
+        assert 0 <= top < bottom <= shot.height
+    phone.phone.pull_shade()
+    shade = phone.ui_tree()
+    assert shade is not None
+    assert {node.role for node in shade.children} == {"notification"}
+
+
+def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path, phone: Simulated) -> None:
+    """BL-510: unplugged and back between two calls of one session."""
+    with agent(tmp_path / "data", X=phone) as host:
+        caller = host.caller.open()
+        assert caller.call("tap", x=1, y=1).text
+        phone.plugged_in = False
+        error = caller.call("tap", x=1, y=1).error
+        assert (error["code"], error["message"]) == (-32000, "device offline: the phone is unplugged")
+        assert json.loads(caller.call("list_devices").text)[0]["state"] == OFFLINE
+        assert list(host.role.manager.holds()) == ["X"]
+        phone.plugged_in = True
+        assert caller.call("tap", x=1, y=1).text
+
+
+# --- boards ------------------------------------------------------------------------------------
+
+
+class Rack:
+    """A pretend board with our board role in front of it, on a port that it keeps."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+        flags = {"agent_base_url": simulator.agent_url, "mcp_config_web_base_url": simulator.config_web_url}
+        settings = config.load(flags, environ={})
+        self._app = board_role.build(lambda: settings)
+        self._stack = contextlib.ExitStack()
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def plug_in(self) -> None:
+        sockets = server.listeners([("127.0.0.1", self.port)])
+        self.port = sockets[0].getsockname()[1]
+        serving = server.Server(self._app, sockets)
+        thread = threading.Thread(target=serving.run)
+        thread.start()
+        self._stack.callback(thread.join)
+        self._stack.callback(serving.stop)
+
+    def unplug(self) -> None:
+        self._stack.close()
+
+    @property
+    def gestures(self) -> list[dict[str, Any]]:
+        return [given for name, given in self.simulator.calls if name == "touch_gesture"]
+
+
+@pytest.fixture
+def rack() -> Iterator[Rack]:
+    with Simulator(speed=100) as simulator:
+        found = Rack(simulator)
+        found.plug_in()
+        yield found
+        found.unplug()
+
+
+@pytest.fixture
+def board(rack: Rack) -> Board:
+    return Board(rack.url)
+
+
+CORNERS = [
+    pytest.param((0, 0), (0, 0), id="the first pixel is the edge"),
+    pytest.param((497, 1079), (1000, 1000), id="the last pixel is the other edge"),
+    pytest.param((249, 540), (501.01, 500.46), id="about the middle"),
+]
+
+
+@pytest.mark.parametrize(("pixel", "place"), CORNERS)
+def test_pixels_become_the_boards_units(rack: Rack, board: Board, pixel: Any, place: Any) -> None:
+    board.tap(pixel)
+    assert rack.gestures == [{"type": "tap", "point": {"x": place[0], "y": place[1]}}]
+
+
+def test_the_size_is_that_of_the_picture_that_was_seen(rack: Rack, board: Board) -> None:
+    assert board.size() == (498, 1080)
+    shot = board.take_screenshot()
+    assert (shot.width, shot.height, shot.mime) == (498, 1080, "image/jpeg")
+    assert rack.gestures == []
+
+
+def test_a_swipe_has_both_ends_and_its_time(rack: Rack, board: Board) -> None:
+    board.swipe((0, 1079), (497, 0), 250)
+    ends = {"start": {"x": 0, "y": 1000}, "end": {"x": 1000, "y": 0}}
+    assert rack.gestures == [{"type": "swipe", **ends, "duration_ms": 250}]
+
+
+def test_text_goes_where_the_last_tap_went(rack: Rack, board: Board) -> None:
+    with pytest.raises(ToolFailed, match="tap into the text field first"):
+        board.input_text("hello")
+    board.launch_app("Notes")
+    board.tap((249, 300))
+    board.input_text("hello")
+    assert rack.simulator.phone.text == "hello"
+    board.new_holder()
+    with pytest.raises(ToolFailed, match="tap into the text field first"):
+        board.input_text("where another owner tapped")
+
+
+def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: Path) -> None:
+    """Contract: -32000 "no UI tree on a board; use describe_screen"; the rest says what to install."""
+    with agent(tmp_path / "data", B=Board(rack.url)) as host:
+        error = host.caller.call("get_ui_tree").error
+        assert (error["code"], error["message"]) == (-32000, "no UI tree on a board; use describe_screen")
+        for tool, arguments in (("find_text", {"query": "x"}), ("find_icon", {"name": "x"}), ("describe_screen", {})):
+            error = host.caller.call(tool, **arguments).error
+            assert error["code"] == -32000
+            assert "pip install 'mcpboard[vision]'" in error["message"]
+
+
+def test_what_the_board_says_of_an_actions_fate_is_passed_on(rack: Rack, tmp_path: Path) -> None:
+    with agent(tmp_path / "data", B=Board(rack.url)) as host:
+        host.caller.call("take_screenshot")
+        still = {"start_x": 5, "start_y": 5, "end_x": 5, "end_y": 5}
+        error = host.caller.call("swipe", **still).error
+        assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})
+        assert "start and end must differ" in error["message"]
+
+
+def test_a_board_that_is_away_is_offline_and_back_without_a_restart(rack: Rack, board: Board, tmp_path: Path) -> None:
+    with agent(tmp_path / "data", B=board) as host:
+        caller = host.caller.open()
+        assert caller.call("tap", x=1, y=1).text
+        rack.unplug()
+        for _ in range(2):
+            error = caller.call("tap", x=1, y=1).error
+            assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})
+            assert "no connection could be made" in error["message"]
+        assert json.loads(caller.call("list_devices").text)[0]["state"] == OFFLINE
+        rack.plug_in()
+        assert caller.call("tap", x=1, y=1).text
+        assert json.loads(caller.call("list_devices").text)[0]["state"] == READY
+    assert len(rack.gestures) == 2, "nothing that was refused was made up for"
+
+
+def test_a_tap_whose_answer_is_lost_is_made_once_and_said_to_be_unknown(rack: Rack, tmp_path: Path) -> None:
+    """At most once: the wire breaks after the board has the tap."""
+    with wire(rack.port) as cable, agent(tmp_path / "data", B=Board(cable.url)) as host:
+        host.caller.call("take_screenshot")
+        cable.cut_behind = b"touch_gesture"
+        error = host.caller.call("tap", x=1, y=1).error
+        assert (error["code"], error["data"]) == (-32000, {"delivery": "unknown"})
+        rack.simulator.wait_for_finish("touch_gesture")
+    assert len(rack.gestures) == 1
+
+
+class Cable:
+    """A relay to a port; an answer to a request that holds `cut_behind` gets lost."""
+
+    def __init__(self, listener: socket.socket, port: int) -> None:
+        self.cut_behind: bytes | None = None
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        self._listener = listener
+        self._port = port
+
+    def relay(self) -> None:
+        """Until the listener is shut."""
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                with near, socket.create_connection(("127.0.0.1", self._port), LIMIT_S) as far:
+                    self._pass_on(near, far)
+
+    def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
+        near.settimeout(LIMIT_S)
+        request = _request(near)
+        far.sendall(request)
+        if self.cut_behind is not None and self.cut_behind in request:
+            far.recv(1)  # the board has answered: the deed is done
+            return
+        while piece := far.recv(65536):
+            near.sendall(piece)
+
+
+@contextlib.contextmanager
+def wire(port: int) -> Iterator[Cable]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, threads() as pool:
+        cable = Cable(listener, port)
+        relaying = pool.submit(cable.relay)
+        yield cable
+        listener.shutdown(socket.SHUT_RDWR)
+        result(relaying)
+
+
+def _request(near: socket.socket) -> bytes:
+    got = near.recv(65536)
+    while b"\r\n\r\n" not in got:
+        got += near.recv(65536)
+    head, _, body = got.partition(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
+    length = int(lengths[0])
+    while len(body) < length:
+        body += near.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
+    """All boards share one address: the interface tells them apart."""
+    loopback = "lo0" if sys.platform == "darwin" else "lo"
+    board = Board(rack.url, loopback)
+    board.tap((1, 1))
+    assert len(rack.gestures) == 1
+    probe = board.probe()
+    assert (probe.state, probe.details["url"]) == (READY, f"{rack.url} on {loopback}")
+    nowhere = Board(rack.url, "usb99")
+    with pytest.raises(ToolFailed, match="no connection could be made") as failed:
+        nowhere.tap((1, 1))
+    assert failed.value.data == {"delivery": "not_sent"}
+    assert nowhere.probe().state == OFFLINE
+    assert len(rack.gestures) == 1
+
+
+# --- kinds -------------------------------------------------------------------------------------
+
+
+def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
+    assert isinstance(kinds.driver(Spec("a", "board")), Board)
+    assert isinstance(kinds.driver(Spec("a", "simulated")), Simulated)
+    for spec in (Spec("a", "android", serial="x"), Spec("a", "iphone"), Spec("a", "board", url="ftp://x")):
+        driver = kinds.driver(spec)
+        assert isinstance(driver, NoDriver)
+        assert driver.probe().state == "no driver"
+        driver.new_holder()
+        driver.close()
+        with pytest.raises(ToolFailed):
+            driver.tap((1, 1))
+
+
+def test_a_board_whose_address_is_none_is_told_when_it_is_added() -> None:
+    with pytest.raises(ConfigError, match="a URL such as"):
+        kinds.check(Spec("a", "board", url="ftp://x"))
+    kinds.check(Spec("a", "board"))
+    kinds.check(Spec("a", "simulated"))

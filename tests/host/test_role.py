@@ -1,0 +1,494 @@
+"""The host role as clients meet it, through a real socket: the mission's sentences one by one."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard.client import Client
+from mcpboard.errors import PeerRefused
+from mcpboard.host import token
+from mcpboard.host.owners import principal_owner
+
+from .rig import CLOUD_OWNER, LEGACY, MODERN, Agent, Caller, Fake, agent, result, threads
+
+HOLDING: dict[str, dict[str, Any]] = {
+    "take_screenshot": {},
+    "tap": {"x": 1, "y": 2},
+    "swipe": {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4},
+    "input_text": {"text": "hello"},
+    "launch_app": {"app_id": "Settings"},
+    "find_text": {"query": "Settings"},
+    "find_icon": {"name": "gear"},
+    "get_ui_tree": {},
+    "describe_screen": {},
+}  # the arguments that are needed
+NINE = [pytest.param(name, arguments, id=name) for name, arguments in HOLDING.items()]
+
+
+@pytest.fixture
+def phone() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def host(tmp_path: Path, phone: Fake) -> Iterator[Agent]:
+    with agent(tmp_path / "data", X=phone) as found:
+        yield found
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Agent]:
+    with agent(tmp_path / "data", X=Fake(), Y=Fake()) as found:
+        yield found
+
+
+# --- the tools ---------------------------------------------------------------------------------
+
+MISSION = {
+    "take_screenshot": "device_id?",
+    "tap": "x, y, device_id?",
+    "swipe": "start_x, start_y, end_x, end_y, duration_ms?, device_id?",
+    "input_text": "text, device_id?",
+    "launch_app": "app_id, device_id?",
+    "find_text": "query, device_id?",
+    "find_icon": "name, device_id?",
+    "get_ui_tree": "device_id?, include_app_info?",
+    "describe_screen": "device_id?",
+    "list_devices": "",
+    "device_status": "device_id",
+}
+
+
+def test_the_eleven_tools_of_the_mission_are_listed_with_its_arguments(host: Agent) -> None:
+    """Mission: Tools exposed."""
+    tools = host.caller.modern().post("tools/list").result["tools"]
+    assert [tool["name"] for tool in tools] == list(MISSION)
+    for tool in tools:
+        schema = tool["inputSchema"]
+        wanted = {name for name in MISSION[tool["name"]].split(", ") if name}
+        own = {name + ("" if name in schema.get("required", []) else "?") for name in schema["properties"]}
+        assert own - {"session_id?"} == wanted
+        assert ("session_id?" in own) == (tool["name"] in HOLDING)
+
+
+def test_the_descriptions_teach_the_coordinates_and_the_hold(host: Agent) -> None:
+    tools = {tool["name"]: tool["description"] for tool in host.caller.modern().post("tools/list").result["tools"]}
+    for name in ("tap", "swipe"):
+        assert "pixels of the picture that take_screenshot returned" in tools[name]
+    for name in HOLDING:
+        assert "60 seconds" in tools[name]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), NINE)
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
+def test_each_of_the_nine_works_in_both_eras_and_takes_the_device(
+    host: Agent, tool: str, arguments: dict[str, Any], version: str
+) -> None:
+    caller = host.caller.modern() if version == MODERN else host.caller.open()
+    assert caller.call(tool, **arguments, device_id="X").result.get("isError") is None
+    (owner,) = host.role.manager.holds().values()
+    assert owner.label.startswith("mcp_session:")
+
+
+def test_a_screenshot_is_a_picture_and_its_size(host: Agent) -> None:
+    picture, text = host.caller.call("take_screenshot").result["content"]
+    assert picture == {"type": "image", "data": "cGljdHVyZQ==", "mimeType": "image/png"}
+    assert text["text"] == "100x200 X"
+
+
+def test_looking_at_devices_takes_none(host: Agent) -> None:
+    """BL-506: list_devices and device_status need no lock, and work for who has lost."""
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=2)
+    host.clock.pass_by(5)
+    listed = second.call("list_devices")
+    entry = {"id": "X", "kind": "fake", "state": "ready", "held_by": f"mcp_session:{str(first.session)[:8]}"}
+    assert json.loads(listed.text) == [{**entry, "idle_s": 5.0}]
+    assert listed.result["structuredContent"] == {"devices": json.loads(listed.text)}
+    status = second.call("device_status", device_id="X").result["structuredContent"]
+    assert status == {"battery": 80, **entry, "idle_s": 5.0, "free_in_s": 55}
+    assert list(host.role.manager.holds()) == ["X"]
+
+
+def test_without_devices_the_list_is_empty_and_a_tap_says_what_to_do(tmp_path: Path) -> None:
+    """Mission, Troubleshooting: `list_devices` returns `[]`: no devices registered."""
+    with agent(tmp_path / "data") as host:
+        assert host.caller.call("list_devices").text == "[]"
+        assert "add one with `devices add`" in host.caller.call("tap", x=1, y=1).error["message"]
+
+
+NUMBERS = [
+    pytest.param({"x": "12", "y": "34.0"}, ((12, 34),), "", id="numbers as text"),
+    pytest.param({"x": 12.0, "y": 34}, ((12, 34),), "", id="whole floats"),
+    pytest.param({"x": 12.4, "y": 34.6}, ((12, 35),), "x was rounded from 12.4 to 12. y was rounded from 34.6 to 35.",
+                 id="fractions are rounded, and that is said"),
+    pytest.param({"x": 0, "y": 0}, ((0, 0),), "", id="the first pixel"),
+    pytest.param({"x": 99, "y": 199}, ((99, 199),), "", id="the last pixel"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "done", "note"), NUMBERS)
+def test_numbers_come_in_many_spellings(host: Agent, phone: Fake, arguments: Any, done: Any, note: str) -> None:
+    text = host.caller.call("tap", **arguments).text
+    assert phone.done == [("tap", *done)]
+    assert text == f"tapped {done[0][0]},{done[0][1]} on X" + (f"\n{note}" if note else "")
+
+
+FAULTS = [
+    pytest.param("tap", {"x": 1}, "argument y is missing", id="a missing argument"),
+    pytest.param("tap", {"x": "left", "y": 1}, "argument x must be a finite number", id="a word for a number"),
+    pytest.param("tap", {"x": None, "y": 1}, "argument x must be a finite number", id="null for a number"),
+    pytest.param("tap", {"x": 100, "y": 1}, "argument x = 100 is outside the picture: it has 0 to 99", id="right"),
+    pytest.param("tap", {"x": 1, "y": 199.6}, "argument y = 200 is outside", id="rounded out of it"),
+    pytest.param("tap", {"x": -1, "y": 1}, "argument x = -1 is outside", id="left of it"),
+    pytest.param("tap", {"x": 10**400, "y": 1}, "argument x = 1000", id="a number beyond floats"),
+    pytest.param("swipe", {**HOLDING["swipe"], "end_y": 500}, "end_y = 500 is", id="the end of a swipe"),
+    pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 0}, "1 to 10000 milliseconds", id="no duration"),
+    pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 1.5}, "must be a whole number", id="half a millisecond"),
+    pytest.param("input_text", {"text": ""}, "text must not be empty", id="an empty text"),
+    pytest.param("launch_app", {"app_id": " "}, "app_id must not be empty", id="a blank app"),
+    pytest.param("tap", {"x": 1, "y": 1, "device_id": 7}, "device_id must be text", id="a number for a device"),
+    pytest.param("device_status", {}, "device_id is missing", id="no device at all"),
+    pytest.param("rub", {}, "unknown tool: rub", id="an unknown tool"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "words"), FAULTS)
+def test_a_fault_in_the_arguments_is_32602_and_nothing_is_done(
+    host: Agent, phone: Fake, tool: str, arguments: Any, words: str
+) -> None:
+    answer = host.caller.call(tool, **arguments)
+    assert (answer.status, answer.error["code"]) == (200, -32602)
+    assert words in answer.error["message"]
+    assert phone.done == []
+
+
+# --- which device ------------------------------------------------------------------------------
+
+
+def test_a_device_is_never_guessed(pair: Agent) -> None:
+    """The only device, else the only one held, else -32602 that lists them."""
+    caller = pair.caller.open()
+    refused = caller.call("tap", x=1, y=1).error
+    assert (refused["code"], refused["message"]) == (-32602, "device_id is needed, one of: X, Y")
+    caller.call("tap", x=1, y=1, device_id="Y")
+    assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on Y"
+    assert "device_id is needed" in pair.caller.open().call("tap", x=1, y=1).error["message"]
+    caller.call("tap", x=1, y=1, device_id="X")
+    assert "device_id is needed" in caller.call("tap", x=1, y=1).error["message"]
+
+
+@pytest.mark.parametrize("tool", [*HOLDING, "device_status"])
+def test_an_unknown_device_is_told_in_the_words_of_the_mission(host: Agent, tool: str) -> None:
+    """Mission: unknown device, JSON-RPC -32602, "unknown device: X"."""
+    answer = host.caller.call(tool, **HOLDING.get(tool, {}), device_id="Z")
+    assert (answer.status, answer.json["error"]) == (200, {"code": -32602, "message": "unknown device: Z"})
+
+
+# --- errors from tools -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
+def test_what_a_tool_raises_is_told_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
+    """Mission: tool error, JSON-RPC -32000, original exception message."""
+    caller = host.caller.modern() if version == MODERN else host.caller.open()
+    phone.fault = OSError("adb: device offline")
+    answer = caller.call("tap", x=1, y=1)
+    assert (answer.status, answer.json["error"]) == (200, {"code": -32000, "message": "adb: device offline"})
+    phone.fault = None
+    assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
+    assert len(phone.done) == 2, "nothing was repeated"
+
+
+def test_an_error_without_words_is_told_by_its_name(host: Agent, phone: Fake) -> None:
+    phone.fault = RuntimeError()
+    assert host.caller.call("tap", x=1, y=1).error == {"code": -32000, "message": "RuntimeError"}
+
+
+# --- who holds ---------------------------------------------------------------------------------
+
+
+def busy(answer: Any) -> str:
+    """Who is said to hold; the answer has to be a busy error of the mission's form."""
+    assert (answer.status, answer.error["code"]) == (200, -32000), answer
+    return str(answer.error["data"]["busy_owner"])
+
+
+def test_two_legacy_sessions_exclude_each_other(host: Agent, phone: Fake) -> None:
+    """Mission: per-device, session-level locking; `data.busy_owner` = "mcp_session:<prefix>"."""
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1)
+    refused = second.call("tap", x=1, y=1)
+    assert busy(refused) == f"mcp_session:{str(first.session)[:8]}"
+    assert str(first.session) not in json.dumps(refused.json)
+    assert refused.error["message"].startswith("device X is busy (held by MCP session ")
+    assert first.call("describe_screen").text
+    assert len(phone.done) == 2
+
+
+def test_a_session_that_ends_lets_go(host: Agent) -> None:
+    """Mission: MCP sessions hold their lock until the session ends."""
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1)
+    assert (first.end(), first.end()) == (204, 404)
+    assert second.call("tap", x=1, y=1).text
+    assert busy(host.caller.open().call("tap", x=1, y=1))
+
+
+def test_a_minute_without_a_call_lets_go(host: Agent) -> None:
+    """Mission: or 60 seconds of inactivity; the session itself lives on."""
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1)
+    host.clock.pass_by(59)
+    assert busy(second.call("tap", x=1, y=1))
+    first.call("list_devices")  # no call on the device: it does not count
+    host.clock.pass_by(1)
+    assert second.call("tap", x=1, y=1).text
+    assert busy(first.call("tap", x=1, y=1))
+
+
+def test_the_operator_lets_go_for_a_session(host: Agent) -> None:
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1)
+    host.role.manager.release("X")
+    assert second.call("tap", x=1, y=1).text
+    status = second.call("device_status", device_id="X").result["structuredContent"]
+    assert status["last_hold"]["ended"] == "released by the operator"
+
+
+def test_a_cloud_assignment_is_told_to_the_letter(host: Agent) -> None:
+    """Mission: "device X is busy (held by cloud assignment)", data.busy_owner = "cloud_assignment"."""
+    host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
+    error = host.caller.call("tap", x=1, y=1).error
+    assert error == {
+        "code": -32000,
+        "message": "device X is busy (held by cloud assignment)",
+        "data": {"busy_owner": "cloud_assignment"},
+    }
+
+
+def test_a_delete_under_a_call_lets_it_finish(host: Agent, phone: Fake) -> None:
+    first, second = host.caller.open(), host.caller.open()
+    phone.stop_inside()
+    with threads() as pool:
+        call = pool.submit(first.call, "tap", x=1, y=1)
+        phone.wait_inside()
+        assert first.end() == 204
+        assert busy(second.call("tap", x=1, y=1))
+        phone.go_on.set()
+        assert result(call).text == "tapped 1,1 on X"
+    assert second.call("tap", x=1, y=1).text
+    assert phone.most_inside == 1
+
+
+def test_ones_own_calls_are_never_busy(host: Agent, phone: Fake) -> None:
+    """BL-506: five at once, then another tool, then a second device would do."""
+    caller = host.caller.open()
+    with threads() as pool:
+        for call in [pool.submit(caller.call, "tap", x=1, y=1) for _ in range(5)]:
+            assert result(call).text == "tapped 1,1 on X"
+    assert caller.call("get_ui_tree", include_app_info=True).result["structuredContent"]["app"] == {"id": "app"}
+    assert phone.most_inside == 1
+
+
+def test_one_session_holds_several_devices_and_another_the_rest(pair: Agent) -> None:
+    first, second = pair.caller.open(), pair.caller.open()
+    first.call("tap", x=1, y=1, device_id="X")
+    assert second.call("tap", x=1, y=1, device_id="Y").text
+    second.end()
+    assert first.call("tap", x=1, y=1, device_id="Y").text
+    assert set(pair.role.manager.holds().values()) == {pair.role.manager.holds()["X"]}
+
+
+@pytest.mark.parametrize("version", [MODERN, None])
+def test_a_stateless_client_is_not_busy_with_itself(host: Agent, version: str | None) -> None:
+    for _ in range(2):
+        assert Caller(host.url, host.caller.token, None, version).call("tap", x=1, y=1).text == "tapped 1,1 on X"
+
+
+def test_two_named_tokens_exclude_each_other_in_the_modern_era(host: Agent) -> None:
+    callers = [Caller(host.url, token.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob")]
+    assert callers[0].call("tap", x=1, y=1).text
+    label = busy(callers[1].call("tap", x=1, y=1))
+    assert label.removeprefix("mcp_session:") not in str(callers[0].token)
+    assert len(label) == len("mcp_session:") + 8
+    token.remove_named(host.folder, "ann")
+    assert callers[0].call("tap", x=1, y=1).status == 401
+    assert callers[1].call("tap", x=1, y=1).text, "what a removed token held is free"
+
+
+def test_the_labels_of_principals_are_not_made_of_their_tokens(host: Agent) -> None:
+    host.caller.modern().call("tap", x=1, y=1)
+    (owner,) = host.role.manager.holds().values()
+    principal = host.role.endpoint().policy.authorise(f"Bearer {host.caller.token}")  # type: ignore[misc]
+    assert owner == principal_owner(str(principal))
+    assert owner.prefix not in str(host.caller.token)
+
+
+def test_a_session_id_is_minted_told_and_kept_apart(host: Agent) -> None:
+    caller = host.caller.modern()
+    minted = caller.call("tap", x=1, y=1, session_id="new")
+    session_id = minted.result["structuredContent"]["session_id"]
+    assert session_id.startswith("hs_")
+    assert minted.text == f"tapped 1,1 on X\nsession_id: {session_id}"
+    assert caller.call("tap", x=1, y=1, session_id=session_id).text == "tapped 1,1 on X"
+    assert busy(caller.call("tap", x=1, y=1)) == f"mcp_session:{session_id[:8]}"
+    assert busy(host.caller.open().call("tap", x=1, y=1)) == f"mcp_session:{session_id[:8]}"
+    assert host.caller.open().call("tap", x=1, y=1, session_id=session_id).text, "it needs no session of its own"
+
+
+def test_a_picture_is_not_lost_for_a_session_id(host: Agent) -> None:
+    answer = host.caller.call("take_screenshot", session_id="new").result
+    assert [block["type"] for block in answer["content"]] == ["image", "text", "text"]
+    assert answer["content"][2]["text"].startswith("session_id: hs_")
+    assert "structuredContent" not in answer
+
+
+def test_a_session_id_of_nobody_or_of_another_token_says_how_to_get_one(host: Agent) -> None:
+    minted = host.caller.call("tap", x=1, y=1, session_id="new").result["structuredContent"]["session_id"]
+    other = Caller(host.url, token.add_named(host.folder, "other"))
+    for caller, session_id in ((host.caller, "hs_unknown"), (host.caller, ""), (other, minted)):
+        error = caller.call("tap", x=1, y=1, session_id=session_id).error
+        assert error["code"] == -32602
+        assert 'call again with "session_id": "new"' in error["message"]
+        assert minted not in error["message"]
+
+
+def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
+    first = host.caller.open()
+    first.call("tap", x=1, y=1)
+    assert busy(host.caller.call("tap", x=1, y=1, session_id="new"))
+    assert [session.id for session in host.role._owners.sessions()] == [first.session]
+
+
+def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:
+    with agent(tmp_path / "data", hold_scope="token", X=Fake()) as host:
+        host.caller.open().call("tap", x=1, y=1)
+        assert host.caller.open().call("tap", x=1, y=1).text
+        assert busy(Caller(host.url, token.add_named(host.folder, "other")).call("tap", x=1, y=1))
+
+
+def test_the_busy_message_names_the_setting_for_clients_that_open_a_session_per_call(host: Agent) -> None:
+    host.caller.open().call("tap", x=1, y=1)
+    assert 'set hold_scope = "token"' in host.caller.open().call("tap", x=1, y=1).error["message"]
+
+
+# --- sessions and eras -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [LEGACY, "2025-06-18", "2025-03-26"])
+def test_a_handshake_settles_on_what_the_sdk_asks_for_and_opens_a_session(host: Agent, version: str) -> None:
+    """Mission: mcp SDK 1.20+ on the client side (wire table, row 59)."""
+    caller = host.caller.open(version)
+    assert caller.session
+    assert caller.post("ping").result is not None
+    assert caller.call("tap", x=1, y=1).text
+
+
+def test_discover_is_served_in_both_eras_and_an_unknown_method_as_each_wants_it(host: Agent) -> None:
+    """Wire table, rows 67 to 69."""
+    legacy, modern = host.caller.open(), host.caller.modern()
+    for caller in (legacy, modern, host.caller):
+        assert MODERN in caller.post("server/discover").result["supportedVersions"]
+    assert [(a.status, a.error["code"]) for a in (legacy.post("foo"), modern.post("foo"))] == [
+        (200, -32601),
+        (404, -32601),
+    ]
+
+
+def test_a_restart_ends_sessions_and_runs_nothing_under_a_dead_one(tmp_path: Path) -> None:
+    """BL-508: the old id is 404; a call without an id is served for the token."""
+    with agent(tmp_path / "data", X=Fake()) as host:
+        old = host.caller.open()
+        old.call("tap", x=1, y=1)
+    phone = Fake()
+    with agent(tmp_path / "data", X=phone) as host:
+        stale = Caller(host.url, old.token, old.session, old.version)
+        for answer in (stale.post("tools/list"), stale.call("tap", x=1, y=1)):
+            assert (answer.status, answer.error["code"]) == (404, -32600)
+        assert stale.end() == 404
+        assert phone.done == []
+        assert host.caller.call("tap", x=1, y=1).text
+        stale.version = MODERN  # which knows no sessions: the dead id beside it is ignored
+        assert stale.call("tap", x=1, y=1).text
+
+
+def test_our_own_client_settles_on_the_modern_revision(host: Agent) -> None:
+    with Client(host.url, host.caller.token) as client:
+        assert client.call("tap", {"x": 1, "y": 1}).text == "tapped 1,1 on X"
+        assert client.version == MODERN
+    with Client(host.url, "wrong" * 10) as client, pytest.raises(PeerRefused, match="invalid token"):
+        client.list_tools()
+
+
+# --- the gate ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [None, "", "wrong"])
+def test_a_missing_or_wrong_token_is_401_to_the_letter(host: Agent, phone: Fake, wrong: str | None) -> None:
+    """Mission: HTTP 401, {"error": "invalid token"}, WWW-Authenticate: Bearer."""
+    answer = Caller(host.url, wrong).call("tap", x=1, y=1)
+    assert (answer.status, answer.json) == (401, {"error": "invalid token"})
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert phone.done == []
+
+
+def test_a_token_in_the_url_or_a_cookie_opens_nothing(host: Agent) -> None:
+    secret = host.caller.token
+    in_url = Caller(f"{host.url}?token={secret}", None)
+    assert in_url.post("ping").status == 401
+    assert Caller(host.url, None).send("POST", b"{}", Cookie=f"token={secret}").status == 401
+
+
+ROGUE = {"Origin": "http://evil.example"}
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+ORDER = [
+    pytest.param("POST", True, "dead", {}, PING, 404, id="a lost session"),
+    pytest.param("POST", False, "dead", {}, PING, 401, id="a bad token and a lost session"),
+    pytest.param("POST", False, None, ROGUE, b"{}", 403, id="a bad token and a bad Origin"),
+    pytest.param("POST", False, None, {}, b"{", 401, id="a bad token and broken JSON"),
+    pytest.param("GET", False, None, {}, b"", 405, id="a bad token and GET"),
+    pytest.param("OPTIONS", False, None, {}, b"", 405, id="a bad token and OPTIONS"),
+    pytest.param("DELETE", True, "dead", {}, b"", 404, id="DELETE of a lost session"),
+    pytest.param("POST", True, None, {}, b"{", 400, id="a good token and broken JSON"),
+]
+
+
+@pytest.mark.parametrize(("method", "good", "session", "headers", "body", "status"), ORDER)
+def test_refusals_come_in_order(
+    host: Agent, method: str, good: bool, session: str | None, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    """BL-505: Origin, method, token, session, body."""
+    caller = Caller(host.url, host.caller.token if good else "wrong", session)
+    assert caller.send(method, body, **headers).status == status
+
+
+def test_the_console_is_not_there_yet_and_says_so(host: Agent) -> None:
+    assert Caller(host.url.removesuffix("mcp"), None).send("GET").status == 404
+
+
+def test_neither_token_nor_session_nor_argument_is_ever_logged(
+    host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
+) -> None:
+    """BL-502: every kind of answer at DEBUG, then the log is searched for any eight characters in a row."""
+    caplog.set_level(logging.DEBUG)
+    caller = host.caller.open()
+    secret_text = "my secret diary"
+    caller.call("input_text", text=secret_text)
+    minted = caller.call("tap", x=1, y=1, session_id="new", device_id="X")
+    assert busy(minted)
+    phone.fault = OSError("offline")
+    caller.call("tap", x=1, y=1)
+    Caller(host.url, "wrong-token-of-somebody").call("tap", x=1, y=1)
+    caller.send("POST", b"{")
+    caller.end()
+    secrets = [str(caller.token), str(caller.session)[8:], secret_text, "wrong-token-of-somebody"]
+    found = [each[at : at + 8] for each in secrets for at in range(len(each) - 7) if each[at : at + 8] in caplog.text]
+    assert caplog.text
+    assert found == []
