@@ -6,7 +6,7 @@ const [mode, program, ...args] = process.argv.slice(1);
 const client = new Client({ name: "visitor", version: "1.0.0" }, { versionNegotiation: { mode } });
 const transport = args.length
   ? new StdioClientTransport({ command: program, args, maxBufferSize: 1 << 26 }) // else 10 MiB, less than a bundle may have
-  : new StreamableHTTPClientTransport(new URL(program));
+  : new StreamableHTTPClientTransport(new URL(program), { requestInit: { headers: authorised() } });
 await client.connect(transport);
 await follow(client.getNegotiatedProtocolVersion(), {
   ping: () => client.ping(),

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamablehttp_client
 def streams(program: str, *arguments: str) -> AbstractAsyncContextManager[Any]:
     if arguments:
         return stdio_client(StdioServerParameters(command=program, args=[*arguments]))
-    return streamablehttp_client(program)
+    return streamablehttp_client(program, headers=steps.headers())
 
 
 async def visit(*server: str) -> None:

@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 const [program, ...args] = process.argv.slice(1);
 const transport = args.length
   ? new StdioClientTransport({ command: program, args, maxBufferSize: 1 << 26 }) // else 10 MiB, less than a bundle may have
-  : new StreamableHTTPClientTransport(new URL(program));
+  : new StreamableHTTPClientTransport(new URL(program), { requestInit: { headers: authorised() } });
 const tell = transport.setProtocolVersion?.bind(transport); // the client keeps no record of the version
 let agreed;
 transport.setProtocolVersion = (version) => {
