@@ -147,12 +147,12 @@ class VisitFailed(Exception):
 
 
 @contextmanager
-def visit(client: Client, server: Sequence[str]) -> Iterator[Visitor]:
+def visit(client: Client, server: Sequence[str], token: str = "") -> Iterator[Visitor]:
     """A visit to `server`, a URL or a program's words; it must end well. VisitFailed when it cannot connect."""
     command, folder = client.start()
-    pipe = subprocess.PIPE
+    pipe, environment = subprocess.PIPE, os.environ | DIRECT | {"VISITOR_TOKEN": token}
     with subprocess.Popen(
-        [*command, *server], cwd=folder, env=os.environ | DIRECT, stdin=pipe, stdout=pipe, text=True,
+        [*command, *server], cwd=folder, env=environment, stdin=pipe, stdout=pipe, text=True,
         start_new_session=True,
     ) as child:  # fmt: skip
         try:

@@ -3,6 +3,10 @@ import { createInterface } from "node:readline";
 
 const say = (seen) => console.log(JSON.stringify(seen));
 
+// The token that the server wants, as a header; it comes in the environment, which `ps` does not show.
+const authorised = () =>
+  process.env.VISITOR_TOKEN ? { Authorization: `Bearer ${process.env.VISITOR_TOKEN}` } : {};
+
 async function follow(version, requests) {
   say({ version });
   for await (const line of createInterface({ input: process.stdin })) {
