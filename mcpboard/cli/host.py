@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import logging
+import socket
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mcpboard import config_host
 from mcpboard.cli import logs
 from mcpboard.cli.settings import Verbs
+from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.settings_host import HOST_SETTINGS, HostSettings
 
 if TYPE_CHECKING:
@@ -96,10 +97,23 @@ def run(arguments: argparse.Namespace) -> int:
     from mcpboard import host
     from mcpboard.serving import server
 
-    sockets = server.listeners([(in_force.bind_host, in_force.port)])
+    sockets = listeners(in_force)
     with contextlib.closing(sockets[0]), contextlib.closing(host.build(in_force)) as role:
         print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
         return server.serve(role.app, sockets, host.THREADS, host.CONNECTIONS)
+
+
+def listeners(in_force: HostSettings) -> list[socket.socket]:
+    """The one bound socket that the settings ask for; ConfigError with this program's own flags in it."""
+    from mcpboard.serving import server
+
+    try:
+        return server.listeners([(in_force.bind_host, in_force.port)])
+    except ConfigError as error:
+        problem = f"{str(error).partition(';')[0]}; choose another with --port or --bind"
+        if isinstance(error, AddressTaken):
+            raise AddressTaken(problem, error.port) from None
+        raise ConfigError(problem) from None
 
 
 # --- tokens ------------------------------------------------------------------------------------
@@ -183,7 +197,6 @@ def devices_list(arguments: argparse.Namespace) -> int:
 
 def devices_test(arguments: argparse.Namespace) -> int:
     """Ask the device how it is; 0 when it is ready. Nothing on it is touched."""
-    from mcpboard.errors import ConfigError
     from mcpboard.host import registry
     from mcpboard.host.drivers import base
 
@@ -210,7 +223,7 @@ def _probe(spec: Spec) -> Probe:
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each check, `ok` or what to do; 0 when all is well."""
-    logs.configure("stderr", logging.getLevelName(logging.ERROR))
+    logs.configure("stderr", "warning")
     from mcpboard.cli import host_doctor
 
     return host_doctor.doctor(settings(arguments))

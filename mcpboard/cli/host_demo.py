@@ -10,10 +10,12 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mcpboard import host
 from mcpboard.cli.demo import served
+from mcpboard.cli.host import listeners
 from mcpboard.cli.simulate import simulator
 from mcpboard.client import Client
 from mcpboard.errors import AddressTaken, ClientError, PeerError
@@ -71,11 +73,11 @@ def _serving(role: host.Host, settings: HostSettings) -> Iterator[str]:
 
 def _listeners(settings: HostSettings) -> list[socket.socket]:
     try:
-        return server.listeners([(settings.bind_host, settings.port)])
+        return listeners(settings)
     except AddressTaken:
         if settings.sources["port"] != "default":
             raise
-        return server.listeners([(settings.bind_host, 0)])
+        return listeners(replace(settings, port=0))
 
 
 # --- two clients ---------------------------------------------------------------------------------

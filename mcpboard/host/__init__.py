@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import (
-    InvalidParams,
-    McpboardError,
-    Refused,
-    ToolFailed,
-    UnknownDevice,
-)
+from mcpboard.errors import InvalidParams, McpboardError, Refused, ToolFailed, UnknownDevice
 from mcpboard.host.arguments import Arguments
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
@@ -30,16 +24,8 @@ from mcpboard.host.survey import Survey
 from mcpboard.host.token import Tokens
 from mcpboard.host.tools import ROWS, Holding
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.steps import (
-    CloseSession,
-    Head,
-    Listing,
-    OpenSession,
-    Outcome,
-    Policy,
-    Reply,
-    ToolCall,
-)
+from mcpboard.protocol.sessions import Session
+from mcpboard.protocol.steps import CloseSession, Head, Listing, OpenSession, Outcome, Policy, Reply, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.turns import Turns
 from mcpboard.serving.wsgi import Edge
@@ -118,6 +104,10 @@ class Host:
     def close_session(self, step: CloseSession) -> None:
         """End a legacy session and its holds; a call inside finishes first."""
         self.manager.end_owner(self._owners.close(step.session, step.principal), "its session ended")
+
+    def sessions(self) -> list[Session]:
+        """Every session of a client, oldest first."""
+        return self._owners.sessions()
 
     def close(self) -> None:
         """End every hold, let every device go, join every thread."""

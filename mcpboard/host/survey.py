@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from mcpboard.host.devices import DeviceManager, Standing
-from mcpboard.host.drivers.base import Probe
+from mcpboard.host.drivers.base import Driver, Probe
 
 LIMIT_SECONDS = 2.5  # for all devices together; a driver's own limit is two
 WORKERS = 16  # probes at a time; a silent device keeps one of them for two seconds
@@ -23,7 +23,7 @@ class Survey:
         self._manager = manager
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="probe")
-        self._asked: dict[str, Future[Probe]] = {}
+        self._under_way: dict[Driver, Future[Probe]] = {}
 
     def devices(self) -> list[dict[str, Any]]:
         """Id, kind, state and holder of every device."""
@@ -47,16 +47,16 @@ class Survey:
 
     def _probes(self, standings: Iterable[Standing]) -> dict[str, Probe]:
         with self._lock:
-            asked = {each.id: self._ask(each) for each in standings}
+            self._under_way = {driver: each for driver, each in self._under_way.items() if not each.done()}
+            asked = {each.id: self._ask(each.driver) for each in standings}
         wait(asked.values(), LIMIT_SECONDS)
         return {device_id: _found(future) for device_id, future in asked.items()}
 
-    def _ask(self, standing: Standing) -> Future[Probe]:
+    def _ask(self, driver: Driver) -> Future[Probe]:
         """The probe of that device that is under way, else a new one."""
-        under_way = self._asked.get(standing.id)
-        if under_way is None or under_way.done():
-            under_way = self._asked[standing.id] = self._pool.submit(standing.driver.probe)
-        return under_way
+        if driver not in self._under_way:
+            self._under_way[driver] = self._pool.submit(driver.probe)
+        return self._under_way[driver]
 
 
 def _found(future: Future[Probe]) -> Probe:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -133,6 +134,18 @@ def test_what_cannot_be_served_refuses_to_start_with_one_line(
     assert done.stderr.startswith("device-host-agent: ")
     assert complaint in done.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_a_port_that_is_taken_is_told_with_the_flag_that_cures_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run("run", "--data", str(tmp_path / "data"), "--port", str(port))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"device-host-agent: cannot listen on 127.0.0.1:{port}: another program has it; "
+        "choose another with --port or --bind\n"
+    )
+    assert not (tmp_path / "data").exists(), "the port comes first: a second agent reads no token"
 
 
 def test_an_unusable_token_file_refuses_to_start_with_path_and_cure(tmp_path: Path) -> None:

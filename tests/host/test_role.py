@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 from mcpboard.client import Client
 from mcpboard.errors import PeerRefused
-from mcpboard.host import token
+from mcpboard.host import survey, token
+from mcpboard.host.drivers.base import READY, Probe
 from mcpboard.host.owners import principal_owner
 
-from .rig import CLOUD_OWNER, LEGACY, MODERN, Agent, Caller, Fake, agent, result, threads
+from .rig import CLOUD_OWNER, LEGACY, LIMIT_S, MODERN, Agent, Caller, Fake, agent, result, threads
 
 HOLDING: dict[str, dict[str, Any]] = {
     "take_screenshot": {},
@@ -211,6 +213,38 @@ def test_an_error_without_words_is_told_by_its_name(host: Agent, phone: Fake) ->
     assert host.caller.call("tap", x=1, y=1).error == {"code": -32000, "message": "RuntimeError"}
 
 
+def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpboard.host.TURNS", 0)
+    with agent(tmp_path / "data", X=Fake()) as host:
+        error = host.caller.call("tap", x=1, y=1).error
+    assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})
+    assert "are under way already" in error["message"]
+
+
+def test_a_silent_device_delays_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every device is asked at the same time; one that does not answer is told as such, and asked once."""
+    monkeypatch.setattr(survey, "LIMIT_SECONDS", 0.05)
+    silent, answered = Fake(), threading.Event()
+    monkeypatch.setattr(silent, "probe", lambda: answered.wait(LIMIT_S) and Probe(READY))
+    with agent(tmp_path / "data", X=silent, Y=Fake()) as host:
+        for _ in range(2):
+            listed = json.loads(host.caller.call("list_devices").text)
+            assert [each["state"] for each in listed] == ["no answer", "ready"]
+        assert silent in host.role._survey._under_way
+        answered.set()
+
+
+def test_a_probe_that_fails_is_a_state_and_no_error(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> Probe:
+        raise OSError("adb: no such device")
+
+    monkeypatch.setattr(phone, "probe", failing)
+    status = host.caller.call("device_status", device_id="X").result["structuredContent"]
+    assert (status["state"], status["error"]) == ("failing", "adb: no such device")
+
+
 # --- who holds ---------------------------------------------------------------------------------
 
 
@@ -364,7 +398,7 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
     first = host.caller.open()
     first.call("tap", x=1, y=1)
     assert busy(host.caller.call("tap", x=1, y=1, session_id="new"))
-    assert [session.id for session in host.role._owners.sessions()] == [first.session]
+    assert [session.id for session in host.role.sessions()] == [first.session]
 
 
 def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:
