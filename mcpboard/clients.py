@@ -15,6 +15,7 @@ from typing import Any
 
 USB_URL = "http://192.168.42.1:8080/mcp"  # the board at the other end of a USB cable
 NAME = "phone-board"
+HOST_NAME = "apex_device"  # how the host agent's document calls it
 
 # What every client takes as a server's name, and TOML and YAML as a bare key.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -35,6 +36,12 @@ class Token:
 
     file: str
     value: str = field(repr=False)
+    shown_by: str = ""  # the shell command that prints it, where the file holds more than the token
+
+    @property
+    def command(self) -> str:
+        """The shell command that prints it."""
+        return self.shown_by or f"cat {self.file}"
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def _client(arguments: argparse.Namespace) -> Client:
 
 
 def token_from(path: str) -> str:
-    """The bearer token in the file at `path`; ConfigError where there is none to read."""
+    """The bearer token in the file at `path`, alone or as the host agent writes it; ConfigError where there is none."""
     try:
         with open(path, encoding="ascii") as file:
             token = file.read(4096).strip()  # characters; no token comes near
@@ -64,9 +64,20 @@ def token_from(path: str) -> str:
         raise ConfigError(f"--token-file: {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         token = ""
+    if token.startswith("{"):  # the host agent's own file
+        token = _member(token)
     if not token.isprintable() or not token:
         raise ConfigError(f"--token-file: {path} must hold one line of visible ASCII characters, the token")
     return token
+
+
+def _member(document: str) -> str:
+    """The text `token` in a JSON object, "" where there is none."""
+    try:
+        found = json.loads(document).get("token", "")
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _failed(url: str, error: ClientError) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 
 from mcpboard import clients, config
@@ -24,6 +25,8 @@ def add_to(verbs: Verbs) -> None:
     action.add_argument("--undo", action="store_true", help="make the file what it was before the latest write")
     parser.add_argument("--name", default=clients.NAME, help="the server's name there (default: %(default)s)")
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
+    parser.add_argument("--data", metavar="DIR", help="with --host: where its token is (default: tasks)")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.set_defaults(run=connect)
 
@@ -57,13 +60,37 @@ def _form(key: str | None) -> Form:
 def _target(arguments: argparse.Namespace) -> Target:
     from mcpboard.link import Link
 
+    if arguments.host:
+        _take_host(arguments)
     if not clients.is_name(arguments.name):
         raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
     token = None
     if arguments.token_file is not None:
-        token = Token(os.path.abspath(arguments.token_file), token_from(arguments.token_file))
+        file, shown_by = os.path.abspath(arguments.token_file), _mcp_token(arguments) if arguments.host else ""
+        token = Token(file, token_from(file), shown_by)
     url = Link(arguments.url, None if token is None else token.value).url
     return Target(url, arguments.name, token, _program())
+
+
+def _take_host(arguments: argparse.Namespace) -> None:
+    """Fill in what the command line did not say from the host agent of this computer."""
+    from mcpboard import config_host
+    from mcpboard.host.token import TOKEN_FILE
+
+    settings = config_host.load({"data": arguments.data})
+    arguments.data = str(settings.folder)
+    if arguments.url == clients.USB_URL:
+        arguments.url = settings.url
+    if arguments.name == clients.NAME:
+        arguments.name = clients.HOST_NAME
+    if arguments.token_file is None:
+        arguments.token_file = str(settings.folder / TOKEN_FILE)
+        if not os.path.exists(arguments.token_file):
+            raise ConfigError(f"{arguments.token_file}: there is no token yet; start the host agent once")
+
+
+def _mcp_token(arguments: argparse.Namespace) -> str:
+    return f"device-host-agent mcp-token --data {shlex.quote(arguments.data)}"
 
 
 def _program() -> tuple[str, ...]:
@@ -111,7 +138,7 @@ def _token_notes(form: Form, target: Target) -> list[str]:
     if target.token is None:
         return []
     notes = {
-        "variable": f'set it where the client is started: export {target.variable}="$(cat {target.token.file})"',
+        "variable": f'set it where the client is started: export {target.variable}="$({target.token.command})"',
         "file": f"the token stays in {target.token.file}",
         "prompt": f"{form.title} asks for the token once, and keeps it",
         "value": f"the form holds the token itself, for {form.title} takes nothing else: mind who reads it",

@@ -250,6 +250,54 @@ def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path) -> None:
         assert not [each for each in slices if each in content or each.encode() in command_line]
 
 
+# --- clients' configurations -------------------------------------------------------------------
+
+
+def connect(form: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mcpboard", "connect", form, *words, "--host"]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, capture_output=True, check=False
+    )
+
+
+def test_hermes_is_configured_as_the_mission_writes_it(tmp_path: Path) -> None:
+    """Mission, Hermes Agent configuration: mcp_servers, apex_device, url and the Authorization header."""
+    data = str(tmp_path / "data")
+    with running(tmp_path / "data") as (_, url):
+        printed = connect("hermes", url, "--data", data)
+        secret = read_main_token(tmp_path / "data")
+    assert (printed.returncode, printed.stderr.count("Traceback")) == (0, 0), printed.stderr
+    lines = [line.strip() for line in printed.stdout.splitlines()]
+    assert lines[:4] == ["mcp_servers:", "apex_device:", f'url: "{url}"', "headers:"]
+    assert lines[4] == f'Authorization: "Bearer {secret}"'
+    usual = connect("hermes", "--data", data)
+    assert 'url: "http://127.0.0.1:8765/mcp"' in usual.stdout
+
+
+def test_a_client_that_takes_a_variable_is_told_how_to_fill_it(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as (_, url):
+        printed = connect("claude-code", url, "--data", str(tmp_path / "data"))
+    secret = read_main_token(tmp_path / "data")
+    assert f'export APEX_DEVICE_TOKEN="$(device-host-agent mcp-token --data {tmp_path}/data)"' in printed.stderr
+    assert secret not in printed.stdout + printed.stderr
+
+
+def test_a_client_that_starts_programs_reads_the_agents_own_file(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as (_, url):
+        file = str(tmp_path / "data" / TOKEN_FILE)
+        printed = connect("claude-desktop", url, "--data", str(tmp_path / "data"))
+        assert file in printed.stdout
+        command = [sys.executable, "-m", "mcpboard", "call", url, "list_devices", "--token-file", file]
+        done = subprocess.run(command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, stdout=subprocess.PIPE)
+    assert done.stdout == "[]\n"
+
+
+def test_there_is_nothing_to_connect_to_before_the_first_start(tmp_path: Path) -> None:
+    done = connect("hermes", "--data", str(tmp_path / "data"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no token yet; start the host agent once" in done.stderr
+
+
 # --- the demonstration -------------------------------------------------------------------------
 
 
