@@ -125,8 +125,9 @@ class Host:
             device = self._device(given, owner)
             content = self._use(call, row, owner, device, Arguments(given))
         except BaseException:
-            if minted is not None:
-                self._owners.forget(minted)  # its caller never learns of it
+            if minted is not None:  # its caller never learns of it
+                self._owners.forget(minted)
+                self.manager.end_owner(owner, "its first call failed")
             raise
         return content if minted is None else _with_session(content, minted)
 

@@ -167,7 +167,8 @@ class DeviceManager:
     def _refusal(self, lease: Lease, owner: Owner) -> ToolFailed:
         now = self._clock()
         if lease.owner == owner:
-            return ToolFailed(f"your hold on {lease.device} is being ended ({lease.ending}): call again in a moment")
+            words = f"your hold on {lease.device} is being ended ({lease.ending}): call again in a moment"
+            return ToolFailed(words, delivery=NOT_SENT)
         return busy(lease, owner, now)
 
     # --- waiting for one -------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Who holds which device until when, as a book: times are passed in, nothing is measured or locked here.
 
-A hold is taken by the first call and is over 60 s after the end of the last one. It never ends
-under a call: when something else ends it (a DELETE, the operator), the calls inside finish first,
-and until then the hold is `ending`: nobody new gets in, its owner included. Each hold has a number
-of its own, so that whoever comes back from waiting can tell whether it is still the same one.
+A hold is taken by the first call. That of an MCP session is over 60 s after the end of its last
+call, that of a cloud assignment when the assignment says so. None ends under a call: when something
+else ends it (a DELETE, the operator), the calls inside finish first, and until then the hold is
+`ending`: nobody new gets in, its owner included. Each hold has a number of its own, so that whoever
+comes back from waiting can tell whether it is still the same one.
 """
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ class Lease:
         """Seconds without a call; none while one is under way."""
         return 0.0 if self.calls else max(0.0, now - self.idle_since)
 
-    def free_in(self, now: float) -> int:
-        """Whole seconds until it is free if left alone, at least one."""
+    def free_in(self, now: float) -> int | None:
+        """Whole seconds until it is free if left alone, at least one; None when that does not free it."""
+        if self.owner.kind == CLOUD:
+            return None
         if self.ending is not None:
             return 1  # with the call inside, which nobody can foresee
         return max(1, math.ceil(IDLE_SECONDS - self.idle(now)))
@@ -124,9 +127,9 @@ class LeaseBook:
         return self._end(self.of(owner), why)
 
     def expire(self, now: float) -> list[Ended]:
-        """End the holds that had no call for IDLE_SECONDS."""
-        over = [lease for lease in self._leases.values() if not lease.calls and lease.idle(now) >= IDLE_SECONDS]
-        return self._end(over, "idle")
+        """End the holds of MCP sessions that had no call for IDLE_SECONDS."""
+        idle = [lease for lease in self._leases.values() if not lease.calls and lease.owner.kind == MCP]
+        return self._end([lease for lease in idle if lease.idle(now) >= IDLE_SECONDS], "idle")
 
     def on(self, device: str) -> Lease | None:
         """The hold on that device."""
@@ -156,7 +159,7 @@ def busy(lease: Lease, asking: Owner, now: float) -> DeviceBusy:
     """What `asking` is told of a device that somebody else holds."""
     holder, wait_s = lease.owner, lease.free_in(now)
     if holder.kind == CLOUD:
-        return DeviceBusy(f"device {lease.device} is busy (held by cloud assignment)", holder.label, None)
+        return DeviceBusy(f"device {lease.device} is busy (held by cloud assignment)", holder.label, wait_s)
     way_out = "wait, or end that session"
     if holder.principal and holder.principal == asking.principal:
         way_out = 'it is another session of your own token: end it, or set hold_scope = "token" in [host]'

@@ -47,7 +47,7 @@ def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         try:
             assert child.stdout is not None
             line = child.stdout.readline()
-            assert line.startswith("device-host-agent: serving http://127.0.0.1:"), line
+            assert line.startswith("device-host-agent: serving http://"), line
             yield child, line.split()[-1]
         finally:
             child.terminate()
@@ -66,6 +66,17 @@ def test_run_is_the_verb_when_none_is_given_and_ends_well(tmp_path: Path) -> Non
         assert child.wait(LIMIT_S) == 0
     names = {each.name for each in (tmp_path / "data").iterdir()}
     assert names == {"host_identity.json", TOKEN_FILE}
+
+
+LOOPBACK = {"localhost": "127.0.0.1", "::1": "[::1]", "127.0.0.2": "127.0.0.2"}
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
+def test_an_address_of_loopback_is_bound_as_it_was_asked_for(tmp_path: Path, host: str) -> None:
+    """BL-511: never wider, never another."""
+    with running(tmp_path / "data", "--bind", host) as (_, url):
+        assert url.startswith(f"http://{LOOPBACK[host]}:")
+        assert Caller(url, read_main_token(tmp_path / "data")).call("list_devices").text == "[]"
 
 
 # --- mcp-token ---------------------------------------------------------------------------------

@@ -374,6 +374,11 @@ def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
             driver.tap((1, 1))
 
 
+def test_a_simulated_phone_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcpboard.host.drivers.simulated", None)
+    assert "pip install 'mcpboard[simulator]'" in kinds.driver(Spec("a", "simulated")).probe().details["error"]
+
+
 def test_a_board_whose_address_is_none_is_told_when_it_is_added() -> None:
     with pytest.raises(ConfigError, match="a URL such as"):
         kinds.check(Spec("a", "board", url="ftp://x"))

@@ -50,6 +50,15 @@ def test_idle_time_counts_from_the_end_of_the_last_call(begin: float, end: float
     assert (book.on("X") is None) == over
 
 
+def test_a_cloud_assignment_holds_until_it_terminates() -> None:
+    """Mission: cloud assignments hold theirs until the assignment terminates."""
+    book = LeaseBook()
+    used(book, owner=CLOUD_OWNER)
+    assert book.expire(1e6) == []
+    assert book.on("X").free_in(1e6) is None  # type: ignore[union-attr]
+    assert [ended.why for ended in book.end_owner(CLOUD_OWNER, "the assignment ended")] == ["the assignment ended"]
+
+
 def test_a_hold_never_ends_under_a_call_however_long() -> None:
     book = LeaseBook()
     number = book.enter("X", ANN, 0.0)

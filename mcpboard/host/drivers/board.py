@@ -23,8 +23,8 @@ SCALE = 1000  # right and bottom edge of a board's screen
 class Board:
     """The driver of one board. A board that was away needs nothing but the next call."""
 
-    def __init__(self, url: str = STANDARD_URL, interface: str | None = None, token: str | None = None) -> None:
-        self._client = Client(url, token, interface=interface)
+    def __init__(self, url: str = STANDARD_URL, interface: str | None = None) -> None:
+        self._client = Client(url, interface=interface)
         self._where = url if interface is None else f"{url} on {interface}"
         self._size: Point | None = None
         self._focus: Mapping[str, float] | None = None  # where the last tap went, in the board's units
