@@ -94,8 +94,8 @@ class HostSettings:
     @property
     def url(self) -> str:
         """The URL that a client on this machine is given, unless port 0 was asked for."""
-        host = f"[{self.bind_host}]" if ":" in self.bind_host else self.bind_host
-        return f"http://{host}:{self.port}/mcp"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.bind_host, self.bind_host)
+        return f"http://[{host}]:{self.port}/mcp" if ":" in host else f"http://{host}:{self.port}/mcp"
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], sources: Mapping[str, str]) -> HostSettings:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,8 @@ from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.turns import Turns
 from mcpboard.serving.wsgi import Edge
 from mcpboard.settings_host import HostSettings
+
+log = logging.getLogger(__name__)
 
 SERVER = {"name": "mcpboard-host", "title": "Phones of this host", "version": __version__}
 ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # clients from SDK 1.20 on are promised (mission, Prerequisites)
@@ -92,6 +96,7 @@ class Host:
         except McpboardError:
             raise
         except Exception as error:
+            _note(call.name, error)
             raise ToolFailed(str(error) or type(error).__name__) from error
 
     def page(self, head: Head) -> Reply:
@@ -157,6 +162,12 @@ class Host:
             self._follow()
             self._tokens.follow()
             self.manager.sweep()
+
+
+def _note(tool: str, error: Exception) -> None:
+    """One line about what was raised and where; its message may hold what a log must not."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    log.warning("%s: %s in %s:%s", tool, type(error).__name__, last.filename, last.lineno)
 
 
 def _which(ids: Iterable[str]) -> str:

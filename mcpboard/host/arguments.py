@@ -14,6 +14,7 @@ from mcpboard.host.drivers.base import Point
 
 SHORTEST_MS, LONGEST_MS = 1, 10_000  # of a swipe; what every kind of device can do
 USUAL_MS = 300  # a swipe that scrolls without flinging
+LONGEST_NAME = 500  # characters; comparing more with everything on a screen takes its time
 
 
 class Arguments:
@@ -24,10 +25,12 @@ class Arguments:
         self.notes: list[str] = []
 
     def text(self, name: str) -> str:
-        """A text that is not empty; InvalidParams otherwise."""
+        """Some words, LONGEST_NAME characters at most; InvalidParams otherwise."""
         value = self._given[name]
         if not isinstance(value, str) or not value.strip():
             raise InvalidParams(f"argument {name} must not be empty")
+        if len(value) > LONGEST_NAME:
+            raise InvalidParams(f"argument {name} is longer than {LONGEST_NAME} characters")
         return value
 
     def typed(self, name: str) -> str:

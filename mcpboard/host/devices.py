@@ -42,14 +42,14 @@ class Standing:
     free_in_s: int | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Waiter:
     owner: Owner
     answered: threading.Event = field(default_factory=threading.Event)
     granted: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class _Device:
     id: str
     kind: str
@@ -69,7 +69,7 @@ class DeviceManager:
     def __init__(self, clock: Callable[[], float] = time.monotonic, wait_seconds: float = WAIT_SECONDS) -> None:
         self._clock = clock
         self._wait_seconds = wait_seconds
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._book = LeaseBook()
         self._devices: dict[str, _Device] = {}
         self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside

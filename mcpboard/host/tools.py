@@ -75,11 +75,13 @@ def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
 
 
 def _find_text(driver: Driver, arguments: Arguments, device: str) -> Content:
-    return _listed("matches", find.find_text(_seen(driver), arguments.text("query")))
+    query = arguments.text("query")
+    return _listed("matches", find.find_text(_seen(driver), query))
 
 
 def _find_icon(driver: Driver, arguments: Arguments, device: str) -> Content:
-    return _listed("candidates", find.find_icon(_seen(driver), arguments.text("name")))
+    name = arguments.text("name")
+    return _listed("candidates", find.find_icon(_seen(driver), name))
 
 
 def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:

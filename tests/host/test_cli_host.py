@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,21 @@ def test_a_kill_during_a_tap_taps_nothing_again(tmp_path: Path) -> None:
             assert (device["state"], device["held_by"]) == ("ready", None)
             assert caller.call("take_screenshot").result["content"]
         assert [name for name, _ in simulator.calls].count("touch_gesture") == 1
+
+
+def test_a_call_that_hangs_does_not_keep_the_agent_from_ending(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    with Simulator() as simulator, served.process(served.settings_file(tmp_path, simulator)) as board_url:
+        run("devices", "add", "b1", "--kind", "board", "--url", board_url, *data)
+        with running(tmp_path / "data") as (child, url), threads() as pool, simulator.hold("touch_gesture") as held:
+            caller = Caller(url, read_main_token(tmp_path / "data"))
+            tapping = pool.submit(caller.call, "tap", x=1, y=1)
+            simulator.wait_for_call("touch_gesture")
+            child.terminate()
+            assert child.wait(10) == 0
+            with pytest.raises((OSError, HTTPException)):
+                tapping.result(LIMIT_S)
+            held.release()
 
 
 def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path) -> None:

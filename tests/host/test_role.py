@@ -154,6 +154,7 @@ FAULTS = [
     pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 0}, "1 to 10000 milliseconds", id="no duration"),
     pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 1.5}, "must be a whole number", id="half a millisecond"),
     pytest.param("input_text", {"text": ""}, "text must not be empty", id="an empty text"),
+    pytest.param("find_text", {"query": "x" * 501}, "query is longer than 500 characters", id="a novel to look for"),
     pytest.param("launch_app", {"app_id": " "}, "app_id must not be empty", id="a blank app"),
     pytest.param("tap", {"x": 1, "y": 1, "device_id": 7}, "device_id must be text", id="a number for a device"),
     pytest.param("device_status", {}, "device_id is missing", id="no device at all"),
@@ -211,6 +212,15 @@ def test_what_a_tool_raises_is_told_in_its_own_words(host: Agent, phone: Fake, v
 def test_an_error_without_words_is_told_by_its_name(host: Agent, phone: Fake) -> None:
     phone.fault = RuntimeError()
     assert host.caller.call("tap", x=1, y=1).error == {"code": -32000, "message": "RuntimeError"}
+
+
+def test_the_log_says_what_was_raised_and_where_but_not_its_words(
+    host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
+) -> None:
+    phone.fault = ValueError("cannot type 'my secret diary'")
+    assert host.caller.call("input_text", text="my secret diary").error["message"] == "cannot type 'my secret diary'"
+    assert "input_text: ValueError in " in caplog.text
+    assert "diary" not in caplog.text
 
 
 def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(

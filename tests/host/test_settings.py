@@ -70,6 +70,19 @@ def written(tmp_path: Path, *lines: str) -> str:
     return str(file)
 
 
+URLS = {
+    "::1": "http://[::1]:8765/mcp",
+    "0.0.0.0": "http://127.0.0.1:8765/mcp",
+    "::": "http://[::1]:8765/mcp",
+    "192.168.1.5": "http://192.168.1.5:8765/mcp",
+}
+
+
+@pytest.mark.parametrize("host", URLS)
+def test_the_url_is_one_that_a_client_on_this_machine_can_use(host: str) -> None:
+    assert load(host, "true").url == URLS[host]
+
+
 def test_a_flag_goes_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     config = written(tmp_path, 'bind_host = "127.0.0.3"', "port = 9000", 'hold_scope = "token"')
     assert load(config=config).bind_host == "127.0.0.3"
