@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import InvalidParams, McpboardError, Refused, ToolFailed, UnknownDevice
+from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, Refused, ToolFailed, UnknownDevice
 from mcpboard.host.arguments import Arguments
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
@@ -124,11 +124,10 @@ class Host:
     # --- a call that holds its device ---
 
     def _hold(self, call: ToolCall, row: Holding) -> Content:
-        given = call.arguments
-        owner, minted = self._owners.owner(call, given)
+        owner, minted = self._owners.owner(call, call.arguments)
         try:
-            device = self._device(given, owner)
-            content = self._use(call, row, owner, device, Arguments(given))
+            device = self._device(call.arguments, owner)
+            content = self._use(call, row, owner, device, Arguments(call.arguments))
         except BaseException:
             if minted is not None:  # its caller never learns of it
                 self._owners.forget(minted)
@@ -138,7 +137,9 @@ class Host:
 
     def _use(self, call: ToolCall, row: Holding, owner: Owner, device: str, arguments: Arguments) -> Content:
         def command(driver: Driver) -> Content:
-            self._owners.held(owner)
+            if not self._owners.may_hold(owner):
+                self.manager.end_owner(owner, "its session ended")  # which had no hold to end yet
+                raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
             return row.work(driver, arguments, device)
 
         return _with_notes(self.manager.run(device, owner, command, call.gone), arguments.notes)
@@ -159,9 +160,12 @@ class Host:
 
     def _sweep(self) -> None:
         while not self._stop.wait(SWEEP_SECONDS):
-            self._follow()
-            self._tokens.follow()
-            self.manager.sweep()
+            try:
+                self.manager.sweep()
+                self._follow()
+                self._tokens.follow()
+            except Exception:  # a disk that fails must not keep holds from ending
+                log.exception("sweep")
 
 
 def _note(tool: str, error: Exception) -> None:

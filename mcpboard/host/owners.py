@@ -95,13 +95,19 @@ class Owners:
             return _session_owner(call.session, call.principal), None
         return principal_owner(call.principal), None
 
-    def held(self, owner: Owner) -> None:
-        """Remember that this owner held a device: its session is worth more than one that never did."""
+    def may_hold(self, owner: Owner) -> bool:
+        """False when the owner's session has ended, as it may while a call waits.
+
+        A session that held a device is worth more than one that never did, which is remembered here.
+        """
+        if owner == principal_owner(owner.principal):
+            return True
         with self._lock:
-            for book in (self._legacy, self._named):
-                session = book.find(owner.key, self._clock())
-                if session is not None:
-                    session.has_held = True
+            now = self._clock()
+            session = self._legacy.find(owner.key, now) or self._named.find(owner.key, now)
+            if session is not None:
+                session.has_held = True
+        return session is not None
 
     def forget(self, session_id: str) -> None:
         """Strike out a session_id that was minted for a call which came to nothing."""

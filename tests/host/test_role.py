@@ -14,6 +14,7 @@ import pytest
 from mcpboard.client import Client
 from mcpboard.errors import PeerRefused
 from mcpboard.host import survey, token
+from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers.base import READY, Probe
 from mcpboard.host.owners import principal_owner
 
@@ -331,6 +332,22 @@ def test_a_delete_under_a_call_lets_it_finish(host: Agent, phone: Fake) -> None:
     assert phone.most_inside == 1
 
 
+def test_a_session_that_ended_before_its_call_began_holds_nothing(host: Agent, phone: Fake) -> None:
+    """The call was let in under a live session, which ended before the device was taken."""
+    caller = host.caller.open()
+    run = host.role.manager.run
+
+    def late(*how: Any) -> Any:
+        assert caller.end() == 204
+        return run(*how)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(host.role.manager, "run", late)
+        error = caller.call("tap", x=1, y=1).error
+    assert (error["message"], error["data"]) == ("the session ended before the call began", {"delivery": "not_sent"})
+    assert (phone.done, host.role.manager.holds()) == ([], {})
+
+
 def test_ones_own_calls_are_never_busy(host: Agent, phone: Fake) -> None:
     """BL-506: five at once, then another tool, then a second device would do."""
     caller = host.caller.open()
@@ -517,6 +534,24 @@ def test_refusals_come_in_order(
     """BL-505: Origin, method, token, session, body."""
     caller = Caller(host.url, host.caller.token if good else "wrong", session)
     assert caller.send(method, body, **headers).status == status
+
+
+def test_the_sweep_outlives_what_fails_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mcpboard.host.SWEEP_SECONDS", 0.001)
+    failed, well = threading.Event(), threading.Event()
+
+    def sweep(manager: DeviceManager) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise OSError("no space left")
+        well.set()
+
+    monkeypatch.setattr(DeviceManager, "sweep", sweep)
+    with agent(tmp_path / "data"):
+        assert well.wait(LIMIT_S)
+    assert "no space left" in caplog.text
 
 
 def test_the_console_is_not_there_yet_and_says_so(host: Agent) -> None:
