@@ -40,7 +40,11 @@ def host_main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words = [host.DEFAULT_VERB, *words]
-    return _guarded("device-host-agent", _host_parser(), words)
+    try:
+        return _guarded("device-host-agent", _host_parser(), words)
+    except ModuleNotFoundError as missing:
+        print("device-host-agent:", host.what_is_missing(missing), file=sys.stderr)
+        return 2
 
 
 def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:

@@ -76,6 +76,13 @@ def _add_devices(verbs: Verbs) -> None:
     _verb(kinds, "list", devices_list, "name every device")
 
 
+def what_is_missing(error: ModuleNotFoundError) -> str:
+    """What to install; a board's package leaves the host role out, and --demo draws with Pillow."""
+    if (error.name or "").startswith("mcpboard"):
+        return "this installation came without the host role; install mcpboard whole: pip install mcpboard"
+    return str(error)
+
+
 def settings(arguments: argparse.Namespace) -> HostSettings:
     """The settings in force, with what the command line said."""
     flags = {key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in HOST_SETTINGS))}

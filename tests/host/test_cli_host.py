@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,28 @@ def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
     assert printed.strip() == secret
     assert f"header: Authorization: Bearer {secret}" in done.stderr
     assert str(tmp_path / "data" / TOKEN_FILE) in done.stderr
+
+
+MISSING = [
+    pytest.param("mcpboard.host", ("run",), "came without the host role; install mcpboard whole", id="on a board"),
+    pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
+]
+
+
+@pytest.mark.parametrize(("module", "words", "complaint"), MISSING)
+def test_what_is_missing_is_told_in_one_line(
+    tmp_path: Path, module: str, words: tuple[str, ...], complaint: str
+) -> None:
+    program = (
+        "import sys; sys.modules[sys.argv[1]] = None; from mcpboard.cli import host_main; "
+        "sys.exit(host_main(sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", program, module, *words, "--port", "0", "--data", str(tmp_path / "data")]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert complaint in done.stderr
 
 
 # --- refusing to start -------------------------------------------------------------------------
@@ -335,7 +358,7 @@ def test_the_demonstration_shows_two_clients_and_keeps_serving(tmp_path: Path) -
         guard.start()
         try:
             assert child.stdout is not None
-            told = "".join(iter(child.stdout.readline, "Stop with Ctrl-C.\n"))
+            told = "".join(takewhile(lambda line: line != "Stop with Ctrl-C.\n", child.stdout))
             configuration: Any = json.loads(told[told.index("\n{\n") : told.index("\n}\n") + 2])
             (server,) = configuration["mcpServers"].values()
             caller = Caller(server["url"], server["headers"]["Authorization"].removeprefix("Bearer "))

@@ -1,36 +1,20 @@
-"""A phone in memory, the simulator's, for tests and demonstrations: the one door to it.
-
-It has what the drawn phone lacks: a tree of the elements on its screen.
-"""
+"""A phone in memory, the simulator's, for tests and demonstrations: the one door to it."""
 
 from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcpboard import simulator
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
-from mcpboard.host.eyes.tree import Box, Node
+from mcpboard.host.eyes.tree import Node
 from mcpboard.simulator import pages, screen
-from mcpboard.simulator.phone import (
-    APPS,
-    DOCK,
-    FIELDS,
-    HOME,
-    LIST_TOP,
-    ROW_HEIGHT,
-    SETTINGS,
-    Phone,
-    View,
-    app_named,
-    icon_place,
-)
+from mcpboard.simulator.phone import APPS, Phone, app_named
 
 SCALE = 1000  # the phone's own unit: a thousandth of its width and height
-LIST_BOTTOM = 990  # where the drawn list ends, in thousandths
-ICON_REACH = (95, 50)  # how far from its centre an icon can be touched, in thousandths
 
 
 class Simulated:
@@ -39,21 +23,24 @@ class Simulated:
     def __init__(self, clock: Callable[[], float] = time.time, seed: int = 0) -> None:
         self.phone = Phone(clock, seed)
         self.plugged_in = True
+        self._size: Point | None = None
 
     def size(self) -> Point:
-        return screen.WIDTH, screen.HEIGHT
+        return self._size or self.phone.view().pixels
 
     def take_screenshot(self) -> Shot:
         self._reach()
-        return Shot(screen.jpeg(pages.picture(self.phone.view())), "image/jpeg", *self.size())
+        view = self.phone.view()
+        self._size = view.pixels
+        return Shot(screen.jpeg(pages.picture(view)), "image/jpeg", *view.pixels)
 
     def tap(self, at: Point) -> None:
         self._reach()
-        self.phone.tap(*_units(at))
+        self.phone.tap(*self._place(at))
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
         self._reach()
-        self.phone.swipe(_units(start), _units(end))
+        self.phone.swipe(self._place(start), self._place(end))
 
     def input_text(self, text: str) -> None:
         self._reach()
@@ -71,9 +58,9 @@ class Simulated:
 
     def ui_tree(self) -> Node | None:
         self._reach()
-        view = self.phone.view()
-        elements = _shade(view) if view.shade else PAGES.get(view.app, _plain)(view)
-        return Node("screen", (0, 0, *self.size()), id=f"screen/{view.app}", children=tuple(elements))
+        tree = self.phone.tree()
+        self._size = tree.box[2], tree.box[3]  # what the client taps next, it has from here
+        return _node(tree)
 
     def app_info(self) -> Mapping[str, Any]:
         return {"id": self.phone.app, "name": self.phone.app}
@@ -81,11 +68,11 @@ class Simulated:
     def probe(self) -> Probe:
         if not self.plugged_in:
             return Probe(OFFLINE, {"error": "the phone is unplugged"})
-        width, height = self.size()
+        width, height = self.phone.view().pixels
         return Probe(READY, {"app": self.phone.app, "width": width, "height": height})
 
     def new_holder(self) -> None:
-        """A phone in memory keeps nothing of its holder."""
+        self._size = None
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -94,6 +81,15 @@ class Simulated:
         if not self.plugged_in:
             raise ToolFailed("device offline: the phone is unplugged", delivery=NOT_SENT)
 
+    def _place(self, at: Point) -> tuple[float, float]:
+        width, height = self.size()
+        return at[0] * SCALE / (width - 1), at[1] * SCALE / (height - 1)
+
+
+def _node(found: simulator.Node) -> Node:
+    children = tuple(_node(child) for child in found.children)
+    return Node(found.role, found.box, found.text, found.desc, found.id, found.clickable, children)
+
 
 def _check_typeable(text: str) -> None:
     """Refuse control characters by name; none is ever dropped."""
@@ -101,60 +97,3 @@ def _check_typeable(text: str) -> None:
     if odd:
         names = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, 'control character')}" for c in odd)
         raise ToolFailed(f"this phone cannot type {names}; nothing was typed", delivery=NOT_SENT)
-
-
-# --- places ------------------------------------------------------------------------------------
-
-
-def _units(at: Point) -> tuple[float, float]:
-    return at[0] * SCALE / (screen.WIDTH - 1), at[1] * SCALE / (screen.HEIGHT - 1)
-
-
-def _pixels(left: float, top: float, right: float, bottom: float) -> Box:
-    (x1, y1), (x2, y2) = screen.px(left, top), screen.px(right, bottom)
-    return round(x1), round(y1), round(x2), round(y2)
-
-
-# --- what is on the screen -----------------------------------------------------------------------
-
-
-def _home(view: View) -> Iterator[Node]:
-    reach_x, reach_y = ICON_REACH
-    for index, app in enumerate(APPS):
-        x, y = icon_place(index)
-        box = _pixels(x - reach_x, y - reach_y, x + reach_x, y + reach_y)
-        in_dock = index >= len(APPS) - DOCK  # drawn without a name
-        yield Node("icon", box, "" if in_dock else app.name, app.name, f"app/{app.name}", clickable=True)
-
-
-def _settings(view: View) -> Iterator[Node]:
-    yield _title("Settings")
-    for line, name in enumerate(SETTINGS):
-        top = LIST_TOP + line * ROW_HEIGHT - view.scroll
-        if LIST_TOP - ROW_HEIGHT < top < LIST_BOTTOM:
-            box = _pixels(40, max(top, LIST_TOP), 960, min(top + ROW_HEIGHT, SCALE))
-            yield Node("row", box, name, id=f"settings/{name}", clickable=True)
-
-
-def _field(view: View) -> Iterator[Node]:
-    text = view.notes if view.app == "Notes" else view.url
-    yield Node("field", _pixels(*FIELDS[view.app]), text, f"{view.app} text field", f"field/{view.app}", clickable=True)
-
-
-def _plain(view: View) -> Iterator[Node]:
-    yield _title(view.app)
-    yield Node("label", _pixels(100, 495, 900, 525), f"{view.app} has nothing to show")
-
-
-def _shade(view: View) -> Iterator[Node]:
-    for row, text in enumerate(("Calendar: nothing planned", "Weather: sunny, 21 degrees")):
-        yield Node("notification", _pixels(50, 240 + 89 * row, 950, 315 + 89 * row), text)
-
-
-def _title(text: str) -> Node:
-    return Node("title", _pixels(60, 60, 600, 95), text)
-
-
-PAGES: Mapping[str, Callable[[View], Iterator[Node]]] = {
-    HOME: _home, "Settings": _settings, "Notes": _field, "Browser": _field,
-}  # fmt: skip
