@@ -40,11 +40,7 @@ def host_main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words = [host.DEFAULT_VERB, *words]
-    try:
-        return _guarded("device-host-agent", _host_parser(), words)
-    except ModuleNotFoundError as missing:
-        print("device-host-agent:", host.what_is_missing(missing), file=sys.stderr)
-        return 2
+    return _guarded("device-host-agent", _host_parser(), words)
 
 
 def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:
@@ -58,7 +54,7 @@ def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:
         if not (error.name or "").startswith("mcpboard."):
             raise
         # A board's package has the board's role alone.
-        print(f"mcpboard: this installation came without {error.name}; install mcpboard whole", file=sys.stderr)
+        print(f"{program}: this installation came without {error.name}; install mcpboard whole", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -76,13 +76,6 @@ def _add_devices(verbs: Verbs) -> None:
     _verb(kinds, "list", devices_list, "name every device")
 
 
-def what_is_missing(error: ModuleNotFoundError) -> str:
-    """What to install; a board's package leaves the host role out, and --demo draws with Pillow."""
-    if (error.name or "").startswith("mcpboard"):
-        return "this installation came without the host role; install mcpboard whole: pip install mcpboard"
-    return str(error)
-
-
 def settings(arguments: argparse.Namespace) -> HostSettings:
     """The settings in force, with what the command line said."""
     flags = {key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in HOST_SETTINGS))}
@@ -97,9 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = settings(arguments)
     logs.configure(in_force.log, in_force.log_level)
     if arguments.demo:
-        from mcpboard.cli import host_demo
-
-        return host_demo.demo(in_force)
+        return _demo(in_force)
 
     from mcpboard import host
     from mcpboard.serving import server
@@ -108,6 +99,16 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.closing(sockets[0]), contextlib.closing(host.build(in_force)) as role:
         print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
         return server.serve(role.app, sockets, host.THREADS, host.CONNECTIONS)
+
+
+def _demo(in_force: HostSettings) -> int:
+    try:
+        from mcpboard.cli import host_demo
+    except ModuleNotFoundError as missing:
+        if missing.name != "PIL":
+            raise
+        raise ConfigError(str(missing)) from None  # it says what to install
+    return host_demo.demo(in_force)
 
 
 def listeners(in_force: HostSettings) -> list[socket.socket]:

@@ -128,7 +128,7 @@ def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
 
 
 MISSING = [
-    pytest.param("mcpboard.host", ("run",), "came without the host role; install mcpboard whole", id="on a board"),
+    pytest.param("mcpboard.host", ("run",), "came without mcpboard.host; install mcpboard whole", id="on a board"),
     pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
 ]
 
