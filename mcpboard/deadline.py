@@ -7,6 +7,7 @@ write, which covers head, body, chunk sizes and trailer alike.
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 import time
@@ -118,5 +119,7 @@ def _bind_to(sock: socket.socket, interface: str) -> None:
     """Keep `sock` to one network interface; OSError where there is none of that name."""
     if sys.platform == "darwin":
         sock.setsockopt(socket.IPPROTO_IP, IP_BOUND_IF, socket.if_nametoindex(interface))
-    else:
+    elif hasattr(socket, "SO_BINDTODEVICE"):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
+    else:
+        raise OSError(errno.ENOTSUP, "this system cannot keep a connection to one interface")

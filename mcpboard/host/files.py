@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import logging
 import os
@@ -15,6 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.errors import ConfigError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
 
 log = logging.getLogger(__name__)
 
@@ -107,10 +112,11 @@ def replace(path: Path, document: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Alone among the processes that change `path`, until the block ends."""
+    """Alone among the processes that change `path`, until the block ends; where there is flock, that is."""
     number = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
-        fcntl.flock(number, fcntl.LOCK_EX)  # held for one small write; the kernel frees a dead holder's
+        if fcntl is not None:
+            fcntl.flock(number, fcntl.LOCK_EX)  # held for one small write; the kernel frees a dead holder's
         yield
     finally:
         os.close(number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import socket
 import subprocess
@@ -112,7 +111,7 @@ def test_the_token_is_printed_as_a_clients_configuration(tmp_path: Path) -> None
 def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
     with running(tmp_path / "data"):
         secret = read_main_token(tmp_path / "data")
-    near, far = pty.openpty()
+    near, far = os.openpty()
     try:
         command = [*COMMAND, "mcp-token", "--data", str(tmp_path / "data")]
         done = subprocess.run(
