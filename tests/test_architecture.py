@@ -74,7 +74,7 @@ DIRECTIONS = {
     "clients": set(),
     "checks": set(),
     "board": {"serving", "protocol", "errand", "deadline", "errors", "settings", "clients", "checks"},
-    "host": {"serving", "client", "protocol", "errand", "deadline", "errors", "settings_host"},
+    "host": {"serving", "link", "client", "protocol", "errand", "deadline", "errors", "settings_host"},
     "laptop": {"link", "client", "clients", "checks", "serving", "protocol", "errand", "deadline", "errors"},
     "simulator": set(),
     "cli": {

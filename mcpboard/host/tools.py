@@ -46,7 +46,7 @@ class Looking:
 def _screenshot(driver: Driver, arguments: Arguments, device: str) -> Content:
     shot = driver.take_screenshot()
     picture = Image(base64.b64encode(shot.content).decode("ascii"), shot.mime)
-    return Content((picture, Text(f"{shot.width}x{shot.height} {device}")))
+    return Content((picture, Text(f"{shot.width}x{shot.height} {device}{shot.note and f'. {shot.note}'}")))
 
 
 def _tap(driver: Driver, arguments: Arguments, device: str) -> Content:

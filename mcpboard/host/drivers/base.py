@@ -26,6 +26,7 @@ class Shot:
     mime: str
     width: int
     height: int
+    note: str = ""  # what a person should know who sees nothing on it
 
 
 @dataclass(frozen=True)

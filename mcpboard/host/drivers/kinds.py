@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from mcpboard.errors import ConfigError
+from mcpboard.host.drivers import wda
+from mcpboard.host.drivers.adb import Adb
+from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import Driver, NoDriver
 from mcpboard.host.drivers.board import STANDARD_URL, Board
+from mcpboard.host.drivers.iphone import IPhone
 from mcpboard.host.registry import Spec
 
 NO_PILLOW = "simulated phones are drawn with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
 
 
-def driver(spec: Spec) -> Driver:
-    """The driver for that device; it opens nothing before it is used."""
+def driver(spec: Spec, adb: Adb | None = None) -> Driver:
+    """The driver for that device, an Android phone behind `adb`; it opens nothing before it is used."""
+    try:
+        return _driver(spec, adb)
+    except ConfigError as error:
+        return NoDriver(f"device {spec.id}: {error}; remove it and add it again")
+
+
+def _driver(spec: Spec, adb: Adb | None) -> Driver:
     if spec.kind == "board":
-        return _board(spec)
+        return Board(spec.url or STANDARD_URL, spec.interface)
+    if spec.kind == "android":
+        return Android(spec.serial, adb)
+    if spec.kind == "iphone":
+        return IPhone(spec.url or wda.STANDARD_URL)
     if spec.kind == "simulated":
         return _simulated(spec)
     return NoDriver(f"this version has no driver for devices of kind {spec.kind} yet")
@@ -21,15 +36,8 @@ def driver(spec: Spec) -> Driver:
 
 def check(spec: Spec) -> None:
     """Raise ConfigError where the driver could not even be made, such as for a URL that is none."""
-    if spec.kind == "board":
-        Board(spec.url or STANDARD_URL, spec.interface).close()
-
-
-def _board(spec: Spec) -> Driver:
-    try:
-        return Board(spec.url or STANDARD_URL, spec.interface)
-    except ConfigError as error:
-        return NoDriver(f"device {spec.id}: {error}; remove it and add it again")
+    if spec.kind != "simulated":  # whose libraries need not be here before it is used
+        _driver(spec, None).close()
 
 
 def _simulated(spec: Spec) -> Driver:

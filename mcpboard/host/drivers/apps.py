@@ -1,0 +1,89 @@
+"""From what a person calls an app to the name that the phone has for it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+from mcpboard.errors import NOT_SENT, ToolFailed
+
+MOST_NAMED = 8  # candidates in a refusal
+
+# Labels that do not occur in their package's name.
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "play store": ("com.android.vending",),
+    "phone": ("com.google.android.dialer", "com.android.dialer"),
+    "messages": ("com.google.android.apps.messaging", "com.android.mms"),
+    "clock": ("com.google.android.deskclock", "com.android.deskclock"),
+    "gmail": ("com.google.android.gm",),
+    "files": ("com.google.android.apps.nbu.files", "com.android.documentsui"),
+    "camera": ("com.google.android.GoogleCamera", "com.android.camera2", "com.android.camera"),
+    "browser": ("com.android.browser", "com.android.chrome"),
+}
+
+# The same of Apple's own apps; an iPhone tells no list of those that it has.
+BUNDLES: Mapping[str, str] = {
+    "settings": "com.apple.Preferences",
+    "safari": "com.apple.mobilesafari",
+    "messages": "com.apple.MobileSMS",
+    "mail": "com.apple.mobilemail",
+    "phone": "com.apple.mobilephone",
+    "photos": "com.apple.mobileslideshow",
+    "camera": "com.apple.camera",
+    "maps": "com.apple.Maps",
+    "notes": "com.apple.mobilenotes",
+    "calendar": "com.apple.mobilecal",
+    "clock": "com.apple.mobiletimer",
+    "app store": "com.apple.AppStore",
+}
+
+
+def package(name: str, installed: Sequence[str]) -> str:
+    """The installed package that `name` means: its own name, a part of it, or a known label.
+
+    ToolFailed where it means none or several: an app is never guessed.
+    """
+    if name in installed:
+        return name
+    wanted = name.casefold().strip()
+    known = [each for each in LABELS.get(wanted, ()) if each in installed]
+    if known:
+        return known[0]
+    word = "".join(wanted.split())
+    for found in (_ending_in(word, installed), _holding(word, installed)):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _refused(name, f"may mean {_named(found)}; launch it by its package")
+    raise _refused(name, f"is no app here; {_close(word, installed)}")
+
+
+def bundle(name: str) -> str:
+    """The bundle id that `name` is, or the one of Apple's app of that name."""
+    known = BUNDLES.get(name.casefold().strip())
+    if known is None and "." not in name:
+        labels = ", ".join(BUNDLES)
+        raise _refused(name, f"is no bundle id such as com.apple.Preferences, and none of {labels}")
+    return known or name
+
+
+def _ending_in(word: str, installed: Iterable[str]) -> list[str]:
+    return [each for each in installed if each.casefold().rpartition(".")[2] == word]
+
+
+def _holding(word: str, installed: Iterable[str]) -> list[str]:
+    return [each for each in installed if word in each.casefold().split(".")]
+
+
+def _close(word: str, installed: Sequence[str]) -> str:
+    near = [each for each in installed if word in each.casefold()]
+    near = near or difflib.get_close_matches(word, installed, MOST_NAMED, 0.4)
+    return f"near it: {_named(near)}" if near else f"{len(installed)} packages are installed"
+
+
+def _named(packages: Sequence[str]) -> str:
+    return ", ".join(packages[:MOST_NAMED]) + (" and more" if len(packages) > MOST_NAMED else "")
+
+
+def _refused(name: str, why: str) -> ToolFailed:
+    return ToolFailed(f"{name[:80]!r} {why}", delivery=NOT_SENT)
