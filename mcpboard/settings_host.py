@@ -49,6 +49,17 @@ def hold_scope(value: object) -> str:
     raise ConfigError(f"{SESSION} or {TOKEN} is expected")
 
 
+def adb_server(value: object) -> tuple[str, int]:
+    """Loopback address and port of the adb server: whoever reaches one may do anything on its phones."""
+    address, _, number = str(value).rpartition(":")
+    try:
+        if ipaddress.ip_address(address.strip("[]")).is_loopback and 0 < int(number) <= _HIGHEST_PORT:
+            return address.strip("[]"), int(number)
+    except ValueError:
+        pass
+    raise ConfigError("a loopback address with a port such as 127.0.0.1:5037 is expected")
+
+
 def truth(word: str) -> bool:
     """Whether an environment variable says yes: true, 1 or yes in any case, and nothing else."""
     return word.strip().lower() in _TRUE
@@ -66,6 +77,10 @@ HOST_SETTINGS = (
             "who this host is; token, devices and the rest stand beside it", live=False, table=HOST),
     Setting("hold_scope", SESSION, hold_scope, "session or token",
             "whom a legacy session takes devices for: itself, or everybody with its token", live=False, table=HOST),
+    Setting("adb_server", "127.0.0.1:5037", adb_server, "IP:port",
+            "where the adb server answers, which Android phones are behind", live=False, table=HOST),
+    Setting("adb_start", False, boolean, "true or false",
+            "start the adb server where none answers", live=False, table=HOST),
     Setting("log", "stderr", log, "stderr, syslog or a path",
             "where the log goes", "--log stderr|syslog|FILE", live=False, table=HOST),
     Setting("log_level", "info", log_level, "level",
@@ -82,6 +97,8 @@ class HostSettings:
     allow_non_loopback: bool
     identity_path: str
     hold_scope: str
+    adb_server: tuple[str, int]
+    adb_start: bool
     log: str
     log_level: str
     sources: Mapping[str, str]

@@ -208,18 +208,19 @@ def devices_test(arguments: argparse.Namespace) -> int:
     from mcpboard.host import registry
     from mcpboard.host.drivers import base
 
-    spec = next((each for each in registry.specs(settings(arguments).folder) if each.id == arguments.id), None)
+    in_force = settings(arguments)
+    spec = next((each for each in registry.specs(in_force.folder) if each.id == arguments.id), None)
     if spec is None:
         raise ConfigError(f"there is no device {arguments.id}; `devices list` names them")
-    probe = _probe(spec)
+    probe = _probe(spec, in_force)
     print(json.dumps({"id": spec.id, "kind": spec.kind, "state": probe.state, **probe.details}))
     return 0 if probe.state == base.READY else 1
 
 
-def _probe(spec: Spec) -> Probe:
+def _probe(spec: Spec, in_force: HostSettings) -> Probe:
     from mcpboard.host.drivers import kinds
 
-    driver = kinds.driver(spec)
+    driver = kinds.maker(in_force)(spec)
     try:
         return driver.probe()
     finally:

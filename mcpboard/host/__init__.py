@@ -216,7 +216,7 @@ def build(
     tokens = Tokens(folder, token_removed)
     for device_id, (kind, driver) in (extra or {}).items():
         manager.add(device_id, kind, driver)
-    registry = Registry(folder, manager, kinds.driver)
+    registry = Registry(folder, manager, kinds.maker(settings))
     return Host(manager, owners, tokens, registry.follow)
 
 

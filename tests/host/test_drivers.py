@@ -19,8 +19,10 @@ from mcpboard import board as board_role
 from mcpboard import config
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host.drivers import kinds
+from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import OFFLINE, READY, NoDriver
 from mcpboard.host.drivers.board import Board
+from mcpboard.host.drivers.iphone import IPhone
 from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.drivers.simulated import Simulated
 from mcpboard.host.eyes.find import find_icon, find_text
@@ -374,7 +376,9 @@ def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
 def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
     assert isinstance(kinds.driver(Spec("a", "board")), Board)
     assert isinstance(kinds.driver(Spec("a", "simulated")), Simulated)
-    for spec in (Spec("a", "android", serial="x"), Spec("a", "iphone"), Spec("a", "board", url="ftp://x")):
+    assert isinstance(kinds.driver(Spec("a", "android", serial="x")), Android)
+    assert isinstance(kinds.driver(Spec("a", "iphone")), IPhone)
+    for spec in (Spec("a", "iphone", url="ftp://x"), Spec("a", "board", url="ftp://x")):
         driver = kinds.driver(spec)
         assert isinstance(driver, NoDriver)
         assert driver.probe().state == "no driver"
