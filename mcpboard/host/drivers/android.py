@@ -38,8 +38,8 @@ KEY_SECONDS = 0.03  # for one character, on a slow phone
 
 PICTURE = "screencap -p"
 DISPLAYS = "dumpsys SurfaceFlinger --display-id"
-DUMP = "/data/local/tmp/mcpboard-tree.xml"
-TREE = f"rm -f {DUMP}; uiautomator dump {DUMP} 1>&2; cat {DUMP}; code=$?; rm -f {DUMP}; exit $code"
+# `uiautomator dump` writes to a file alone, and ends well whatever came of it.
+TREE = "f=${TMPDIR:-/data/local/tmp}/mcpboard-$$.xml; uiautomator dump $f 1>&2; cat $f; code=$?; rm -f $f; exit $code"
 PACKAGES = "pm list packages"
 
 BLACK = (
