@@ -102,6 +102,7 @@ class Phone:
 
     def __init__(self, room: Room, port: int) -> None:
         self.serial = f"127.0.0.1:{port}"
+        self.model = f"Pretend {port}"
         self.folder = room.folder / f"phone-{port}"
         self.folder.mkdir()
         self._room, self._port = room, port
@@ -109,7 +110,7 @@ class Phone:
         for name, script in PROGRAMS.items():
             self.write(name, f"#!/bin/sh\n{script}\n")
             (self.folder / name).chmod(stat.S_IRWXU)
-        for name, content in {**FILES, "model": f"Pretend {port}\n"}.items():
+        for name, content in {**FILES, "model": f"{self.model}\n"}.items():
             self.write(name, content)
         (self.folder / "picture.png").write_bytes(png(540, 1200))
 

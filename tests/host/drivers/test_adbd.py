@@ -1,36 +1,230 @@
-"""Three real adb daemons behind a real adb server, driven over MCP."""
+"""Three real adb daemons behind a real adb server, driven over MCP by a client that people use."""
 
 from __future__ import annotations
 
+import base64
+import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.adb import Adb
 from mcpboard.host.drivers.android import Android
+from mcpboard.host.drivers.base import READY
+from mcpboard.host.drivers.discovery import SILENT, Discovery
+from tests.deploy.rooms import until
+from tests.functional.visitors import CLIENTS, Client, Visitor, visit
+from tests.host.rig import Agent, agent, result, threads
 
-from .lab import FIRST_PORT, Phone, Room, room
+from .lab import FILES, FIRST_PORT, LIMIT_S, Phone, Room, png, room
 
 pytestmark = [pytest.mark.tools]
 
+LOST_S = 6.0  # within which the loss of a phone is told, whatever was to last
+MODERN_SDK = "Python mcp 2.3"
+QUOTED = "it's \"$HOME\" `id` $(id) 100%sure %% a\\b ; | & * ~ #1\n\t-end "
+
+
+@dataclass
+class Lab:
+    """Three phones, the agent that drives them, and a client of it."""
+
+    room: Room
+    phones: list[Phone]
+    agent: Agent
+    client: Visitor
+
+    def call(self, tool: str, device: str | None = None, **arguments: Any) -> Any:
+        given = arguments if device is None else {**arguments, "device_id": device}
+        return self.client.ask("tools/call", tool, given)
+
+    def said(self, tool: str, device: str, **arguments: Any) -> str:
+        got = self.call(tool, device, **arguments)
+        assert "content" in got, got
+        return str(got["content"][-1]["text"])
+
+    def states(self) -> dict[str, str]:
+        listed = self.call("list_devices")["structuredContent"]["devices"]
+        return {each["id"]: each["state"] for each in listed}
+
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    with room(tmp_path_factory.mktemp("lab")) as found:
-        yield found
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with room(tmp_path_factory.mktemp("lab")) as place:
+        phones = [Phone(place, FIRST_PORT + number) for number in range(3)]
+        for phone in phones:
+            phone.start()
+        adb = Adb(port=place.port)
+        drivers = {name: Android(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)}
+        with agent(tmp_path_factory.mktemp("agent") / "data", **drivers) as host, sdk(host) as client:
+            yield Lab(place, phones, host, client)
 
 
-def test_smoke(lab: Room) -> None:
-    phone = Phone(lab, FIRST_PORT)
-    phone.start()
-    adb = Adb(port=lab.port)
-    driver = Android(phone.serial, adb)
-    print(driver.probe())
-    print(driver.take_screenshot())
-    driver.tap((5, 7))
-    driver.swipe((5, 7), (8, 9), 300)
-    driver.input_text("it's $HOME \"q\" `x` 100%sure %% | ; \\ *\n\tz")
-    driver.launch_app("Settings")
-    print(driver.ui_tree())
-    print(driver.app_info(), phone.calls)
+def sdk(host: Agent) -> Any:
+    return visit(_client(), [host.url], str(host.caller.token))
+
+
+def _client() -> Client:
+    return next(each for each in CLIENTS if each.name == MODERN_SDK)
+
+
+def test_each_phone_answers_for_itself(lab: Lab) -> None:
+    assert lab.states() == {"A": READY, "B": READY, "C": READY}
+    for name, phone in zip("ABC", lab.phones, strict=True):
+        told = lab.call("device_status", device_id=name)["structuredContent"]
+        assert told["model"] == phone.model
+        known = {key: told[key] for key in ("battery", "screen_on", "rotation", "width", "height", "override_size", "app")}
+        assert known == {
+            "battery": 71, "screen_on": True, "rotation": 0, "width": 540, "height": 1200, "override_size": [540, 1200],
+            "app": "com.android.settings",
+        }  # fmt: skip
+
+
+def test_the_picture_is_the_phones_own_byte_for_byte(lab: Lab) -> None:
+    for number, name in enumerate("ABC"):
+        picture = png(540, 1200, light=100 + number)
+        (lab.phones[number].folder / "picture.png").write_bytes(picture)
+        shown, words = lab.call("take_screenshot", name)["content"]
+        assert base64.b64decode(shown["data"]) == picture
+        assert (shown["mimeType"], words["text"]) == ("image/png", f"540x1200 {name}")
+
+
+def test_every_action_reaches_its_phone_once_and_whole(lab: Lab) -> None:
+    for name, phone in zip("ABC", lab.phones, strict=True):
+        before = len(phone.calls)
+        lab.said("tap", name, x=5, y=7)
+        lab.said("swipe", name, start_x=5, start_y=900, end_x=8, end_y=90, duration_ms=120)
+        lab.said("launch_app", name, app_id="Notes")
+        lab.said("launch_app", name, app_id="org.example.notes/.Main")
+        assert phone.calls[before:] == [
+            ["input", "tap", "5", "7"],
+            ["input", "swipe", "5", "900", "8", "90", "120"],
+            ["monkey", "-p", "org.example.notes", "-c", "android.intent.category.LAUNCHER", "1"],
+            ["am", "start", "-n", "org.example.notes/.Main"],
+        ]
+
+
+def test_text_arrives_as_it_is_through_every_shell_between(lab: Lab) -> None:
+    phone = lab.phones[0]
+    before = len(phone.calls)
+    lab.said("input_text", "A", text=QUOTED)
+    assert typed(phone.calls[before:]) == QUOTED
+
+
+def typed(calls: list[list[str]]) -> str:
+    """What a phone would show: `%s` is a blank, keys are a new line and a tab."""
+    keys = {"66": "\n", "61": "\t"}
+    return "".join(keys[word] if kind == "keyevent" else word.replace("%s", " ") for _, kind, word in calls)
+
+
+def test_what_the_phone_cannot_type_is_named_and_nothing_is_sent(lab: Lab) -> None:
+    before = len(lab.phones[0].calls)
+    error = lab.call("input_text", "A", text="abc你é")["error"]
+    assert error["code"] == -32000
+    assert "cannot type U+4F60 CJK UNIFIED IDEOGRAPH-4F60 (你), U+00E9 LATIN SMALL LETTER E WITH ACUTE (é)" in error["message"]
+    assert error["data"]["delivery"] == "not_sent"
+    assert len(lab.phones[0].calls) == before
+
+
+def test_the_elements_are_found_where_they_are_to_be_tapped(lab: Lab) -> None:
+    (match,) = lab.call("find_text", "B", query="Wi-Fi & more")["structuredContent"]["matches"]
+    assert (match["center"], match["source"]) == ([270, 140], "tree")
+    told = lab.call("get_ui_tree", "B", include_app_info=True)["structuredContent"]
+    assert told["app"] == {"id": "com.android.settings", "activity": "com.android.settings.Settings"}
+    assert told["tree"]["children"][0]["children"][0]["id"] == "android:id/title"
+    assert '[1] text "Wi-Fi & more" @270,140' in lab.said("describe_screen", "B")
+
+
+def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(lab: Lab) -> None:
+    phone = lab.phones[2]
+    lab.call("take_screenshot", "C")
+    before = len(phone.calls)
+    try:
+        phone.write("dumpsys.window", FILES["dumpsys.window"].replace("cur=540x1200", "cur=1200x540"))
+        assert "was turned since its picture" in lab.call("tap", "C", x=1, y=1)["error"]["message"]
+        assert len(phone.calls) == before
+        (phone.folder / "picture.png").write_bytes(png(1200, 540))
+        lab.call("take_screenshot", "C")
+        lab.said("tap", "C", x=1100, y=20)
+        assert phone.calls[before:] == [["input", "tap", "1100", "20"]]
+    finally:
+        phone.write("dumpsys.window", FILES["dumpsys.window"])
+        (phone.folder / "picture.png").write_bytes(png(540, 1200))
+        lab.call("take_screenshot", "C")
+
+
+def test_a_phone_killed_in_the_middle_of_a_swipe(lab: Lab) -> None:
+    """Its error comes in less than six seconds, the others notice nothing, and it is back with its daemon."""
+    doomed = lab.phones[0]
+    before = len(doomed.calls)
+    with threads() as pool, sdk(lab.agent) as other:
+        ends = {"start_x": 5, "start_y": 900, "end_x": 8, "end_y": 90}
+        swiping = pool.submit(lab.call, "swipe", "A", **ends, duration_ms=10_000)
+        until(lambda: len(doomed.calls) > before, "the beginning of the swipe", LIMIT_S)
+        assert "content" in other.ask("tools/call", "tap", {"x": 1, "y": 1, "device_id": "B"})
+        doomed.kill()
+        error = swiping.result(LOST_S)["error"]
+    assert "was lost in the middle of the command: look at the screen before repeating it" in error["message"]
+    assert (error["code"], error["data"]["delivery"]) == (-32000, "unknown")
+    for name in "BC":
+        assert lab.said("tap", name, x=2, y=2) == f"tapped 2,2 on {name}"
+    assert lab.states() == {"A": "not reachable", "B": READY, "C": READY}
+    assert "cure: " in lab.call("tap", "A", x=1, y=1)["error"]["message"]
+    doomed.start()
+    assert lab.said("tap", "A", x=3, y=3) == "tapped 3,3 on A"
+    assert doomed.calls[before:] == [
+        ["input", "swipe", "5", "900", "8", "90", "10000"],
+        ["input", "tap", "3", "3"],
+    ]
+
+
+def test_a_phone_that_falls_silent_is_told_and_comes_back(lab: Lab) -> None:
+    """Its connections stay open, so nobody but a clock can know."""
+    lab.phones[1].stop(signal.SIGSTOP)
+    try:
+        assert lab.states() == {"A": READY, "B": "offline", "C": READY}
+        assert lab.said("tap", "C", x=2, y=2)
+    finally:
+        lab.phones[1].stop(signal.SIGCONT)
+    assert lab.said("tap", "B", x=2, y=2)
+    assert lab.states()["B"] == READY
+
+
+def test_a_server_that_is_restarted_is_found_again(lab: Lab) -> None:
+    lab.room.kill_server()
+    with threads() as pool:
+        asked = pool.submit(lab.call, "tap", "A", x=1, y=1)  # the socket listens on, so this waits for the new server
+        lab.room.start_server()
+        result(asked)
+    for name in "ABC":
+        assert lab.said("tap", name, x=4, y=4) == f"tapped 4,4 on {name}"
+
+
+def test_discovery_follows_what_comes_goes_and_dies_in_silence(lab: Lab) -> None:
+    phone = Phone(lab.room, FIRST_PORT + 3)
+    adb = Adb(port=lab.room.port)
+    with pytest.raises(ToolFailed, match="not reachable"):
+        adb.connect(phone.serial)
+    seen: list[dict[str, str]] = []
+    discovery = Discovery(adb, lambda found: seen.append({each.serial: each.state for each in found}), 0.3)
+
+    def state() -> str | None:
+        return next((each.state for each in discovery.found if each.serial == phone.serial), None)
+
+    try:
+        phone.start()
+        adb.connect(phone.serial)
+        until(lambda: state() == "device", f"the phone: {seen}", LIMIT_S)
+        phone.stop(signal.SIGSTOP)
+        until(lambda: SILENT in [each.get(phone.serial) for each in seen], f"its silence: {seen}", LIMIT_S)
+        phone.stop(signal.SIGCONT)
+        until(lambda: state() == "device", f"its return: {seen}", LIMIT_S)
+        adb.disconnect(phone.serial)
+        until(lambda: state() is None, f"its farewell: {seen}", LIMIT_S)
+    finally:
+        phone.kill()
+        discovery.close()
