@@ -116,9 +116,10 @@ class Adb:
         if len(service.encode("utf-8")) > LONGEST_SERVICE:
             raise ToolFailed("that is too long for one command of adb; send it in parts", delivery=NOT_SENT)
         limit = Deadline(seconds)
-        with self._wire(limit) as wire:
-            with _heard(serial, seconds):
+        with self._wire(Deadline(min(ASK_SECONDS, seconds))) as wire:
+            with _heard(serial, ASK_SECONDS):
                 wire.ask(f"host:transport:{serial}")
+            wire.sock.deadline = limit
             with _carried_out(serial, seconds):
                 wire.ask(service)
                 return wire.outcome()

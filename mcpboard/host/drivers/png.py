@@ -38,7 +38,7 @@ def is_black(picture: bytes) -> bool:
         return False
     width, colour = size_of(picture)[0], picture[_COLOUR_AT]
     stride = 1 + width * _CHANNELS.get(colour, 1)
-    return all(_dark(rows[at : at + stride], colour) for at in range(0, len(rows), stride))
+    return bool(rows) and all(_dark(rows[at : at + stride], colour) for at in range(0, len(rows), stride))
 
 
 def _dark(row: bytes, colour: int) -> bool:

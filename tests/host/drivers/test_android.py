@@ -1,0 +1,308 @@
+"""What an Android phone says and is told: pictures, text, apps, elements, status, each by table."""
+
+from __future__ import annotations
+
+import shlex
+import zlib
+from struct import pack
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import NOT_SENT, ToolFailed
+from mcpboard.host.drivers import apps, dumpsys, keys, png, uiautomator
+from mcpboard.host.drivers.android import BLACK, Android
+from mcpboard.host.eyes.tree import Node
+
+from . import lab
+from .fake_adb import PHONE, fake_adb, shell
+
+PICTURE = lab.png(30, 60)
+
+# --- pictures ----------------------------------------------------------------------------------
+
+MANY = b"[Warning] Multiple displays were found, but no display id was specified!\n"
+WHOLE = [
+    pytest.param(PICTURE, id="as it should be"),
+    pytest.param(MANY + PICTURE, id="behind a warning"),
+    pytest.param(PICTURE + b"\n", id="with a line end behind it"),
+]
+
+
+@pytest.mark.parametrize("output", WHOLE)
+def test_the_picture_is_cut_out_of_what_a_phone_prints(output: bytes) -> None:
+    assert png.whole(output) == PICTURE
+
+
+@pytest.mark.parametrize("output", [b"", b"<html>", PICTURE[:-1], PICTURE[:40], b"\xff\xd8\xff" + PICTURE[8:]])
+def test_what_is_no_whole_png_is_refused(output: bytes) -> None:
+    with pytest.raises(ToolFailed, match="is no PNG|broke off"):
+        png.whole(output)
+
+
+def drawn(colour: int, row: bytes, height: int = 4) -> bytes:
+    """A PNG of these raw rows."""
+    channels = {0: 1, 2: 3, 6: 4}[colour]
+    head = pack(">IIBBBBB", (len(row) - 1) // channels, height, 8, colour, 0, 0, 0)
+    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(row * height)[:5]), (b"IDAT", zlib.compress(row * height)[5:]), (b"IEND", b"")]
+    body = b"".join(pack(">I", len(each)) + name + each + pack(">I", zlib.crc32(name + each)) for name, each in chunks)
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+DARKNESS = [
+    pytest.param(drawn(6, b"\0" + b"\0\0\0\xff" * 3), True, id="black and opaque"),
+    pytest.param(drawn(6, b"\1\0\0\0\xff" + b"\0\0\0\0" * 2), True, id="black, each pixel the same as the one before"),
+    pytest.param(drawn(2, b"\0" + b"\0\0\0" * 3), True, id="black without opacity"),
+    pytest.param(drawn(0, b"\0\0\0\0"), True, id="black in greys"),
+    pytest.param(drawn(6, b"\0" + b"\0\0\0\xff" * 2 + b"\0\0\1\xff"), False, id="one blue pixel, hardly"),
+    pytest.param(drawn(2, b"\0\0\0\0\0\1\0"), False, id="one green pixel, hardly"),
+    pytest.param(PICTURE, False, id="grey"),
+    pytest.param(drawn(2, b"\0\0\0\0")[:30], False, id="a broken one"),
+]
+
+
+@pytest.mark.parametrize(("picture", "black"), DARKNESS)
+def test_a_black_picture_is_told_from_a_dark_one(picture: bytes, black: bool) -> None:
+    assert png.is_black(picture) == black
+
+
+def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
+    with fake_adb({"shell": shell(lab.png(30, 60, light=0))}) as server:
+        shot = Android(PHONE, server.adb).take_screenshot()
+        assert (shot.width, shot.height, shot.note) == (30, 60, BLACK)
+        server.script["shell"] = shell(PICTURE)
+        assert Android(PHONE, server.adb).take_screenshot().note == ""
+
+
+@pytest.mark.parametrize("answer", [shell(code=1), shell(b"", b"Capturing failed", 1), shell()])
+def test_no_picture_at_all_is_explained(answer: Any) -> None:
+    with fake_adb({"shell": answer}) as server, pytest.raises(ToolFailed, match="a secure window"):
+        Android(PHONE, server.adb).take_screenshot()
+
+
+IDS = b"Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=\"\"\nDisplay 2 (virtual)\n"
+
+
+@pytest.mark.parametrize("answer", [shell(MANY + PICTURE), shell(PICTURE, MANY)], ids=["printed", "complained"])
+def test_of_several_displays_the_first_is_named_from_then_on(answer: Any) -> None:
+    script = {
+        "shell,v2,raw:screencap -p": answer,
+        "shell,v2,raw:screencap -p -d": shell(PICTURE),
+        "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
+    }
+    with fake_adb(script) as server:
+        phone = Android(PHONE, server.adb)
+        phone.take_screenshot()
+        phone.take_screenshot()
+        named = "screencap -p -d 4619827259835644672"
+        assert server.scripts == ["screencap -p", "dumpsys SurfaceFlinger --display-id", named, named]
+
+
+def test_displays_that_are_not_named_are_told() -> None:
+    with fake_adb({"shell": shell(MANY + PICTURE)}) as server, pytest.raises(ToolFailed, match="several displays"):
+        Android(PHONE, server.adb).take_screenshot()
+
+
+# --- places ------------------------------------------------------------------------------------
+
+SCREENS = [
+    pytest.param(b"Physical size: 30x60\n", (29, 59), id="as large as its picture"),
+    pytest.param(b"Physical size: 60x120\nOverride size: 15x30\n", (14, 29), id="an override of the size"),
+    pytest.param(b"Physical size: 60x120\n  init=60x120 cur=300x600 app=1x1\n", (290, 590), id="what is current wins"),
+    pytest.param(b"", (29, 59), id="a phone that does not tell"),
+]
+
+
+@pytest.mark.parametrize(("told", "place"), SCREENS)
+def test_pixels_of_the_picture_become_places_of_the_screen(told: bytes, place: tuple[int, int]) -> None:
+    with fake_adb({"shell,v2,raw:wm size": shell(told), "shell,v2,raw:screencap": shell(PICTURE)}) as server:
+        phone = Android(PHONE, server.adb)
+        phone.take_screenshot()
+        phone.tap((29, 59))
+        phone.swipe((0, 0), (29, 59), 250)
+        x, y = place
+        assert [line for line in server.scripts if line.startswith("input")] == [
+            f"input tap {x} {y}", f"input swipe 0 0 {x} {y} 250",
+        ]  # fmt: skip
+
+
+# --- text --------------------------------------------------------------------------------------
+
+TYPED = [
+    pytest.param("hello", "input text hello", id="a word"),
+    pytest.param("a b", "input text a%sb", id="a blank"),
+    pytest.param("%s", "input text % && input text s", id="what `input` takes for a blank"),
+    pytest.param("100%%sure", "input text 100%% && input text sure", id="two per cent signs before an s"),
+    pytest.param("it's", "input text 'it'\"'\"'s'", id="a quote"),
+    pytest.param('$(x) `y` "z" \\', "input text '$(x)%s`y`%s\"z\"%s\\'", id="what a shell would run"),
+    pytest.param("a\n\tb", "input text a && input keyevent 66 && input keyevent 61 && input text b", id="keys"),
+    pytest.param("-n", "input text -n", id="what looks like an option"),
+]
+
+
+@pytest.mark.parametrize(("text", "script"), TYPED)
+def test_text_becomes_commands(text: str, script: str) -> None:
+    assert keys.script(text) == script
+
+
+def test_long_text_goes_in_pieces_that_a_phone_takes() -> None:
+    text = "0123456789 %s" * 800
+    commands = [shlex.split(command) for command in keys.script(text).split(" && ")]
+    assert {tuple(words[:2]) for words in commands} == {("input", "text")}
+    assert "".join(words[2].replace("%s", " ") for words in commands) == text
+    assert max(len(words[2]) for words in commands) <= 2 * keys.PIECE
+
+
+UNTYPEABLE = [
+    pytest.param("שלום", "U+05E9 HEBREW LETTER SHIN (ש)", id="Hebrew"),
+    pytest.param("你好", "U+4F60 CJK UNIFIED IDEOGRAPH-4F60 (你)", id="Chinese"),
+    pytest.param("👨‍👩‍👧", "U+1F468 MAN (👨), U+200D ZERO WIDTH JOINER, U+1F469 WOMAN", id="a family"),
+    pytest.param("e\u0301", "U+0301 COMBINING ACUTE ACCENT", id="a combining mark"),
+    pytest.param("a\0b", "U+0000 control character", id="NUL"),
+    pytest.param("a\r\nb", "U+000D control character", id="a carriage return"),
+    pytest.param("\ud83d", "U+D83D control character", id="half of a pair"),
+    pytest.param("אבגדהוזחט", "and more", id="more than anybody reads"),
+]
+
+
+@pytest.mark.parametrize(("text", "named"), UNTYPEABLE)
+def test_what_no_android_phone_can_type_is_named(text: str, named: str) -> None:
+    with pytest.raises(ToolFailed) as refused:
+        keys.script(text)
+    assert named in str(refused.value)
+    assert "nothing was typed" in str(refused.value)
+    assert refused.value.data == {"delivery": NOT_SENT}
+
+
+# --- apps --------------------------------------------------------------------------------------
+
+INSTALLED = [
+    "com.android.settings", "com.android.settings.intelligence", "com.google.android.apps.maps", "com.android.vending",
+    "com.google.android.youtube", "org.one.notes", "org.two.notes", "com.android.chrome",
+]  # fmt: skip
+APPS = [
+    pytest.param("com.android.chrome", "com.android.chrome", id="a package"),
+    pytest.param("Settings", "com.android.settings", id="the end of a package's name"),
+    pytest.param("YouTube", "com.google.android.youtube", id="a name in another case"),
+    pytest.param(" maps ", "com.google.android.apps.maps", id="a name with blanks around it"),
+    pytest.param("Play Store", "com.android.vending", id="a label that its package does not have"),
+    pytest.param("intelligence", "com.android.settings.intelligence", id="a part of a name"),
+]
+NO_APPS = [
+    pytest.param("Notes", "'Notes' may mean org.one.notes, org.two.notes; launch it by its package", id="several"),
+    pytest.param("Utube", "near it: com.google.android.youtube", id="a slip of the pen"),
+    pytest.param("zzz", "'zzz' is no app here; 8 packages are installed", id="nothing like it"),
+]
+
+
+@pytest.mark.parametrize(("name", "package"), APPS)
+def test_an_app_is_found_by_what_people_call_it(name: str, package: str) -> None:
+    assert apps.package(name, INSTALLED) == package
+
+
+@pytest.mark.parametrize(("name", "told"), NO_APPS)
+def test_an_app_is_never_guessed(name: str, told: str) -> None:
+    with pytest.raises(ToolFailed) as refused:
+        apps.package(name, INSTALLED)
+    assert told in str(refused.value)
+    assert refused.value.data == {"delivery": NOT_SENT}
+
+
+def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> None:
+    with fake_adb({"shell": shell(b"Starting\nError: Activity class {a/a.B} does not exist.\n")}) as server:
+        with pytest.raises(ToolFailed, match=r"Error: Activity class \{a/a.B\} does not exist"):
+            Android(PHONE, server.adb).launch_app("a/a.B")
+
+
+def test_a_package_with_nothing_to_launch_is_told() -> None:
+    words = b"** No activities found to run, monkey aborted.\n"
+    with fake_adb({"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(words, code=252)}) as server:
+        with pytest.raises(ToolFailed, match="that package has nothing to launch"):
+            Android(PHONE, server.adb).launch_app("a.b")
+
+
+# --- elements ----------------------------------------------------------------------------------
+
+
+def dump(inner: str) -> str:
+    return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{inner}</hierarchy>"
+
+
+def element(view: str, bounds: str, inner: str = "", **attributes: str) -> str:
+    written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
+    return f'<node class="{view}" bounds="{bounds}"{written}>{inner}</node>'
+
+
+ROLES = [
+    ("android.widget.TextView", "text"), ("android.widget.EditText", "field"), ("android.widget.ImageButton", "button"),
+    ("android.widget.Button", "button"), ("androidx.recyclerview.widget.RecyclerView", "list"), ("com.x.Odd$Inner", "inner"),
+    ("", "view"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("view", "role"), ROLES)
+def test_every_view_has_a_role(view: str, role: str) -> None:
+    (node,) = uiautomator.tree(dump(element(view, "[0,0][5,5]")), (10, 10), (10, 10)).children
+    assert node.role == role
+
+
+def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
+    inner = element(
+        "android.widget.Button", "[-5,10][50,20]", text="A &lt;b&gt;", content_desc="d", resource_id="i", clickable="true"
+    )
+    off = element("android.view.View", "[0,200][50,220]") + element("android.view.View", "[3,3][3,9]")
+    (node,) = uiautomator.tree(dump(inner + off), (100, 200), (50, 100)).children
+    assert node == Node("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
+
+
+@pytest.mark.parametrize("document", ["<?xml", dump("<node>"), '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
+def test_a_broken_document_is_told(document: str) -> None:
+    with pytest.raises(ToolFailed, match="UI tree"):
+        uiautomator.tree(document, (1, 1), (1, 1))
+
+
+def test_a_tree_without_a_bottom_ends_somewhere() -> None:
+    deep = "<node bounds='[0,0][9,9]'>" * 3000 + "</node>" * 3000
+    assert len(list(uiautomator.tree(dump(deep), (9, 9), (9, 9)).walk())) == uiautomator.DEEPEST + 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(b"ERROR: could not get idle state.", "wait until it is still"), (b"ERROR: null root node returned", "is off, locked")],
+)
+def test_a_tree_that_does_not_come_is_explained(words: bytes, told: str) -> None:
+    with fake_adb({"shell": shell(b"", words, 1)}) as server, pytest.raises(ToolFailed, match=told):
+        Android(PHONE, server.adb).ui_tree()
+
+
+# --- status ------------------------------------------------------------------------------------
+
+FRONT = [
+    ("  mCurrentFocus=Window{1 u0 com.a/com.a.B}\n", {"id": "com.a", "activity": "com.a.B"}),
+    ("  mCurrentFocus=null\n  mFocusedApp=ActivityRecord{9 u0 com.a/.B t12}\n", {"id": "com.a", "activity": ".B"}),
+    ("  mFocusedApp=Token{1 ActivityRecord{9 u0 com.a/.B t12}}\n", {"id": "com.a", "activity": ".B"}),
+    ("  mCurrentFocus=Window{1 u0 NotificationShade}\n", {}),
+    ("", {}),
+]
+
+
+@pytest.mark.parametrize(("told", "front"), FRONT)
+def test_the_app_in_front_is_read_from_every_androids_words(told: str, front: dict[str, str]) -> None:
+    assert dumpsys.foreground(told) == front
+
+
+TURNS = [("mRotation=1", 90), ("mCurrentRotation=ROTATION_270", 270), ("mRotation=ROTATION_0", 0)]
+
+
+@pytest.mark.parametrize(("words", "degrees"), TURNS)
+def test_rotation_is_in_degrees(words: str, degrees: int) -> None:
+    assert dumpsys.status(f"@window\n    {words}\n") == {"rotation": degrees}
+
+
+def test_a_phone_that_tells_nothing_has_no_status_and_no_fault() -> None:
+    assert dumpsys.status("") == {}
+    assert dumpsys.status("@model\n\n@battery\nCan't find service: battery\n@power\n") == {}
+
+
+def test_a_sleeping_screen_is_told() -> None:
+    assert dumpsys.status("@power\n  mWakefulness=Dozing\n") == {"screen_on": False}
