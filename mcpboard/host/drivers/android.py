@@ -77,11 +77,11 @@ class Android:
         return Shot(picture, "image/png", *self._size, note=BLACK if png.is_black(picture) else "")
 
     def tap(self, at: Point) -> None:
-        x, y = self._place(at)
+        ((x, y),) = self._places(at)
         self._act(f"input tap {x} {y}", ACT_SECONDS)
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
-        (x1, y1), (x2, y2) = self._place(start, end)
+        (x1, y1), (x2, y2) = self._places(start, end)
         self._act(f"input swipe {x1} {y1} {x2} {y2} {duration_ms}", ACT_SECONDS + duration_ms / 1000)
 
     def input_text(self, text: str) -> None:
@@ -129,7 +129,7 @@ class Android:
 
     # --- places ------------------------------------------------------------------------------------
 
-    def _place(self, *points: Point) -> Any:
+    def _places(self, *points: Point) -> list[Point]:
         """Points of the picture in the units of `input`, which follow rotation and "Override size"."""
         picture = self.size()
         screen = self._screen() or picture
@@ -137,8 +137,7 @@ class Android:
             raise ToolFailed(
                 "the phone was turned since its picture: take_screenshot and look again", delivery=NOT_SENT
             )
-        placed = [(x * screen[0] // picture[0], y * screen[1] // picture[1]) for x, y in points]
-        return placed if len(placed) > 1 else placed[0]
+        return [(x * screen[0] // picture[0], y * screen[1] // picture[1]) for x, y in points]
 
     def _screen(self) -> Point | None:
         return dumpsys.screen(self._read(dumpsys.SCREEN).text)

@@ -27,15 +27,15 @@ from mcpboard.host.drivers.wda import (
 from mcpboard.host.eyes.tree import Node
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
-KEY_SECONDS = 0.2  # for one character; WebDriverAgent types sixty a minute at its slowest setting
+KEY_SECONDS = 0.2  # for one character; WebDriverAgent types sixty a second at most, an old phone far fewer
 PNG_MAGIC = b"\x89PNG"
 
 TAP = "/wda/tap"
 OLD_TAP = "/wda/tap/0"  # before WebDriverAgent 6.0.0
 
 CURE = (
-    "is the phone unlocked and attached, WebDriverAgent running on it (in Xcode: Product, Test; its signature ends after "
-    "seven days with a free account), and its port forwarded? cure: iproxy {port} 8100"
+    "is the phone unlocked and attached, WebDriverAgent running on it (in Xcode: Product, Test; its signature ends "
+    "after seven days with a free account), and its port forwarded? cure: iproxy {port} 8100"
 )
 WHY = "no key of an iPhone's keyboard does that"
 
@@ -66,12 +66,12 @@ class IPhone:
         ((x, y),) = self._places(at)
         place = {"x": x, "y": y}
         try:
-            self._act(self._tap, place)
+            self._act(self._tap, place, ACT_SECONDS)
         except WdaError as error:
             if error.name != UNKNOWN_COMMAND or self._tap == OLD_TAP:
                 raise
             self._tap = OLD_TAP
-            self._act(self._tap, place)
+            self._act(self._tap, place, ACT_SECONDS)
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
         """W3C actions, because the duration of WebDriverAgent's own drag is that of the press before it."""
@@ -117,8 +117,8 @@ class IPhone:
         picture, screen = self.size(), self._points()
         if (picture[0] > picture[1]) != (screen[0] > screen[1]):
             raise ToolFailed(
-                "the phone was turned since its picture, or tells pictures upright while it lies: take_screenshot and look "
-                "again, or turn it upright",
+                "the phone was turned since its picture, or tells pictures upright while it lies: take_screenshot and "
+                "look again, or turn it upright",
                 delivery=NOT_SENT,
             )
         return [(round(x * screen[0] / picture[0], 2), round(y * screen[1] / picture[1], 2)) for x, y in points]
@@ -135,7 +135,7 @@ class IPhone:
 
     # --- the phone ---------------------------------------------------------------------------------
 
-    def _act(self, path: str, body: Mapping[str, Any], seconds: float = ACT_SECONDS) -> None:
+    def _act(self, path: str, body: Mapping[str, Any], seconds: float) -> None:
         try:
             self._wda.act(path, body, seconds)
         except WdaError as error:

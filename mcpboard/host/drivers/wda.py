@@ -1,7 +1,8 @@
 """WebDriverAgent over HTTP: a session, the routes that are used, and its errors in words.
 
-WebDriverAgent keeps one session for all its clients, so another client's session ends ours. A
-read is then asked again in a new one; what moves the phone is not, though it was turned away.
+WebDriverAgent keeps one session: a new one ends the old, and may end the app that was launched in it.
+So the session that is there is shared. Where it has gone, a read is asked again in another; what
+moves the phone is not, though it was turned away.
 
 Source: the routes in WebDriverAgentLib/Commands of WebDriverAgent 5 to 9.
 """
@@ -12,6 +13,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from mcpboard.deadline import Deadline
@@ -37,7 +39,7 @@ TURNED_AWAY = frozenset({INVALID_SESSION, UNKNOWN_COMMAND, ALERT_OPEN, "invalid 
 # What WebDriverAgent or XCTest says -> what to do about it.
 CURES: Mapping[str, str] = {
     INVALID_SESSION: "another client took WebDriverAgent over; nothing was done, call again",
-    "eyboard is not present": "tap into a text field first",
+    "keyboard must be present": "tap into a text field first",
     "not been enabled": "trust the developer's certificate on the phone: Settings, General, VPN & Device Management",
     "device is locked": "unlock the phone",
     "FBSOpenApplicationServiceErrorDomain": "no app of that bundle id can be launched there",
@@ -75,22 +77,22 @@ class Wda:
 
     def get(self, path: str, seconds: float = READ_SECONDS) -> Any:
         """The value of a route that needs no session."""
-        return self._send("GET", path, None, seconds)
+        return self._send("GET", path, None, seconds)["value"]
 
     def read(self, path: str, seconds: float = READ_SECONDS) -> Any:
         """The value of a route of the session, asked again where the session is no more."""
         try:
-            return self._send("GET", self._path(path), None, seconds)
+            return self.get(self._path(path), seconds)
         except WdaError as error:
             if error.name != INVALID_SESSION:
                 raise
         self._session = None
-        return self._send("GET", self._path(path), None, seconds)
+        return self.get(self._path(path), seconds)
 
-    def act(self, path: str, body: Mapping[str, Any], seconds: float = ACT_SECONDS) -> Any:
+    def act(self, path: str, body: Mapping[str, Any], seconds: float = ACT_SECONDS) -> None:
         """Post to a route of the session, once."""
         try:
-            return self._send("POST", self._path(path), body, seconds)
+            self._send("POST", self._path(path), body, seconds)
         except WdaError as error:
             if error.name == INVALID_SESSION:
                 self._session = None
@@ -110,15 +112,17 @@ class Wda:
         return f"/session/{self._session}{path}"
 
     def _open(self) -> str:
-        """A new session on whatever is in front: no app is launched for it."""
-        answer = self._send("POST", "/session", {"capabilities": {"alwaysMatch": {}}}, SLOW_SECONDS)
-        session = answer.get("sessionId") if isinstance(answer, dict) else None
+        """The session that is there, else a new one on whatever is in front: no app is launched for it."""
+        answer = self._send("GET", "/status", None, READ_SECONDS)
+        if not answer.get("sessionId"):
+            answer = self._send("POST", "/session", {"capabilities": {"alwaysMatch": {}}}, SLOW_SECONDS)
+        session = answer.get("sessionId") or _member(answer["value"], "sessionId")
         if not isinstance(session, str) or not session.isascii() or not session.replace("-", "").isalnum():
             raise Unreached(f"what answers at {self.url} opened no session: is it WebDriverAgent?", delivery=NOT_SENT)
         return session
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        """The `value` of the one answer to the one request; WdaError or Unreached."""
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any]:
+        """The one answer to the one request, with its `value`; WdaError or Unreached."""
         content = b"" if body is None else json.dumps(body).encode("ascii")
         headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
@@ -128,19 +132,26 @@ class Wda:
                     received += piece
                     if len(received) > MOST_BYTES:
                         raise Unreached(f"WebDriverAgent sent more than {MOST_BYTES >> 20} MiB", delivery=UNKNOWN)
-                return _value(answer.status, bytes(received), self.url)
+                return _checked(answer.status, bytes(received), self.url)
         except ClientError as error:
             raise Unreached(f"WebDriverAgent at {self.url}: {error}", delivery=error.delivery) from error
 
 
-def _value(status: int, content: bytes, url: str) -> Any:
+def _checked(status: int, content: bytes, url: str) -> Mapping[str, Any]:
     try:
         answer = json.loads(content)
-        value = answer["value"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unreached(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port") from None
-    if isinstance(value, dict) and isinstance(value.get("error"), str):
-        raise WdaError(value["error"], str(value.get("message", "")))
-    if status >= 400:
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict) or "value" not in answer:
+        raise Unreached(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port")
+    value = answer["value"]
+    name = _member(value, "error")
+    if isinstance(name, str):
+        raise WdaError(name, str(value.get("message", "")))
+    if status >= HTTPStatus.BAD_REQUEST:
         raise WdaError(f"HTTP {status}", str(value))
-    return value
+    return answer
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None

@@ -49,7 +49,7 @@ PROGRAMS: Mapping[str, str] = {
     "wm": 'cat "${0%/*}/size"',
     "getprop": 'case "$1" in ro.product.model) cat "${0%/*}/model";; *) echo 14;; esac',
     "dumpsys": 'cat "${0%/*}/dumpsys.$1"',
-    "pm": 'echo package:com.android.settings; echo package:com.android.chrome; echo package:org.example.notes',
+    "pm": "echo package:com.android.settings; echo package:com.android.chrome; echo package:org.example.notes",
     "monkey": NOTE + " echo Events injected: 1",
     "am": NOTE + ' case "$3" in */.Missing) echo "Error: Activity class {$3} does not exist.";; esac',
     "uiautomator": 'cp "${0%/*}/tree.xml" "$2"; echo "UI hierchary dumped to: $2"',

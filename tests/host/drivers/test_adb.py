@@ -123,7 +123,9 @@ def test_a_phone_by_network_is_connected_before_anything_is_sent() -> None:
         assert server.scripts == ["am start -n a/.B"]
 
 
-@pytest.mark.parametrize("words", ["failed to connect to '127.0.0.1:16999': Connection refused", "", "unable to connect"])
+@pytest.mark.parametrize(
+    "words", ["failed to connect to '127.0.0.1:16999': Connection refused", "", "unable to connect"]
+)
 def test_an_okay_is_no_connection_where_the_words_say_otherwise(words: str) -> None:
     """Run: the server answers OKAY to `host:connect` whatever came of it."""
     with fake_adb({**CONNECTING, "host:connect:": okay(words)}) as server:
@@ -164,7 +166,9 @@ def test_a_probe_says_how_the_phone_is(script: Mapping[str, Speak], state: str) 
 
 def test_the_server_lists_what_it_knows() -> None:
     usb = "0123456789ABCDEF       device usb:1-2 product:husky model:Pixel_8_Pro device:husky transport_id:4"
-    with fake_adb({"host:devices-l": listing(usb, "X\tno permissions; see [http://x]", "192.168.1.7:5555   offline")}) as server:
+    with fake_adb(
+        {"host:devices-l": listing(usb, "X\tno permissions; see [http://x]", "192.168.1.7:5555   offline")}
+    ) as server:
         assert server.adb.devices() == [
             Attached("0123456789ABCDEF", "device", "Pixel 8 Pro"),
             Attached("X", "no permissions"),
@@ -213,7 +217,9 @@ def test_no_server_says_how_to_start_one(nowhere: int, tmp_path: Path, monkeypat
     )  # fmt: skip
 
 
-def test_a_server_is_started_where_that_is_allowed(nowhere: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_started_where_that_is_allowed(
+    nowhere: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     program(tmp_path, f'echo "$@" >> {tmp_path}/started')
     with pytest.raises(NoServer, match="it was started, and does not answer yet"):

@@ -6,7 +6,6 @@ import base64
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ pytestmark = [pytest.mark.tools]
 
 LOST_S = 6.0  # within which the loss of a phone is told, whatever was to last
 MODERN_SDK = "Python mcp 2.3"
-QUOTED = "it's \"$HOME\" `id` $(id) 100%sure %% a\\b ; | & * ~ #1\n\t-end "
+QUOTED = 'it\'s "$HOME" `id` $(id) 100%sure %% a\\b ; | & * ~ #1\n\t-end '
 
 
 @dataclass
@@ -59,7 +58,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         for phone in phones:
             phone.start()
         adb = Adb(port=place.port)
-        drivers = {name: Android(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)}
+        drivers: dict[str, Any] = {name: Android(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)}
         with agent(tmp_path_factory.mktemp("agent") / "data", **drivers) as host, sdk(host) as client:
             yield Lab(place, phones, host, client)
 
@@ -77,7 +76,9 @@ def test_each_phone_answers_for_itself(lab: Lab) -> None:
     for name, phone in zip("ABC", lab.phones, strict=True):
         told = lab.call("device_status", device_id=name)["structuredContent"]
         assert told["model"] == phone.model
-        known = {key: told[key] for key in ("battery", "screen_on", "rotation", "width", "height", "override_size", "app")}
+        known = {
+            key: told[key] for key in ("battery", "screen_on", "rotation", "width", "height", "override_size", "app")
+        }
         assert known == {
             "battery": 71, "screen_on": True, "rotation": 0, "width": 540, "height": 1200, "override_size": [540, 1200],
             "app": "com.android.settings",
@@ -125,7 +126,10 @@ def test_what_the_phone_cannot_type_is_named_and_nothing_is_sent(lab: Lab) -> No
     before = len(lab.phones[0].calls)
     error = lab.call("input_text", "A", text="abc你é")["error"]
     assert error["code"] == -32000
-    assert "cannot type U+4F60 CJK UNIFIED IDEOGRAPH-4F60 (你), U+00E9 LATIN SMALL LETTER E WITH ACUTE (é)" in error["message"]
+    assert (
+        "cannot type U+4F60 CJK UNIFIED IDEOGRAPH-4F60 (你), U+00E9 LATIN SMALL LETTER E WITH ACUTE (é)"
+        in error["message"]
+    )
     assert error["data"]["delivery"] == "not_sent"
     assert len(lab.phones[0].calls) == before
 

@@ -44,7 +44,12 @@ def drawn(colour: int, row: bytes, height: int = 4) -> bytes:
     """A PNG of these raw rows."""
     channels = {0: 1, 2: 3, 6: 4}[colour]
     head = pack(">IIBBBBB", (len(row) - 1) // channels, height, 8, colour, 0, 0, 0)
-    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(row * height)[:5]), (b"IDAT", zlib.compress(row * height)[5:]), (b"IEND", b"")]
+    chunks = [
+        (b"IHDR", head),
+        (b"IDAT", zlib.compress(row * height)[:5]),
+        (b"IDAT", zlib.compress(row * height)[5:]),
+        (b"IEND", b""),
+    ]
     body = b"".join(pack(">I", len(each)) + name + each + pack(">I", zlib.crc32(name + each)) for name, each in chunks)
     return b"\x89PNG\r\n\x1a\n" + body
 
@@ -80,7 +85,7 @@ def test_no_picture_at_all_is_explained(answer: Any) -> None:
         Android(PHONE, server.adb).take_screenshot()
 
 
-IDS = b"Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=\"\"\nDisplay 2 (virtual)\n"
+IDS = b'Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=""\nDisplay 2 (virtual)\n'
 
 
 @pytest.mark.parametrize("answer", [shell(MANY + PICTURE), shell(PICTURE, MANY)], ids=["printed", "complained"])
@@ -209,16 +214,16 @@ def test_an_app_is_never_guessed(name: str, told: str) -> None:
 
 
 def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> None:
-    with fake_adb({"shell": shell(b"Starting\nError: Activity class {a/a.B} does not exist.\n")}) as server:
-        with pytest.raises(ToolFailed, match=r"Error: Activity class \{a/a.B\} does not exist"):
-            Android(PHONE, server.adb).launch_app("a/a.B")
+    words = b"Starting\nError: Activity class {a/a.B} does not exist.\n"
+    with fake_adb({"shell": shell(words)}) as server, pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"):
+        Android(PHONE, server.adb).launch_app("a/a.B")
 
 
 def test_a_package_with_nothing_to_launch_is_told() -> None:
     words = b"** No activities found to run, monkey aborted.\n"
-    with fake_adb({"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(words, code=252)}) as server:
-        with pytest.raises(ToolFailed, match="that package has nothing to launch"):
-            Android(PHONE, server.adb).launch_app("a.b")
+    script = {"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(words, code=252)}
+    with fake_adb(script) as server, pytest.raises(ToolFailed, match="that package has nothing to launch"):
+        Android(PHONE, server.adb).launch_app("a.b")
 
 
 # --- elements ----------------------------------------------------------------------------------
@@ -248,14 +253,21 @@ def test_every_view_has_a_role(view: str, role: str) -> None:
 
 def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
     inner = element(
-        "android.widget.Button", "[-5,10][50,20]", text="A &lt;b&gt;", content_desc="d", resource_id="i", clickable="true"
+        "android.widget.Button",
+        "[-5,10][50,20]",
+        text="A &lt;b&gt;",
+        content_desc="d",
+        resource_id="i",
+        clickable="true",
     )
     off = element("android.view.View", "[0,200][50,220]") + element("android.view.View", "[3,3][3,9]")
     (node,) = uiautomator.tree(dump(inner + off), (100, 200), (50, 100)).children
     assert node == Node("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
 
 
-@pytest.mark.parametrize("document", ["<?xml", dump("<node>"), '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
+@pytest.mark.parametrize(
+    "document", ["<?xml", dump("<node>"), '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>']
+)
 def test_a_broken_document_is_told(document: str) -> None:
     with pytest.raises(ToolFailed, match="UI tree"):
         uiautomator.tree(document, (1, 1), (1, 1))
@@ -268,7 +280,10 @@ def test_a_tree_without_a_bottom_ends_somewhere() -> None:
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(b"ERROR: could not get idle state.", "wait until it is still"), (b"ERROR: null root node returned", "is off, locked")],
+    [
+        (b"ERROR: could not get idle state.", "wait until it is still"),
+        (b"ERROR: null root node returned", "is off, locked"),
+    ],
 )
 def test_a_tree_that_does_not_come_is_explained(words: bytes, told: str) -> None:
     with fake_adb({"shell": shell(b"", words, 1)}) as server, pytest.raises(ToolFailed, match=told):
