@@ -81,6 +81,8 @@ HOST_SETTINGS = (
             "where the adb server answers, which Android phones are behind", live=False, table=HOST),
     Setting("adb_start", False, boolean, "true or false",
             "start the adb server where none answers", live=False, table=HOST),
+    Setting("adb_discover", False, boolean, "true or false",
+            "take every phone that adb knows for a device, by its serial", live=False, table=HOST),
     Setting("log", "stderr", log, "stderr, syslog or a path",
             "where the log goes", "--log stderr|syslog|FILE", live=False, table=HOST),
     Setting("log_level", "info", log_level, "level",
@@ -99,6 +101,7 @@ class HostSettings:
     hold_scope: str
     adb_server: tuple[str, int]
     adb_start: bool
+    adb_discover: bool
     log: str
     log_level: str
     sources: Mapping[str, str]

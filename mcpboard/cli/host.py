@@ -220,7 +220,7 @@ def devices_test(arguments: argparse.Namespace) -> int:
 def _probe(spec: Spec, in_force: HostSettings) -> Probe:
     from mcpboard.host.drivers import kinds
 
-    driver = kinds.maker(in_force)(spec)
+    driver = kinds.driver(spec, kinds.adb_server(in_force))
     try:
         return driver.probe()
     finally:

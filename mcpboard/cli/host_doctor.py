@@ -68,7 +68,7 @@ def _devices(settings: HostSettings) -> Iterator[Finding]:
     if not specs:
         yield Finding("devices", False, "none; add one: device-host-agent devices add ID --kind board")
     for spec in specs:
-        driver = kinds.maker(settings)(spec)
+        driver = kinds.driver(spec, kinds.adb_server(settings))
         try:
             probe = driver.probe()
         finally:

@@ -13,10 +13,12 @@ from typing import Any
 
 from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, Refused, ToolFailed, UnknownDevice
+from mcpboard.host import plugged
 from mcpboard.host.arguments import Arguments
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
 from mcpboard.host.drivers.base import Driver
+from mcpboard.host.drivers.discovery import Discovery
 from mcpboard.host.identity import identity
 from mcpboard.host.leases import Owner
 from mcpboard.host.manual import INSTRUCTIONS
@@ -51,11 +53,19 @@ class Host:
     To be closed when serving is over.
     """
 
-    def __init__(self, manager: DeviceManager, owners: Owners, tokens: Tokens, follow: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        manager: DeviceManager,
+        owners: Owners,
+        tokens: Tokens,
+        follow: Callable[[], None],
+        discovery: Discovery | None = None,
+    ) -> None:
         self.manager = manager
         self._owners = owners
         self._tokens = tokens
         self._follow = follow
+        self._discovery = discovery
         self._survey = Survey(manager)
         self._rows = {row.tool.name: row for row in ROWS}
         self._endpoint = Endpoint(self._policy(), Listing([row.tool for row in ROWS]))
@@ -118,6 +128,8 @@ class Host:
         """End every hold, let every device go, join every thread."""
         self._stop.set()
         self._sweeping.join()
+        if self._discovery is not None:
+            self._discovery.close()
         self.manager.close()
         self._survey.close()
 
@@ -216,8 +228,10 @@ def build(
     tokens = Tokens(folder, token_removed)
     for device_id, (kind, driver) in (extra or {}).items():
         manager.add(device_id, kind, driver)
-    registry = Registry(folder, manager, kinds.maker(settings))
-    return Host(manager, owners, tokens, registry.follow)
+    adb = kinds.adb_server(settings)
+    registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
+    discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
+    return Host(manager, owners, tokens, registry.follow, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

@@ -127,6 +127,11 @@ class Registry:
         self._known: dict[str, Spec] = {}
         self._change(specs(folder))
 
+    def specs(self) -> list[Spec]:
+        """The devices as they stand in the manager."""
+        with self._lock:
+            return list(self._known.values())
+
     def follow(self) -> None:
         """Add and remove what the file's last change did; a broken file leaves the devices as they are."""
         with self._lock:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
 from mcpboard.errors import ConfigError
 from mcpboard.host.drivers import wda
 from mcpboard.host.drivers.adb import Adb
@@ -18,9 +15,9 @@ from mcpboard.settings_host import HostSettings
 NO_PILLOW = "simulated phones are drawn with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"
 
 
-def maker(settings: HostSettings) -> Callable[[Spec], Driver]:
-    """What makes drivers, all Android phones behind the adb server of the settings."""
-    return functools.partial(driver, adb=Adb(*settings.adb_server, start=settings.adb_start))
+def adb_server(settings: HostSettings) -> Adb:
+    """The adb server of the settings."""
+    return Adb(*settings.adb_server, start=settings.adb_start)
 
 
 def driver(spec: Spec, adb: Adb | None = None) -> Driver:

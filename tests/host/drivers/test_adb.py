@@ -234,7 +234,7 @@ def test_a_server_is_started_where_that_is_allowed(
         Adb(port=nowhere, start=True).devices()
 
 
-def test_discovery_tells_why_there_is_no_list_and_ends_at_once(nowhere: int) -> None:
+def test_discovery_tells_why_there_is_no_list(nowhere: int) -> None:
     discovery = Discovery(Adb(port=nowhere))
     try:
         until(lambda: discovery.problem is not None, "the problem")

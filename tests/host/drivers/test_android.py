@@ -215,7 +215,10 @@ def test_an_app_is_never_guessed(name: str, told: str) -> None:
 
 def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> None:
     words = b"Starting\nError: Activity class {a/a.B} does not exist.\n"
-    with fake_adb({"shell": shell(words)}) as server, pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"):
+    with (
+        fake_adb({"shell": shell(words)}) as server,
+        pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"),
+    ):
         Android(PHONE, server.adb).launch_app("a/a.B")
 
 

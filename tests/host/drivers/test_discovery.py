@@ -1,0 +1,181 @@
+"""Hot plug: what adb tells at once, what it never tells, and phones that become devices by themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcpboard import config_host, host
+from mcpboard.errors import ConfigError
+from mcpboard.host import plugged, registry
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.adb import Attached
+from mcpboard.host.drivers.android import Android
+from mcpboard.host.drivers.discovery import SILENT, Discovery
+from mcpboard.host.registry import Spec
+from mcpboard.settings_host import adb_server
+from tests.deploy.rooms import until
+
+from .fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
+
+QUICK_S = 0.1  # between two rounds of asking
+
+
+class Tracker:
+    """Tells lists of phones on the tracking connection, when a test says so."""
+
+    def __init__(self) -> None:
+        self.lists: queue.Queue[str | None] = queue.Queue()
+
+    def tell(self, *phones: str) -> None:
+        self.lists.put("".join(f"{phone}\n" for phone in phones))
+
+    def __call__(self, peer: socket.socket) -> None:
+        peer.sendall(b"OKAY")
+        while (listed := self.lists.get(timeout=LIMIT_S)) is not None:
+            peer.sendall(block(listed))
+
+
+@pytest.fixture
+def tracker() -> Tracker:
+    return Tracker()
+
+
+@pytest.fixture
+def server(tracker: Tracker) -> Iterator[FakeServer]:
+    with fake_adb({"host:track-devices-l": tracker}) as found:
+        yield found
+        tracker.lists.put(None)
+
+
+Following = tuple[Discovery, "queue.Queue[tuple[Attached, ...]]"]
+
+
+@pytest.fixture
+def following(server: FakeServer) -> Iterator[Following]:
+    told: queue.Queue[tuple[Attached, ...]] = queue.Queue()
+    discovery = Discovery(server.adb, told.put, QUICK_S)
+    yield discovery, told
+    discovery.close()
+
+
+def test_every_change_is_told_once(tracker: Tracker, following: Following) -> None:
+    discovery, told = following
+    tracker.tell("S1 unauthorized")
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", "unauthorized"),)
+    tracker.tell("S1 unauthorized")
+    tracker.tell("S1 device model:Pixel_8")
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device", "Pixel 8"),)
+    tracker.tell()
+    assert told.get(timeout=LIMIT_S) == () == discovery.found
+
+
+def test_a_phone_that_died_without_a_word_is_found_out(
+    server: FakeServer, tracker: Tracker, following: Following
+) -> None:
+    _, told = following
+    server.script["shell"] = hang_up
+    tracker.tell("S1 device")
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device"),)
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", SILENT),)
+    del server.script["shell"]
+    server.script["shell"] = lambda peer: peer.sendall(b"OKAY\3\1\0\0\0\0")
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device"),)
+
+
+def test_a_server_that_dies_is_told_and_found_again(tracker: Tracker, following: Following) -> None:
+    discovery, told = following
+    tracker.tell("S1 unauthorized")
+    told.get(timeout=LIMIT_S)
+    tracker.lists.put(None)
+    assert told.get(timeout=LIMIT_S) == ()
+    assert "hung up" in str(discovery.problem)
+    tracker.tell("S1 unauthorized")
+    assert told.get(timeout=LIMIT_S) == (Attached("S1", "unauthorized"),)
+    assert discovery.problem is None
+
+
+def test_it_ends_in_front_of_a_server_that_says_nothing() -> None:
+    with fake_adb({"host:track-devices-l": silence}) as server:
+        discovery = Discovery(server.adb)
+        until(lambda: server.asked != [], "the question")
+        discovery.close()
+
+
+# --- phones that become devices ----------------------------------------------------------------
+
+IDS = [("R5CT1234", "R5CT1234"), ("192.168.1.7:5555", "192.168.1.7-5555"), ("_adb._tcp", "adb._tcp"), ("", "phone")]
+
+
+@pytest.mark.parametrize(("serial", "device"), IDS)
+def test_a_serial_becomes_an_id(tmp_path: Path, serial: str, device: str) -> None:
+    assert plugged.device_id(serial) == device
+    registry.add(tmp_path, Spec(device, "android"))  # an id as any other
+
+
+REGISTERED: list[tuple[list[Spec], list[str]]] = [
+    ([], ["S1"]),
+    ([Spec("mine", "android", serial="S1")], []),
+    ([Spec("mine", "android", serial="S2")], ["S1"]),
+    ([Spec("mine", "android")], []),
+    ([Spec("mine", "iphone", serial="S1")], ["S1"]),
+]
+
+
+@pytest.mark.parametrize(("specs", "devices"), REGISTERED)
+def test_a_phone_that_has_a_name_gets_no_other(
+    server: FakeServer, tracker: Tracker, specs: list[Spec], devices: list[str]
+) -> None:
+    with contextlib.closing(DeviceManager()) as manager:
+        with contextlib.closing(plugged.discover(manager, lambda: specs, server.adb)) as discovery:
+            tracker.tell("S1 device", "S9 unauthorized")
+            until(lambda: discovery.found != (), "the list")
+            tracker.tell()  # by then the first list has been dealt with
+            until(lambda: discovery.found == (), "the end of the list")
+        assert manager.ids() == devices
+
+
+def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer, tracker: Tracker) -> None:
+    with contextlib.closing(DeviceManager()) as manager:
+        with contextlib.closing(plugged.discover(manager, list, server.adb)) as discovery:
+            for phones in (["S1 device"], [], ["S1 device"], ["S1 device", "S2 device"]):
+                tracker.tell(*phones)
+                until(lambda wanted=len(phones): len(discovery.found) == wanted, "the list")  # type: ignore[misc]
+            until(lambda: manager.ids() == ["S1", "S2"], "both")
+        assert isinstance(manager.standing("S1").driver, Android)
+
+
+def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(
+    server: FakeServer, tracker: Tracker, tmp_path: Path
+) -> None:
+    (tmp_path / "host.toml").write_text(
+        f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\nadb_discover = true\n', "utf-8"
+    )
+    flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
+    with contextlib.closing(host.build(config_host.load(flags, environ={}))) as role:
+        tracker.tell("S1 device")
+        until(lambda: role.manager.ids() == ["S1"], "the phone")
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "server"), [("127.0.0.1:5037", ("127.0.0.1", 5037)), ("[::1]:16037", ("::1", 16037))]
+)
+def test_an_adb_server_is_a_loopback_address_with_a_port(written: str, server: tuple[str, int]) -> None:
+    assert adb_server(written) == server
+
+
+@pytest.mark.parametrize(
+    "written", ["192.168.1.7:5037", "localhost", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:99999", ":5037", 5]
+)
+def test_no_other_adb_server_is_used(written: object) -> None:
+    """Whoever reaches one may do anything on its phones."""
+    with pytest.raises(ConfigError, match=r"a loopback address with a port such as 127\.0\.0\.1:5037"):
+        adb_server(written)
