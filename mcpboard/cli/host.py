@@ -74,6 +74,7 @@ def _add_devices(verbs: Verbs) -> None:
     _verb(kinds, "remove", devices_remove, "remove a device").add_argument("id", metavar="ID")
     _verb(kinds, "test", devices_test, "ask a device how it is").add_argument("id", metavar="ID")
     _verb(kinds, "list", devices_list, "name every device")
+    _verb(kinds, "scan", devices_scan, "name every Android phone that adb knows, for --serial")
 
 
 def settings(arguments: argparse.Namespace) -> HostSettings:
@@ -201,6 +202,21 @@ def devices_list(arguments: argparse.Namespace) -> int:
     for spec in registry.specs(settings(arguments).folder):
         print("  ".join(f"{value}" if name == "id" else f"{name}={value}" for name, value in spec.written().items()))
     return 0
+
+
+def devices_scan(arguments: argparse.Namespace) -> int:
+    """Print every phone that adb knows, with what to do about one that is not ready; 0 when there is one."""
+    from mcpboard.errors import ToolFailed
+    from mcpboard.host.drivers import kinds
+
+    try:
+        found = kinds.adb_server(settings(arguments)).devices()
+    except ToolFailed as error:
+        print(f"device-host-agent: {error}", file=sys.stderr)
+        return 1
+    for phone in found:
+        print("  ".join(word for word in (phone.serial, phone.state, phone.model, phone.cure) if word))
+    return 0 if found else 1
 
 
 def devices_test(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ import contextlib
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ CURES: Mapping[str, str] = {
     "not found": "plug the phone in, switch USB debugging on in its developer options, then: adb devices",
 }
 
+ELSE = "look at: adb devices -l"
+
 
 class NoServer(ToolFailed):
     """No adb server answers; nothing was sent."""
@@ -51,7 +54,7 @@ class Unavailable(ToolFailed):
     """The server gives no way to that phone now; nothing was sent. `state` is its word for why."""
 
     def __init__(self, serial: str, state: str, words: str = "") -> None:
-        cure = CURES.get(state, "look at: adb devices -l")
+        cure = CURES.get(state, ELSE)
         super().__init__(f"device {serial} {words or state}; cure: {cure}", delivery=NOT_SENT)
         self.state = state
 
@@ -74,6 +77,11 @@ class Attached:
     state: str
     model: str = ""
 
+    @property
+    def cure(self) -> str:
+        """What a person does until it takes commands; empty where it does."""
+        return "" if self.state == READY else f"cure: {CURES.get(self.state, ELSE)}"
+
 
 class Adb:
     """The adb server at a loopback address; `start` lets it be started where none runs.
@@ -84,6 +92,7 @@ class Adb:
     def __init__(self, host: str = "127.0.0.1", port: int = STANDARD_PORT, start: bool = False) -> None:
         self.host, self.port = host, port
         self._start = start
+        self._starting = threading.Lock()
 
     def devices(self, seconds: float = ASK_SECONDS) -> list[Attached]:
         """The phones that the server knows at this moment; NoServer."""
@@ -158,7 +167,11 @@ class Adb:
         except OSError as error:
             if not self._start:
                 raise NoServer(self._cure()) from error
-        self._start_server()
+        with self._starting:  # one phone's call starts it for all
+            try:
+                return connect([self.host], self.port, limit)
+            except OSError:
+                self._start_server()
         try:
             return connect([self.host], self.port, limit)
         except OSError as error:

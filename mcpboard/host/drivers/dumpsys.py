@@ -8,8 +8,10 @@ from typing import Any
 
 from mcpboard.host.drivers.base import Point
 
-# The size that taps are counted in is `cur`: it follows rotation and an "Override size" alike.
-SCREEN = "wm size; dumpsys window displays | grep cur="
+# The size that taps are counted in is `cur`: it follows rotation and an "Override size" alike. Touches go to display 0,
+# which newer phones need not name first.
+_OURS = "Display: mDisplayId=0"
+SCREEN = f"wm size; dumpsys window displays | grep -E '{_OURS}|cur='"
 
 _ASKED = {
     "model": "getprop ro.product.model",
@@ -17,7 +19,7 @@ _ASKED = {
     "battery": "dumpsys battery",
     "power": "dumpsys power | grep mWakefulness=",
     "size": "wm size",
-    "window": "dumpsys window | grep -E 'mCurrentFocus|mFocusedApp|cur=|Rotation='",
+    "window": f"dumpsys window | grep -E '{_OURS}|mCurrentFocus|mFocusedApp|cur=|Rotation='",
 }
 STATUS = "; ".join(f"echo @{name}; {command}" for name, command in _ASKED.items())
 
@@ -32,7 +34,7 @@ def status(told: str) -> dict[str, Any]:
     parts = _sections(told)
     level = re.search(r"^\s*level: (\d+)", parts.get("battery", ""), re.MULTILINE)
     awake = re.search(r"mWakefulness=(\w+)", parts.get("power", ""))
-    rotation = _ROTATION.search(parts.get("window", ""))
+    rotation = _ROTATION.search(_of_ours(parts.get("window", "")))
     found: dict[str, Any] = {
         "model": parts.get("model", "").strip() or None,
         "android": parts.get("android", "").strip() or None,
@@ -68,10 +70,15 @@ def _sizes(size: str, window: str) -> dict[str, Any]:
 
 def screen(told: str) -> Point | None:
     """Width and height that taps are counted in, from what SCREEN printed; None where it does not tell."""
-    current = re.search(r"\bcur=(\d+)x(\d+)", told)
+    current = re.search(r"\bcur=(\d+)x(\d+)", _of_ours(told))
     if current:
         return int(current[1]), int(current[2])
     return _size("Override size", told) or _size("Physical size", told)
+
+
+def _of_ours(told: str) -> str:
+    """What is told from display 0 on; everything where displays are not named."""
+    return told.partition(_OURS)[2] or told
 
 
 def _size(name: str, told: str) -> Point | None:

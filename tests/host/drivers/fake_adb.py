@@ -113,9 +113,9 @@ STANDARD: Mapping[str, Speak] = {
 
 
 @contextmanager
-def fake_adb(script: Mapping[str, Speak] = {}) -> Iterator[FakeServer]:  # noqa: B006
+def fake_adb(script: Mapping[str, Speak] = {}, port: int = 0) -> Iterator[FakeServer]:  # noqa: B006
     """A server with one phone, but for what `script` says otherwise."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", port))
     server = FakeServer({**STANDARD, **script}, listening)
     thread = threading.Thread(target=server.serve)
     thread.start()

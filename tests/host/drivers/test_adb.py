@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from mcpboard import cli, config_host
+from mcpboard.cli import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
 from mcpboard.host.drivers import android
 from mcpboard.host.drivers.adb import Adb, Attached, NoServer, is_address
@@ -17,6 +21,7 @@ from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.drivers.discovery import Discovery
 from tests.deploy.rooms import until
+from tests.host.rig import result, threads
 
 from .fake_adb import PHONE, Speak, fail, fake_adb, hang_up, listing, okay, packets, raw, shell, silence
 from .lab import png
@@ -232,6 +237,57 @@ def test_a_server_is_started_where_that_is_allowed(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoServer, match="apt-get install adb"):
         Adb(port=nowhere, start=True).devices()
+
+
+def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in for `adb` serves as soon as it is started, as the real one does."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    program(tmp_path, f"echo once >> {tmp_path}/started; touch {tmp_path}/up; while [ -e {tmp_path}/up ]; do :; done")
+    adb = Adb(port=nowhere, start=True)
+    with ExitStack() as stack, threads() as pool:
+        calls = [pool.submit(adb.devices) for _ in range(4)]
+        until((tmp_path / "up").exists, "the start")
+        stack.enter_context(fake_adb(port=nowhere))
+        (tmp_path / "up").unlink()
+        assert [[phone.serial for phone in result(call)] for call in calls] == [[PHONE]] * 4
+    assert (tmp_path / "started").read_text("utf-8") == "once\n"
+
+
+# --- the command line --------------------------------------------------------------------------
+
+
+def device_host_agent(folder: Path, port: int, *words: str) -> int:
+    (folder / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{port}"\n', "utf-8")
+    return cli.host_main([*words, "--config", str(folder / "host.toml"), "--data", str(folder / "data")])
+
+
+def test_a_scan_names_serials_and_cures(tmp_path: Path, nowhere: int, capsys: pytest.CaptureFixture[str]) -> None:
+    phones = listing("S1 device model:Pixel_8 transport_id:1", "S2 unauthorized transport_id:2")
+    with fake_adb({"host:devices-l": phones}) as server:
+        assert device_host_agent(tmp_path, server.adb.port, "devices", "scan") == 0
+        ready, distrusted = capsys.readouterr().out.splitlines()
+        assert ready == "S1  device  Pixel 8"
+        assert distrusted.startswith("S2  unauthorized  cure: unlock the phone")
+        server.script["host:devices-l"] = listing()
+        assert device_host_agent(tmp_path, server.adb.port, "devices", "scan") == 1
+    assert device_host_agent(tmp_path, nowhere, "devices", "scan") == 1
+    assert "no adb server answers" in capsys.readouterr().err
+
+
+def test_testing_a_phone_names_what_is_missing(
+    tmp_path: Path, nowhere: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert device_host_agent(tmp_path, nowhere, "devices", "add", "p", "--kind", "android", "--serial", PHONE) == 0
+    assert device_host_agent(tmp_path, nowhere, "devices", "test", "p") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["state"], "cure: " in told["error"]) == ("no adb server", True)
+    with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
+        flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
+        (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\n', "utf-8")
+        assert host_doctor.doctor(config_host.load(flags, environ={})) == 1
+        assert "device p: device S1 unauthorized; cure: unlock the phone" in capsys.readouterr().out
+    with fake_adb() as server:
+        assert device_host_agent(tmp_path, server.adb.port, "devices", "test", "p") == 0
 
 
 def test_discovery_tells_why_there_is_no_list(nowhere: int) -> None:

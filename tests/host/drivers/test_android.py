@@ -114,6 +114,11 @@ SCREENS = [
     pytest.param(b"Physical size: 30x60\n", (29, 59), id="as large as its picture"),
     pytest.param(b"Physical size: 60x120\nOverride size: 15x30\n", (14, 29), id="an override of the size"),
     pytest.param(b"Physical size: 60x120\n  init=60x120 cur=300x600 app=1x1\n", (290, 590), id="what is current wins"),
+    pytest.param(
+        b"Display: mDisplayId=2\n cur=9x9 app\nDisplay: mDisplayId=0 x\n cur=60x120 app\n",
+        (58, 118),
+        id="another display first",
+    ),
     pytest.param(b"", (29, 59), id="a phone that does not tell"),
 ]
 
@@ -309,7 +314,13 @@ def test_the_app_in_front_is_read_from_every_androids_words(told: str, front: di
     assert dumpsys.foreground(told) == front
 
 
-TURNS = [("mRotation=1", 90), ("mCurrentRotation=ROTATION_270", 270), ("mRotation=ROTATION_0", 0)]
+OTHER = "Display: mDisplayId=2\n mRotation=2\nDisplay: mDisplayId=0\n"
+TURNS = [
+    (f"{OTHER}mRotation=1", 90),
+    ("mRotation=1", 90),
+    ("mCurrentRotation=ROTATION_270", 270),
+    ("mRotation=ROTATION_0", 0),
+]
 
 
 @pytest.mark.parametrize(("words", "degrees"), TURNS)

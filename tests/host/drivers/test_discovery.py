@@ -143,10 +143,12 @@ def test_a_phone_that_has_a_name_gets_no_other(
 def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer, tracker: Tracker) -> None:
     with contextlib.closing(DeviceManager()) as manager:
         with contextlib.closing(plugged.discover(manager, list, server.adb)) as discovery:
-            for phones in (["S1 device"], [], ["S1 device"], ["S1 device", "S2 device"]):
-                tracker.tell(*phones)
-                until(lambda wanted=len(phones): len(discovery.found) == wanted, "the list")  # type: ignore[misc]
-            until(lambda: manager.ids() == ["S1", "S2"], "both")
+            tracker.tell("S1 device")
+            tracker.tell()
+            tracker.tell("S1 device")
+            tracker.tell("S1 device", "S2 device")
+            until(lambda: len(discovery.found) == 2, "both phones")
+            until(lambda: manager.ids() == ["S1", "S2"], "both devices")
         assert isinstance(manager.standing("S1").driver, Android)
 
 
