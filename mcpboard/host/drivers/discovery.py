@@ -11,17 +11,19 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from mcpboard.deadline import Deadline
 from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers import adb
-from mcpboard.host.drivers.adb import Adb, Attached, NoServer, is_address
+from mcpboard.host.drivers.adb import Adb, Attached, NoServer
 from mcpboard.host.drivers.adb_wire import Wire
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 10.0  # between two rounds of asking
 ALIVE_SECONDS = 2.0  # for a phone to say that it lives
+ASKED_AT_ONCE = 8  # phones; a dead one keeps its thread for ALIVE_SECONDS
 RETRY_SECONDS = 2.0  # for a server that is away
 BLOCK_SECONDS = 3.0  # for a list that has begun to come whole
 
@@ -42,6 +44,7 @@ class Discovery:
         self._problem: str | None = None
         self._stop = threading.Event()
         self._wire: Wire | None = None
+        self._pool = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="adb asking")
         self._thread = threading.Thread(target=self._follow, name="adb discovery")
         self._thread.start()
 
@@ -65,6 +68,7 @@ class Discovery:
                 with contextlib.suppress(OSError):  # the server hung up by itself
                     self._wire.sock.shutdown(socket.SHUT_RDWR)
         self._thread.join()
+        self._pool.shutdown()
 
     def _follow(self) -> None:
         while not self._stop.is_set():
@@ -73,7 +77,8 @@ class Discovery:
                     self._attach(wire)
                     self._listen(wire)
             except ToolFailed as error:
-                self._tell((), str(error))
+                if not self._stop.is_set():
+                    self._tell((), str(error))
             finally:
                 self._attach(None)
             self._stop.wait(RETRY_SECONDS)
@@ -92,18 +97,15 @@ class Discovery:
                 listed = adb.changes(wire)
                 self._tell(tuple(listed))
             else:
-                self._tell(tuple(self._asked(each) for each in listed))
+                self._tell(tuple(self._pool.map(self._asked, listed)))  # a dead one delays no other
 
     def _asked(self, phone: Attached) -> Attached:
-        """The phone as it is when asked; a silent one by network is connected anew for the next round."""
+        """The phone as it is when asked. Nothing is done about a silent one: a command may be under way there."""
         if phone.state != adb.READY or self._stop.is_set():
             return phone
         try:
             self._adb.shell(phone.serial, "true", ALIVE_SECONDS)
         except ToolFailed:
-            if is_address(phone.serial):
-                with contextlib.suppress(ToolFailed):
-                    self._adb.connect(phone.serial)
             return Attached(phone.serial, SILENT, phone.model)
         return phone
 

@@ -1,7 +1,7 @@
 """An iPhone through WebDriverAgent, which counts in points where a picture has two or three pixels each.
 
 What moves the phone is posted once. The one exception is a route that this WebDriverAgent does not
-have: it says so without touching anything, and its older name is tried.
+have: it says so without touching anything, and its other name is tried.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class IPhone:
         try:
             self._act(self._tap, place, ACT_SECONDS)
         except WdaError as error:
-            if error.name != UNKNOWN_COMMAND or self._tap == OLD_TAP:
+            if error.name != UNKNOWN_COMMAND:
                 raise
-            self._tap = OLD_TAP
+            self._tap = OLD_TAP if self._tap == TAP else TAP  # it was updated, or put back
             self._act(self._tap, place, ACT_SECONDS)
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:

@@ -101,6 +101,8 @@ class FakePhone:
         self._touch("tap", body["x"], body["y"])
 
     def old_tap(self, body: Any) -> None:
+        if not self.old:
+            raise UNKNOWN_ROUTE
         self._touch("tap", body["x"], body["y"])
 
     def gesture(self, body: Any) -> None:

@@ -120,14 +120,17 @@ def test_odd_elements_do_no_harm(phone: FakePhone, driver: IPhone, source: Any) 
 # --- WebDriverAgents of every age --------------------------------------------------------------
 
 
-def test_an_old_tap_route_is_found_once_and_kept() -> None:
+def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> None:
     phone = FakePhone(old=True)
     with fake_wda(phone) as url:
         driver = IPhone(url)
         driver.tap((3, 3))
         driver.tap((6, 6))
-    assert phone.actions == [("tap", 1, 1), ("tap", 2, 2)]
-    assert [each.rpartition("/wda/")[2] for each in phone.asked if "tap" in each] == ["tap", "tap/0", "tap/0"]
+        phone.old = False
+        driver.tap((9, 9))
+    assert phone.actions == [("tap", 1, 1), ("tap", 2, 2), ("tap", 3, 3)]
+    posted = [each.rpartition("/wda/")[2] for each in phone.asked if "tap" in each]
+    assert posted == ["tap", "tap/0", "tap/0", "tap/0", "tap"]
 
 
 def test_a_session_that_is_there_is_shared_and_a_new_one_opened_only_where_there_is_none(phone: FakePhone) -> None:
