@@ -47,6 +47,8 @@ BLACK = (
     "(a secure window); device_status tells whether the screen is on."
 )
 
+TURNED = "the phone was turned since its picture: take_screenshot and look again"
+
 # What a phone says -> what to do about it.
 CURES: Mapping[str, str] = {
     "INJECT_EVENTS": "switch on 'USB debugging (Security settings)' in the phone's developer options",
@@ -102,8 +104,7 @@ class Android:
         start = done.text.find("<?xml")
         if start < 0:
             raise ToolFailed(_with_cure(f"the phone gave no UI tree: {done.complaints or 'nothing came'}"))
-        picture = self.size()
-        return uiautomator.tree(done.text[start:], picture, self._screen() or picture)
+        return uiautomator.tree(done.text[start:], *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
         return dumpsys.foreground(self._read(dumpsys.FOREGROUND).text)
@@ -130,17 +131,17 @@ class Android:
     # --- places ------------------------------------------------------------------------------------
 
     def _places(self, *points: Point) -> list[Point]:
-        """Points of the picture in the units of `input`, which follow rotation and "Override size"."""
-        picture = self.size()
-        screen = self._screen() or picture
-        if (picture[0] > picture[1]) != (screen[0] > screen[1]):
-            raise ToolFailed(
-                "the phone was turned since its picture: take_screenshot and look again", delivery=NOT_SENT
-            )
+        """Points of the picture in the units of `input`."""
+        picture, screen = self._sizes()
         return [(x * screen[0] // picture[0], y * screen[1] // picture[1]) for x, y in points]
 
-    def _screen(self) -> Point | None:
-        return dumpsys.screen(self._read(dumpsys.SCREEN).text)
+    def _sizes(self) -> tuple[Point, Point]:
+        """The picture's size and the screen's, as an "Override size" makes it; refused where the phone was turned."""
+        picture = self.size()
+        screen = dumpsys.screen(self._read(dumpsys.SCREEN).text) or picture
+        if (picture[0] > picture[1]) != (screen[0] > screen[1]):
+            raise ToolFailed(TURNED, delivery=NOT_SENT)
+        return picture, screen
 
     # --- pictures ----------------------------------------------------------------------------------
 

@@ -37,6 +37,10 @@ CURE = (
     "is the phone unlocked and attached, WebDriverAgent running on it (in Xcode: Product, Test; its signature ends "
     "after seven days with a free account), and its port forwarded? cure: iproxy {port} 8100"
 )
+TURNED = (
+    "the phone was turned since its picture, or tells pictures upright while it lies: take_screenshot and look again, "
+    "or turn it upright"
+)
 WHY = "no key of an iPhone's keyboard does that"
 
 
@@ -86,7 +90,7 @@ class IPhone:
 
     def ui_tree(self) -> Node | None:
         source = self._wda.get("/source?format=json", SLOW_SECONDS)
-        return xcuitest.tree(source, self.size(), self._points())
+        return xcuitest.tree(source, *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
         found = self._wda.get("/wda/activeAppInfo")
@@ -113,15 +117,16 @@ class IPhone:
     # --- places ------------------------------------------------------------------------------------
 
     def _places(self, *points: Point) -> list[tuple[float, float]]:
-        """Points of the picture in the phone's own; refused where it was turned since."""
+        """Points of the picture in the phone's own."""
+        picture, screen = self._sizes()
+        return [(round(x * screen[0] / picture[0], 2), round(y * screen[1] / picture[1], 2)) for x, y in points]
+
+    def _sizes(self) -> tuple[Point, tuple[float, float]]:
+        """The picture's size in pixels and the screen's in points; refused where the phone was turned since."""
         picture, screen = self.size(), self._points()
         if (picture[0] > picture[1]) != (screen[0] > screen[1]):
-            raise ToolFailed(
-                "the phone was turned since its picture, or tells pictures upright while it lies: take_screenshot and "
-                "look again, or turn it upright",
-                delivery=NOT_SENT,
-            )
-        return [(round(x * screen[0] / picture[0], 2), round(y * screen[1] / picture[1], 2)) for x, y in points]
+            raise ToolFailed(TURNED, delivery=NOT_SENT)
+        return picture, screen
 
     def _points(self) -> tuple[float, float]:
         size = self._wda.read("/window/size")

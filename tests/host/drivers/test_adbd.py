@@ -150,6 +150,7 @@ def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(lab: La
     try:
         phone.write("dumpsys.window", FILES["dumpsys.window"].replace("cur=540x1200", "cur=1200x540"))
         assert "was turned since its picture" in lab.call("tap", "C", x=1, y=1)["error"]["message"]
+        assert "was turned since its picture" in lab.call("get_ui_tree", "C")["error"]["message"]
         assert len(phone.calls) == before
         (phone.folder / "picture.png").write_bytes(png(1200, 540))
         lab.call("take_screenshot", "C")

@@ -53,6 +53,8 @@ def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(phone: 
     with pytest.raises(ToolFailed, match="was turned since its picture") as refused:
         driver.tap((60, 120))
     assert refused.value.data == {"delivery": NOT_SENT}
+    with pytest.raises(ToolFailed, match="was turned since its picture"):
+        driver.ui_tree()
     assert driver.take_screenshot().width == 252
     driver.tap((240, 60))
     assert phone.actions == [("tap", 80, 20)]
