@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from mcpboard import cli, config_host
 from mcpboard.cli import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers import android
+from mcpboard.host.drivers import adb, android
 from mcpboard.host.drivers.adb import Adb, Attached, NoServer, is_address
 from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import OFFLINE, READY
@@ -23,7 +24,7 @@ from mcpboard.host.drivers.discovery import Discovery
 from tests.deploy.rooms import until
 from tests.host.rig import result, threads
 
-from .fake_adb import PHONE, Speak, fail, fake_adb, hang_up, listing, okay, packets, raw, shell, silence
+from .fake_adb import LIMIT_S, PHONE, Speak, fail, fake_adb, hang_up, listing, okay, packets, raw, shell, silence
 from .lab import png
 
 ADDRESS = "127.0.0.1:16999"
@@ -106,6 +107,17 @@ def test_a_phone_that_does_not_end_a_command_is_not_waited_for(monkeypatch: pyte
             Android(PHONE, server.adb).launch_app("a/.B")
         assert failed.value.data == {"delivery": UNKNOWN}
         assert "host:disconnect:S1" not in server.asked
+
+
+def test_a_command_may_take_longer_than_the_servers_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adb, "ASK_SECONDS", 0.1)
+
+    def slowly(peer: socket.socket) -> None:
+        threading.Event().wait(0.3)
+        shell(b"done")(peer)
+
+    with fake_adb({"shell": slowly}) as server:
+        assert server.adb.shell(PHONE, "sleep", LIMIT_S).text == "done"
 
 
 def test_the_connection_of_a_silent_phone_by_network_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,9 +255,9 @@ def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, monkeypatch: pyt
     """The stand-in for `adb` serves as soon as it is started, as the real one does."""
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     program(tmp_path, f"echo once >> {tmp_path}/started; touch {tmp_path}/up; while [ -e {tmp_path}/up ]; do :; done")
-    adb = Adb(port=nowhere, start=True)
+    server = Adb(port=nowhere, start=True)
     with ExitStack() as stack, threads() as pool:
-        calls = [pool.submit(adb.devices) for _ in range(4)]
+        calls = [pool.submit(server.devices) for _ in range(4)]
         until((tmp_path / "up").exists, "the start")
         stack.enter_context(fake_adb(port=nowhere))
         (tmp_path / "up").unlink()

@@ -103,6 +103,20 @@ def test_of_several_displays_the_first_is_named_from_then_on(answer: Any) -> Non
         assert server.scripts == ["screencap -p", "dumpsys SurfaceFlinger --display-id", named, named]
 
 
+def test_a_display_that_is_gone_is_not_asked_for_again() -> None:
+    script = {
+        "shell,v2,raw:screencap -p": shell(MANY + PICTURE),
+        "shell,v2,raw:screencap -p -d": shell(b"", b"Display Id is not valid", 1),
+        "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
+    }
+    with fake_adb(script) as server:
+        phone = Android(PHONE, server.adb)
+        with pytest.raises(ToolFailed, match="Display Id is not valid"):
+            phone.take_screenshot()
+        server.script["shell,v2,raw:screencap -p"] = shell(PICTURE)
+        assert phone.take_screenshot().content == PICTURE
+
+
 def test_displays_that_are_not_named_are_told() -> None:
     with fake_adb({"shell": shell(MANY + PICTURE)}) as server, pytest.raises(ToolFailed, match="several displays"):
         Android(PHONE, server.adb).take_screenshot()
