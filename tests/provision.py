@@ -10,7 +10,6 @@ package's install script is run.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import re
@@ -111,6 +110,8 @@ def _build(place: Path, building: Path, build: Callable[[Path], None]) -> None:
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
     """One process at a time; the wait is bounded, because the holder's installers have a limit each."""
+    import fcntl  # here: tests that install nothing also run where it is missing
+
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -17,7 +17,9 @@ import pytest
 
 import mcpboard
 from mcpboard.board.tools import ROWS
+from mcpboard.host.tools import ROWS as HOST_ROWS
 from mcpboard.settings import AGENT, OURS, SETTINGS
+from mcpboard.settings_host import HOST_SETTINGS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -58,6 +60,12 @@ def test_the_settings_tables_are_those_of_the_code(table: str) -> None:
 
 def test_no_setting_is_described_that_does_not_exist() -> None:
     assert len(table_rows(section("Settings"))) == len(SETTINGS)
+
+
+def test_the_host_tables_are_those_of_the_code() -> None:
+    written = table_rows(section("The host agent: several devices behind one address"))
+    assert [row for row in written if len(row) == 5] == [_setting_row(row) for row in HOST_SETTINGS]
+    assert [row[0].strip("`") for row in written if len(row) == 3] == [row.tool.name for row in HOST_ROWS]
 
 
 def test_one_version_everywhere() -> None:
