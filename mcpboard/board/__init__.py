@@ -16,7 +16,7 @@ from mcpboard.board.orphans import Orphans
 from mcpboard.board.tools import AGENT, CONFIG_WEB, Row
 from mcpboard.protocol import gates
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.steps import CloseSession, Head, Listing, OpenSession, Outcome, Policy, Reply, ToolCall
+from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
 from mcpboard.serving.turns import Turns
 from mcpboard.serving.wsgi import Edge
 from mcpboard.settings import Settings
@@ -77,11 +77,11 @@ class Board:
         backend = self._backend(row.backend, settings)
         return self._forward.run(row, call, backend, settings.support_bundle_max_bytes)
 
-    def page(self, head: Head) -> Reply:
+    def page(self, request: PageRequest) -> Reply:
         """One of the board's own pages."""
         settings = self._current()
         backends = {name: self._backend(name, settings) for name in (AGENT, CONFIG_WEB)}
-        return page(head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
+        return page(request.head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
 
     def open_session(self, step: OpenSession) -> str:
         raise NotImplementedError("a board has no sessions, its endpoint never opens one")

@@ -26,6 +26,7 @@ def admit(policy: Policy, head: Head) -> Admitted:
     if not gates.same_origin(head.origin, head.host):
         raise Refused(403, _rpc_error(ORIGIN_REFUSED))
     if head.path in policy.pages:
+        _check_size(head)
         return Admitted(head, page=True)
     if not is_mcp:
         raise Refused(404, {"error": "not found: MCP is served at /mcp"})

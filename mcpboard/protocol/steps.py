@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,15 @@ class Admitted:
     head: Head
     principal: str = ""
     page: bool = False
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What a page of a role may look at besides the head; the endpoint sees no cookie and no form."""
+
+    head: Head
+    cookie: str | None = field(default=None, repr=False)
+    body: bytes = field(default=b"", repr=False)
 
 
 # --- what comes out ------------------------------------------------------------------------
@@ -134,7 +143,7 @@ class Policy:
     instructions: str
     off: str | None = None  # why MCP is switched off; None when it is on
     strict_meta: bool = False  # refuse header-only modern traffic (rows 40, 51)
-    pages: frozenset[str] = frozenset()  # paths of the role that are not MCP
+    pages: Container[str] = frozenset()  # paths of the role that are not MCP
     # Authorization header -> who that is, None to refuse; no gate at all when left out.
     authorise: Callable[[str | None], str | None] | None = None
     # True for a live session of this principal; left out by a role that mints none.

@@ -18,7 +18,7 @@ from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, R
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
-from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, Reply, ToolCall
+from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, PageRequest, Reply, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content
 from mcpboard.serving import stream
 from mcpboard.serving.turns import Turns
@@ -46,7 +46,7 @@ class Role(Protocol):
     def run(self, call: ToolCall) -> Outcome:
         """Do it, once; may raise ToolError or ProtocolError instead."""
 
-    def page(self, head: Head) -> Reply:
+    def page(self, request: PageRequest) -> Reply:
         """A path of the role's own; raises Refused."""
 
     def open_session(self, step: OpenSession) -> str:
@@ -89,9 +89,10 @@ class Edge:
     def _exchange(self, head: Head, environ: Environ) -> Exchange:
         endpoint = self._role.endpoint()
         admitted = endpoint.admit(head)
+        body = read_body(environ) if head.method == "POST" else b""
         if admitted.page:
-            return Exchange(self._role.page(head))
-        step = endpoint.receive(admitted, read_body(environ) if head.method == "POST" else b"")
+            return Exchange(self._role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body)))
+        step = endpoint.receive(admitted, body)
         if isinstance(step, Reply):
             return Exchange(step)
         if isinstance(step, CloseSession):

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpboard.errors import MissingCapability, Refused, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.steps import CloseSession, Head, Listing, OpenSession, Outcome, Policy, Reply, ToolCall
+from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
 from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, compact
 
 # --- blocks that no tool of ours needs -------------------------------------------------------
@@ -135,7 +135,7 @@ class FixtureRole:
     def run(self, call: ToolCall) -> Outcome:
         return Outcome(ROWS[call.name](call))
 
-    def page(self, head: Head) -> Reply:
+    def page(self, request: PageRequest) -> Reply:
         raise Refused(404, {"error": "not found"})
 
     def open_session(self, step: OpenSession) -> str:

@@ -11,10 +11,10 @@ from mcpboard.errors import InvalidParams, Refused, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.steps import (
     CloseSession,
-    Head,
     Listing,
     OpenSession,
     Outcome,
+    PageRequest,
     Policy,
     Reply,
     ToolCall,
@@ -73,9 +73,9 @@ class PretendRole:
         self._break()
         return self._endpoint
 
-    def page(self, head: Head) -> Reply:
+    def page(self, request: PageRequest) -> Reply:
         self._break()
-        if head.method not in ("GET", "HEAD"):
+        if request.head.method not in ("GET", "HEAD"):
             raise Refused(405, {"error": "no"}, [("Allow", "GET, HEAD")])
         return Reply(200, (JSON,), (b'{"name":"pretend"}',))
 
