@@ -73,6 +73,7 @@ class DeviceManager:
         self._book = LeaseBook()
         self._devices: dict[str, _Device] = {}
         self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
+        self._watched: list[Driver] = []  # somebody peeks, or is about to
         self._endings: dict[str, Ended] = {}
         self._closed = False
 
@@ -171,6 +172,23 @@ class DeviceManager:
             return ToolFailed(words, delivery=NOT_SENT)
         return busy(lease, owner, now)
 
+    def peek(self, device_id: str, look: Callable[[Driver], T]) -> T | None:
+        """What `look` reads from the driver without a hold; None where somebody is at the device just now.
+
+        For people who watch: calls are never turned away for it, and it never waits for one.
+        Raises UnknownDevice, ToolFailed at shutdown, and whatever `look` raises.
+        """
+        with self._lock:
+            device = self._open(device_id)
+            self._watched.append(device.driver)
+        try:
+            with device.turnstile.guest() as alone:
+                return look(device.driver) if alone else None
+        finally:
+            with self._lock:
+                self._watched.remove(device.driver)
+            self._close_leaving()
+
     # --- waiting for one -------------------------------------------------------------------------
 
     def wait_until_usable(self, device_id: str, owner: Owner, timeout: float) -> bool:
@@ -211,13 +229,19 @@ class DeviceManager:
 
     # --- the end of holds ------------------------------------------------------------------------
 
-    def release(self, device_id: str, why: str = "released by the operator") -> bool:
-        """End the hold on a device, whoever has it; False when nobody has. A call inside finishes first."""
+    def release(self, device_id: str, why: str = "released by the operator", only: str | None = None) -> bool:
+        """End the hold on a device, whoever has it; False when nobody has. A call inside finishes first.
+
+        With `only`, the label of an owner, the hold of anybody else stays: who asked meant that one.
+        """
         with self._lock:
             self._known(device_id)
-            held = self._book.on(device_id) is not None
+            self._expire()
+            lease = self._book.on(device_id)
+            if lease is None or only not in (None, lease.owner.label):
+                return False
             self._note(self._book.end(device_id, why))
-            return held
+            return True
 
     def end_owner(self, owner: Owner, why: str) -> None:
         """End every hold of `owner`."""
@@ -282,11 +306,12 @@ class DeviceManager:
             waiter.answered.set()
 
     def _close_leaving(self) -> None:
-        """Close the drivers of devices that are gone and have no call inside any more."""
+        """Close the drivers of devices that are gone and have nobody inside any more."""
         with self._lock:
             inside = {lease.device for lease in self._book.all() if lease.calls}
-            ready = [driver for device_id, driver in self._leaving if device_id not in inside]
-            self._leaving = [each for each in self._leaving if each[0] in inside]
+            used = [each for each in self._leaving if each[0] in inside or each[1] in self._watched]
+            ready = [driver for device_id, driver in self._leaving if (device_id, driver) not in used]
+            self._leaving = used
         for driver in ready:
             driver.close()
 

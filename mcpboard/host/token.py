@@ -153,6 +153,10 @@ class Tokens:
                 found = principal_id
         return found
 
+    def is_main(self, token: str) -> bool:
+        """True for the token of the first start, which alone opens the console: the named ones are for clients."""
+        return hmac.compare_digest(_digest(token.encode()), self._main[0])
+
     def follow(self) -> None:
         """Reread the named tokens if their file has changed; a broken file leaves the last good ones."""
         path = self._folder / NAMED_FILE

@@ -21,6 +21,7 @@ class Turnstile:
         self._wait_seconds = wait_seconds
         self._lock = threading.Lock()
         self._queue: deque[threading.Event] = deque()  # the first is inside
+        self._guest: threading.Event | None = None
 
     @property
     def waiting(self) -> int:
@@ -39,10 +40,26 @@ class Turnstile:
         finally:
             self._leave(turn)
 
+    @contextmanager
+    def guest(self) -> Iterator[bool]:
+        """Alone with the device if nobody is there, else False at once; takes nobody's place in the line."""
+        turn = threading.Event()
+        with self._lock:
+            vacant = not self._queue
+            if vacant:
+                self._guest = turn
+                self._queue.append(turn)
+        try:
+            yield vacant
+        finally:
+            if vacant:
+                self._leave(turn)
+
     def _line_up(self) -> threading.Event:
         turn = threading.Event()
         with self._lock:
-            if len(self._queue) > MOST_WAITING:
+            callers = len(self._queue) - (self._guest is not None)
+            if callers > MOST_WAITING:
                 raise self._refusal()
             self._queue.append(turn)
             self._queue[0].set()
@@ -51,6 +68,8 @@ class Turnstile:
     def _leave(self, turn: threading.Event) -> None:
         with self._lock:
             self._queue.remove(turn)
+            if turn is self._guest:
+                self._guest = None
             if self._queue:
                 self._queue[0].set()
 

@@ -1,0 +1,157 @@
+"""Looking at a device without a hold, and ending one hold and no other: what the console asks of the manager."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.errors import ToolFailed, UnknownDevice
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.base import Driver, Shot
+from mcpboard.host.turnstile import MOST_WAITING
+from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads
+
+ALICE, BOB = session("alice123"), session("bob45678")
+
+
+@pytest.fixture
+def phone() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def manager(phone: Fake) -> Iterator[DeviceManager]:
+    made = DeviceManager(Clock())
+    made.add("X", "fake", phone)
+    yield made
+    phone.go_on.set()
+    made.close()
+
+
+def shot(driver: Driver) -> Shot:
+    return driver.take_screenshot()
+
+
+def tap(driver: Driver) -> None:
+    driver.tap((1, 1))
+
+
+def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
+    assert manager.peek("X", shot) == phone.take_screenshot()
+    assert (manager.holds(), manager.last_ending("X"), phone.holders) == ({}, None, 0)
+    manager.run("X", ALICE, tap)
+    assert manager.peek("X", shot)
+    assert manager.holds() == {"X": ALICE}
+
+
+def test_a_look_keeps_no_hold_alive(phone: Fake) -> None:
+    clock = Clock()
+    manager = DeviceManager(clock)
+    manager.add("X", "fake", phone)
+    manager.run("X", ALICE, tap)
+    clock.pass_by(59)
+    manager.peek("X", shot)
+    clock.pass_by(1)
+    assert manager.holds() == {}
+
+
+def test_a_look_gives_way_to_who_is_there(manager: DeviceManager, phone: Fake) -> None:
+    phone.stop_inside()
+    with threads() as pool:
+        call = pool.submit(manager.run, "X", ALICE, tap)
+        phone.wait_inside()
+        assert manager.peek("X", shot) is None
+        phone.go_on.set()
+        result(call)
+    assert phone.done == [("tap", (1, 1))]
+
+
+def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: Fake) -> None:
+    """One inside and MOST_WAITING behind it are promised; a look at the same time does not make them fewer."""
+    phone.stop_inside()
+    with threads() as pool:
+        look = pool.submit(manager.peek, "X", shot)
+        phone.wait_inside()
+        calls = [pool.submit(manager.run, "X", ALICE, tap) for _ in range(1 + MOST_WAITING)]
+        while manager._devices["X"].turnstile.waiting < 1 + MOST_WAITING:
+            assert not any(call.done() for call in calls)
+        with pytest.raises(ToolFailed, match="too many calls for X"):
+            manager.run("X", ALICE, tap)
+        assert manager.peek("X", shot) is None
+        phone.go_on.set()
+        assert result(look)
+        for call in calls:
+            result(call)
+    assert (phone.most_inside, len(phone.done)) == (1, 2 + MOST_WAITING)
+
+
+def test_a_look_that_fails_leaves_the_device_to_others(manager: DeviceManager, phone: Fake) -> None:
+    phone.fault = OSError("away")
+    with pytest.raises(OSError, match="away"):
+        manager.peek("X", shot)
+    phone.fault = None
+    manager.run("X", ALICE, tap)
+
+
+def test_there_is_nothing_to_look_at_where_no_device_is(manager: DeviceManager) -> None:
+    with pytest.raises(UnknownDevice):
+        manager.peek("Y", shot)
+    manager.close()
+    with pytest.raises(ToolFailed, match="shutting down"):
+        manager.peek("X", shot)
+
+
+def test_a_device_removed_under_a_look_is_let_go_after_it(manager: DeviceManager, phone: Fake) -> None:
+    phone.stop_inside()
+    with threads() as pool:
+        look = pool.submit(manager.peek, "X", shot)
+        phone.wait_inside()
+        manager.remove("X")
+        assert not phone.closed
+        phone.go_on.set()
+        assert result(look)
+    assert phone.closed
+
+
+def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone: Fake) -> None:
+    start = threading.Barrier(8)
+
+    def many(number: int) -> int:
+        start.wait(LIMIT_S)
+        if number % 2:
+            return sum(manager.peek("X", shot) is not None for _ in range(50))
+        for _ in range(50):
+            manager.run("X", ALICE, tap)
+        return 0
+
+    with threads() as pool:
+        looks = sum(pool.map(many, range(8), timeout=LIMIT_S))
+    assert phone.most_inside == 1
+    assert phone.done.count(("tap", (1, 1))) == 200
+    assert phone.done.count(("take_screenshot",)) == looks
+
+
+# --- ending one hold -----------------------------------------------------------------------------
+
+
+def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager) -> None:
+    manager.run("X", BOB, tap)
+    assert manager.release("X", only=ALICE.label) is False
+    assert manager.holds() == {"X": BOB}
+    assert manager.release("X", only=BOB.label) is True
+    assert manager.release("X", only=BOB.label) is False
+    assert manager.holds() == {}
+
+
+def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(phone: Fake) -> None:
+    clock = Clock()
+    manager = DeviceManager(clock)
+    manager.add("X", "fake", phone)
+    manager.run("X", ALICE, tap)
+    clock.pass_by(60)
+    assert manager.release("X", only=ALICE.label) is False
+    ended = manager.last_ending("X")
+    assert ended is not None
+    assert ended.why == "idle"
