@@ -50,7 +50,7 @@ clean: ## remove the virtual environments and what was built
 
 .venv-demo/ready: setup.cfg
 	$(PYTHON) -m venv --clear .venv-demo
-	.venv-demo/bin/pip install -q -e '.[simulator]'
+	.venv-demo/bin/pip install -q -e '.[simulator,host]'
 	touch $@
 
 .venv-test/ready: setup.cfg

@@ -134,6 +134,7 @@ def _invitation(url: str, secret: str, phone_url: str) -> str:
     configuration = {"mcpServers": {"phones": {"url": url, "headers": {"Authorization": f"Bearer {secret}"}}}}
     return (
         f"\nStill serving. Paste this into a client:\n\n{json.dumps(configuration, indent=2)}\n\n"
+        f"The console in a browser, for the same token: {url.removesuffix('mcp')}\n"
         f"The phone of board-1 in a browser: {phone_url}/\n"
         "Stop with Ctrl-C."
     )

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, Refused, ToolFailed, UnknownDevice
-from mcpboard.host import plugged
+from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, ToolFailed, UnknownDevice
+from mcpboard.host import console, plugged
 from mcpboard.host.arguments import Arguments
+from mcpboard.host.console import Console
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
 from mcpboard.host.drivers.base import Driver
@@ -29,7 +30,7 @@ from mcpboard.host.token import Tokens
 from mcpboard.host.tools import ROWS, Holding
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.sessions import Session
-from mcpboard.protocol.steps import CloseSession, Head, Listing, OpenSession, Outcome, Policy, Reply, ToolCall
+from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.turns import Turns
 from mcpboard.serving.wsgi import Edge
@@ -58,6 +59,8 @@ class Host:
         manager: DeviceManager,
         owners: Owners,
         tokens: Tokens,
+        survey: Survey,
+        pages: Console,
         follow: Callable[[], None],
         discovery: Discovery | None = None,
     ) -> None:
@@ -66,7 +69,8 @@ class Host:
         self._tokens = tokens
         self._follow = follow
         self._discovery = discovery
-        self._survey = Survey(manager)
+        self._survey = survey
+        self._console = pages
         self._rows = {row.tool.name: row for row in ROWS}
         self._endpoint = Endpoint(self._policy(), Listing([row.tool for row in ROWS]))
         self.app = Edge(self, Turns(TURNS))
@@ -78,6 +82,7 @@ class Host:
         return Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
+            pages=self._console.paths,
             authorise=self._tokens.authorise,
             knows_session=self._owners.knows,
             echoed_versions=ECHOED,
@@ -109,8 +114,9 @@ class Host:
             _note(call.name, error)
             raise ToolFailed(str(error) or type(error).__name__) from error
 
-    def page(self, head: Head) -> Reply:
-        raise Refused(404, {"error": "not found: MCP is served at /mcp"})
+    def page(self, request: PageRequest) -> Reply:
+        """A page of the console."""
+        return self._console.page(request)
 
     def open_session(self, step: OpenSession) -> str:
         """Mint a legacy session."""
@@ -128,6 +134,7 @@ class Host:
         """End every hold, let every device go, join every thread."""
         self._stop.set()
         self._sweeping.join()
+        self._console.close()
         if self._discovery is not None:
             self._discovery.close()
         self.manager.close()
@@ -231,7 +238,9 @@ def build(
     adb = kinds.adb_server(settings)
     registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
     discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
-    return Host(manager, owners, tokens, registry.follow, discovery)
+    survey = Survey(manager)
+    pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock)
+    return Host(manager, owners, tokens, survey, pages, registry.follow, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

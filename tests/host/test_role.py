@@ -554,10 +554,6 @@ def test_the_sweep_outlives_what_fails_in_it(
     assert "no space left" in caplog.text
 
 
-def test_the_console_is_not_there_yet_and_says_so(host: Agent) -> None:
-    assert Caller(host.url.removesuffix("mcp"), None).send("GET").status == 404
-
-
 def test_neither_token_nor_session_nor_argument_is_ever_logged(
     host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:
