@@ -1,0 +1,297 @@
+"""Who may look and who may write: every route of the console against every visitor who may not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcpboard.host import token
+from mcpboard.host.console import logins
+from mcpboard.host.console.logins import Logins
+from mcpboard.host.console.routes import FRAGMENTS, ROUTES
+from tests.host.console.rig import FORM, Agent, Browser, agent, settled
+from tests.host.rig import LEGACY, Caller, Clock, Fake
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Agent]:
+    with agent(tmp_path / "data", X=Fake()) as found:
+        yield found
+
+
+def _path(template: str) -> str:
+    return template.replace("<id>", "X").replace("<mark>", "0").replace("<file>", "console.css")
+
+
+GETS = [_path(route.path) for route in ROUTES if route.get is not None]
+POSTS = [_path(route.path) for route in ROUTES if route.post is not None]
+EVERY = [*(("GET", path) for path in GETS), *(("POST", path) for path in POSTS)]
+PRIVATE_GETS = [_path(route.path) for route in ROUTES if route.get is not None and not route.public]
+PRIVATE_POSTS = [_path(route.path) for route in ROUTES if route.post is not None and not route.public]
+
+
+def knock(browser: Browser, method: str, path: str, csrf: str, **headers: str) -> int:
+    if method == "POST":
+        return browser.post(path, {"csrf": csrf, "token": "wrong"}, **headers).status
+    return browser.get(path, **headers).status
+
+
+FOREIGN = ["http://evil.example", "http://127.0.0.1:1", "http://localhost.evil.example", "null", "https://[::1]"]
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_a_foreign_origin_is_refused_on_every_route(host: Agent, origin: str) -> None:
+    browser = host.browser()
+    csrf = browser.get("/devices").csrf
+    host.caller.open().call("tap", x=1, y=1)
+    refused = {each: knock(browser, *each, csrf, Origin=origin) for each in EVERY}
+    assert set(refused.values()) == {403}, refused
+    assert list(host.role.manager.holds()) == ["X"]
+    assert browser.get("/").status == 200
+
+
+def test_our_own_origin_is_not(host: Agent) -> None:
+    browser = host.browser()
+    csrf = browser.get("/devices").csrf
+    assert browser.get("/", Origin=host.base).status == 200
+    assert browser.post("/devices/X/test", {"csrf": csrf}, Origin=host.base).goes_to == "/devices/X"
+
+
+def test_a_name_that_was_rebound_to_us_can_not_even_try_a_token(host: Agent) -> None:
+    name = "rebound.example:8765"
+    form = {"csrf": "", "token": host.token}
+    assert Browser(host.base).post("/login", form, Host=name, Origin=f"http://{name}").status == 403
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("csrf", ["missing", "empty", "wrong", "of another login"])
+def test_a_form_without_our_csrf_token_changes_nothing(host: Agent, path: str, csrf: str) -> None:
+    browser, other = host.browser(), host.browser()
+    host.caller.open().call("tap", x=1, y=1)
+    given = {"missing": {}, "empty": {"csrf": ""}, "wrong": {"csrf": "0" * 64}}
+    form = given.get(csrf, {"csrf": other.get("/devices").csrf})
+    (holder,) = host.role.manager.holds().values()
+    page = browser.post(path, {**form, "token": host.token, "holder": holder.label, "id": "Y", "kind": "simulated"})
+    assert page.status == 403
+    assert "Nothing was changed" in page.text
+    assert host.role.manager.ids() == ["X"]
+    assert list(host.role.manager.holds()) == ["X"]
+    assert browser.get("/").status == 200, "still logged in"
+
+
+@pytest.mark.parametrize("path", PRIVATE_GETS)
+def test_nobody_sees_anything_without_a_login(host: Agent, path: str) -> None:
+    page = Browser(host.base).get(path)
+    assert (page.content, page.status) == (b"", 401 if path.startswith(FRAGMENTS) else 303)
+    assert (page.headers.get("location") or page.headers["hx-redirect"]) == "/login"
+
+
+@pytest.mark.parametrize("path", PRIVATE_POSTS)
+def test_nobody_changes_anything_without_a_login(host: Agent, path: str) -> None:
+    """A visitor has a CSRF token for the login form, which must not do for the others."""
+    browser = Browser(host.base)
+    page = browser.submit("/login", path, id="Y", kind="simulated")
+    assert page.status == 401
+    assert "not logged in" in page.text
+    assert host.role.manager.ids() == ["X"]
+
+
+def test_a_cookie_replayed_after_logout_is_refused_everywhere(host: Agent) -> None:
+    browser = host.browser()
+    csrf, kept = browser.get("/devices").csrf, dict(browser.cookies)
+    assert browser.post("/logout", {"csrf": csrf}).goes_to == "/login"
+    assert browser.cookies == {}, "the browser is told to forget it"
+    replayed = Browser(host.base, kept)
+    assert {replayed.get(path).status for path in PRIVATE_GETS} == {303, 401}
+    assert {replayed.post(path, {"csrf": csrf, "id": "Y", "kind": "simulated"}).status for path in PRIVATE_POSTS} == {401}
+    assert host.role.manager.ids() == ["X"]
+
+
+def test_a_restart_logs_everybody_out(tmp_path: Path) -> None:
+    with agent(tmp_path / "data", X=Fake()) as first:
+        browser = first.browser()
+    with agent(tmp_path / "data", X=Fake()) as second:
+        (value,) = browser.cookies.values()
+        port = second.base.rpartition(":")[2]
+        assert Browser(second.base, {f"mcpboard_console_{port}": value}).get("/").goes_to == "/login"
+
+
+WRONG = [
+    pytest.param(lambda host: "wrong", id="another word"),
+    pytest.param(lambda host: "", id="nothing"),
+    pytest.param(lambda host: host.token[:-1], id="one character short"),
+    pytest.param(lambda host: host.token + "=", id="one character long"),
+    pytest.param(lambda host: "é" * 43, id="no ASCII"),
+    pytest.param(lambda host: token.add_named(host.folder, "client"), id="a client's token"),
+]
+
+
+@pytest.mark.parametrize("make", WRONG)
+def test_a_wrong_token_does_not_log_in(host: Agent, make: object) -> None:
+    assert callable(make)
+    browser = Browser(host.base)
+    page = browser.submit("/login", "/login", token=make(host))
+    assert page.status == 403
+    assert "not the token of this host agent" in page.text
+    assert browser.get("/").goes_to == "/login"
+
+
+def test_the_login_brings_a_new_cookie_that_no_script_can_read(host: Agent) -> None:
+    browser = Browser(host.base)
+    page = browser.get("/login")
+    (before,) = browser.cookies.items()
+    page = browser.post("/login", {"csrf": page.csrf, "token": f"  {host.token}\n"})
+    (after,) = browser.cookies.items()
+    assert before[0] == after[0] and before[1] != after[1]
+    assert Browser(host.base, dict([before])).get("/").goes_to == "/login"
+    assert [part.strip() for part in page.headers["set-cookie"].split(";")][1:] == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    assert host.token not in page.headers["set-cookie"]
+
+
+def test_cookies_of_other_programs_at_this_address_do_not_get_in_the_way(host: Agent) -> None:
+    """Browsers send cookies to every port, well-formed or not."""
+    browser = host.browser()
+    ours = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    assert browser.get("/", Cookie=f'a="b;c"; {{"x": 1}}; =; {ours}; mcpboard_console_1=x').status == 200
+
+
+def test_a_console_cookie_opens_no_mcp(host: Agent) -> None:
+    """Contract, section 1: never a cookie on /mcp."""
+    (pair,) = host.browser().cookies.items()
+    answer = Caller(host.url, None).send("POST", b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Cookie="=".join(pair))
+    assert (answer.status, answer.json) == (401, {"error": "invalid token"})
+
+
+def test_a_bearer_token_opens_no_page(host: Agent) -> None:
+    assert Browser(host.base).get("/", Authorization=f"Bearer {host.token}").goes_to == "/login"
+
+
+def test_no_page_and_no_header_holds_a_secret(host: Agent) -> None:
+    """Tokens, and the ids of sessions but for the prefix that everybody may see."""
+    named = token.add_named(host.folder, "client")
+    session = host.caller.open()
+    session.call("tap", x=1, y=1)
+    minted = host.caller.call("list_devices", session_id="new")
+    browser = host.browser()
+    for path in ("/", "/devices/X"):
+        browser.get(path)
+    settled()
+    shown = [browser.get(path) for path in GETS] + [Browser(host.base).get("/login"), Browser(host.base).post("/login", {})]
+    everything = "\n".join(f"{page.headers} {page.content.decode('utf-8', 'replace')}" for page in shown)
+    assert str(session.session)[:8] in everything
+    for secret in (host.token, named, str(session.session), *browser.cookies.values()):
+        assert secret[8:24] not in everything
+    assert minted is not None
+
+
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+
+@pytest.mark.parametrize(("method", "path"), EVERY)
+@pytest.mark.parametrize("logged_in", [True, False], ids=["logged in", "logged out"])
+def test_every_answer_keeps_itself_to_itself(host: Agent, method: str, path: str, logged_in: bool) -> None:
+    browser = host.browser() if logged_in else Browser(host.base)
+    page = browser.get(path) if method == "GET" else browser.post(path, {})
+    assert page.headers["content-security-policy"] == POLICY
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert page.headers["cross-origin-resource-policy"] == "same-origin"
+    assert path.startswith("/static") or page.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
+def test_other_methods_are_told_which_are_served(host: Agent, route: object) -> None:
+    browser = host.browser()
+    served = route.methods  # type: ignore[attr-defined]
+    for method in {"GET", "PUT", "DELETE", "PATCH"} - set(served):
+        page = browser.get(_path(route.path), method)  # type: ignore[attr-defined]
+        assert (page.status, page.headers["allow"]) == (405, ", ".join(served))
+
+
+BODIES = [
+    pytest.param(b"csrf=x", "application/json", 415, id="JSON"),
+    pytest.param(b"csrf=x", "multipart/form-data; boundary=x", 415, id="a form of another kind"),
+    pytest.param(b"csrf=x", None, 415, id="no type"),
+    pytest.param(b"csrf=\xff", FORM, 400, id="bytes that are no form"),
+    pytest.param(b"csrf=%ff", FORM, 400, id="escapes that are no text"),
+    pytest.param(b"&".join([b"a=1"] * 17), FORM, 400, id="too many fields"),
+    pytest.param(b"csrf=" + b"x" * 2049, FORM, 400, id="a field too long"),
+    pytest.param(b"csrf=" + b"x" * 320 * 1024, FORM, 413, id="a body over the limit"),
+    pytest.param(b"", FORM, 403, id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "status"), BODIES)
+def test_a_body_that_no_page_of_ours_sends_is_refused(host: Agent, body: bytes, kind: str | None, status: int) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    assert host.browser().send("/devices", body, **headers).status == status
+
+
+@pytest.mark.parametrize("path", ["/elsewhere", "/.well-known/oauth-protected-resource", "/devices/", "/devices/a/b", "/static/../x"])
+def test_what_is_no_page_is_answered_as_ever(host: Agent, path: str) -> None:
+    page = host.browser().get(path)
+    assert (page.status, page.html) == (404, '{"error": "not found: MCP is served at /mcp"}')
+
+
+def test_without_jinja2_the_console_says_what_to_install_and_mcp_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with agent(tmp_path / "data", X=Fake()) as host:
+        for page in (Browser(host.base).get("/"), Browser(host.base).post("/login", {"token": host.token})):
+            assert (page.status, page.headers["content-type"]) == (503, "text/plain; charset=utf-8")
+            assert page.html.count("\n") == 1
+            assert "pip install 'mcpboard[host]'" in page.html
+        assert Browser(host.base).get("/", Origin="http://evil.example").status == 403
+        assert host.caller.open(LEGACY).call("tap", x=1, y=1).text
+
+
+# --- logins, without a browser -------------------------------------------------------------------
+
+
+def test_a_login_ends_a_working_day_after_its_last_look() -> None:
+    clock = Clock()
+    book = Logins(clock)
+    visitor = book.open()
+    clock.pass_by(logins.IDLE_SECONDS)
+    assert book.knows(visitor), "the look counts"
+    clock.pass_by(logins.IDLE_SECONDS + 1)
+    assert not book.knows(visitor)
+    book.tell(visitor, "nobody reads this")
+    assert book.told(visitor) == ""
+
+
+def test_the_login_used_longest_ago_makes_room() -> None:
+    clock = Clock()
+    book = Logins(clock)
+    first, second = book.open(), book.open()
+    for _ in range(logins.MOST_LOGINS - 2):
+        clock.pass_by(1)
+        book.open()
+    assert book.knows(first)
+    book.open()
+    assert (book.knows(first), book.knows(second)) == (True, False)
+
+
+def test_a_notice_is_told_once() -> None:
+    book = Logins(Clock())
+    visitor = book.open()
+    book.tell(visitor, "done")
+    assert (book.told(visitor), book.told(visitor)) == ("done", "")
+
+
+HOSTS = [
+    pytest.param("127.0.0.1:8765", "mcpboard_console_8765", id="a port"),
+    pytest.param("[::1]:8765", "mcpboard_console_8765", id="IPv6"),
+    pytest.param("localhost", "mcpboard_console_80", id="the usual port"),
+    pytest.param("any.name:8765", "mcpboard_console_80", id="a name, which opens nothing"),
+    pytest.param(None, "mcpboard_console_80", id="no Host"),
+]
+
+
+@pytest.mark.parametrize(("host_header", "name"), HOSTS)
+def test_two_agents_of_one_machine_keep_their_cookies_apart(host_header: str | None, name: str) -> None:
+    assert logins.cookie_name(host_header) == name

@@ -1,0 +1,549 @@
+"""What the pages show and do, read as a person would read them."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard.errors import ConfigError, ToolFailed
+from mcpboard.host import console, registry
+from mcpboard.host.console import sights
+from mcpboard.host.console.cloud import CloudState
+from mcpboard.host.console.words import ago
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.base import OFFLINE, Probe, Shot
+from mcpboard.host.survey import Survey
+from mcpboard.protocol.sessions import Session
+from mcpboard.protocol.steps import Head, PageRequest
+from tests.host.console.rig import Agent, Browser, Page, agent, settled
+from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
+
+
+class Sick(Fake):
+    """A fake device with a state of its own."""
+
+    def __init__(self, probe: Probe | Exception) -> None:
+        super().__init__()
+        self.found = probe
+
+    def probe(self) -> Probe:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def phone() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def host(tmp_path: Path, phone: Fake) -> Iterator[Agent]:
+    with agent(tmp_path / "data", X=phone, Y=Fake()) as found:
+        yield found
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Agent]:
+    with agent(tmp_path / "data") as found:
+        yield found
+
+
+def looked(browser: Browser, path: str) -> Page:
+    """The page once the devices have answered."""
+    browser.get(path)
+    settled()
+    return browser.get(path)
+
+
+def card(page: Page, device: str) -> str:
+    found = re.search(rf'<article class="card" id="card-{device}">.*?</article>', page.html, re.DOTALL)
+    assert found, page.text
+    return replace(page, content=found[0].encode()).text
+
+
+# --- the dashboard -------------------------------------------------------------------------------
+
+
+def test_a_hold_is_shown_with_its_countdown_and_how_the_last_one_ended(host: Agent) -> None:
+    browser, caller = host.browser(), host.caller.open()
+    caller.call("tap", x=1, y=1, device_id="X")
+    host.clock.pass_by(18)
+    page = looked(browser, "/")
+    prefix = str(caller.session)[:8]
+    assert card(page, "X") == (
+        f"X fake ready Held by MCP session {prefix} idle for 18 s, free in 42 s if left alone Release…"
+    )
+    assert card(page, "Y") == "Y fake ready Free: the next call takes it."
+    host.clock.pass_by(42)
+    assert card(looked(browser, "/"), "X") == (
+        f"X fake ready Free: the next call takes it. Last hold: MCP session {prefix}; ended: idle."
+    )
+
+
+def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
+    phone.stop_inside()
+    with threads() as pool:
+        call = pool.submit(host.caller.open().call, "tap", x=1, y=1, device_id="X")
+        phone.wait_inside()
+        host.clock.pass_by(300)
+        assert "in use, free in 60 s if left alone" in card(host.browser().get("/"), "X")
+        phone.go_on.set()
+        result(call)
+
+
+def test_a_cloud_assignment_is_told_without_a_countdown(host: Agent) -> None:
+    host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
+    assert card(looked(host.browser(), "/"), "X") == "X fake ready Held by a cloud assignment until it is done. Release…"
+
+
+def test_sessions_are_shown_with_client_version_last_call_and_what_they_hold(host: Agent) -> None:
+    first, second = host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1, device_id="X")
+    first.call("tap", x=1, y=1, device_id="Y")
+    host.clock.pass_by(30)
+    second.post("ping")
+    rows = re.findall(r"<tr>(.*?)</tr>", host.browser().get("/").html, re.DOTALL)[1:]
+    read = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows]
+    assert read == [
+        f"{str(first.session)[:8]} test 1 2025-11-25 30 s ago X, Y",
+        f"{str(second.session)[:8]} test 1 2025-11-25 just now nothing",
+    ]
+
+
+def test_a_token_that_holds_without_a_session_is_shown_too(host: Agent) -> None:
+    host.caller.modern().call("tap", x=1, y=1, device_id="Y")
+    (owner,) = host.role.manager.holds().values()
+    assert f"{owner.prefix} without a session 2026-07-28 or none just now Y" in host.browser().get("/").text
+
+
+def test_what_a_client_calls_itself_stays_text(host: Agent) -> None:
+    wire = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    host.caller.post("initialize", **wire, clientInfo={"name": "<script>alert(1)</script>" + "x" * 500, "version": "1"})
+    page = host.browser().get("/")
+    assert "<script>alert" not in page.html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;xxx" in page.html
+    assert "x" * 100 not in page.html
+
+
+def test_many_sessions_are_counted_and_those_that_hold_come_first(host: Agent) -> None:
+    holder = host.caller.open()
+    holder.call("tap", x=1, y=1, device_id="X")
+    host.clock.pass_by(1)
+    for _ in range(sights.MOST_ROWS + 2):
+        host.caller.open()
+    page = host.browser().get("/")
+    assert page.html.count("<tr>") == 1 + sights.MOST_ROWS
+    assert "And 3 more that hold nothing or were used longer ago." in page.text
+    assert page.text.index(str(holder.session)[:8]) < page.text.index("nothing")
+
+
+def test_an_empty_host_says_what_to_do_next(empty: Agent) -> None:
+    browser = empty.browser()
+    text = browser.get("/").text
+    assert "There is no device yet. Add the first one, and clients can drive it at once." in text
+    assert f"Point one at {empty.url} with the token that device-host-agent mcp-token prints." in text
+    assert "This host is not enrolled with a cloud: its devices are for MCP clients alone." in text
+    assert "There is no device yet: the form below adds the first one." in browser.get("/devices").text
+
+
+STATES = [
+    pytest.param(Probe(OFFLINE, {"error": "unplugged"}),
+                 "offline It does not answer. Check its cable and power; it comes back by itself. unplugged", id="offline"),
+    pytest.param(ToolFailed("it burns"), "failing It answers, but something is wrong with it. it burns", id="failing"),
+    pytest.param(Probe("no driver", {"error": "needs a part"}),
+                 "no driver This installation cannot drive it. needs a part", id="no driver"),
+    pytest.param(Probe("no answer"), "no answer It did not answer in time; it is asked again.", id="silent"),
+    pytest.param(Probe("locked"), "locked It says of itself: locked.", id="a word that only its driver knows"),
+    pytest.param(Probe(OFFLINE, {"error": "<b>bold</b>"}),
+                 "offline It does not answer. Check its cable and power; it comes back by itself. <b>bold</b>",
+                 id="markup in a driver's words"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("probe", "words"), STATES)
+def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, words: str) -> None:
+    with agent(tmp_path / "data", X=Sick(probe)) as host:
+        assert card(looked(host.browser(), "/"), "X") == f"X fake {words} Nobody holds it."
+
+
+def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
+    browser = host.browser()
+    assert card(looked(browser, "/"), "X").startswith("X fake ready")
+    host.clock.pass_by(sights.STALE_SECONDS)
+    assert card(browser.get("/"), "X").startswith("X fake asking It is being asked how it is.")
+
+
+# --- the cloud -----------------------------------------------------------------------------------
+
+CLOUDS = [
+    pytest.param(None, "This host is not enrolled with a cloud", id="not enrolled"),
+    pytest.param(CloudState("https://cloud.example"),
+                 "Server https://cloud.example Last heartbeat never Told as busy none Assignment none",
+                 id="before the first heartbeat"),
+    pytest.param(CloudState("https://cloud.example", 12.0, ("X", "Y"), "a-1 on Z"),
+                 "Last heartbeat 12 s ago Told as busy X, Y Assignment a-1 on Z", id="at work"),
+    pytest.param(CloudState("https://cloud.example", 4000.0, problem="no route"),
+                 "The cloud is not reached: no route. It is tried again by itself. "
+                 "Server https://cloud.example Last heartbeat 1 h ago", id="out of reach"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("state", "words"), CLOUDS)
+def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudState | None, words: str) -> None:
+    manager, sessions = DeviceManager(Clock()), list[Session]()
+    survey = Survey(manager)
+    with closing(survey), closing(manager):
+        made = console.build(
+            manager, survey, lambda: sessions, tmp_path, lambda: None, lambda token: True, Clock(), lambda: state
+        )
+        with closing(made):
+            visitor = made._logins.open()
+            request = PageRequest(Head("GET", "/", host="127.0.0.1:1"), f"mcpboard_console_1={visitor}")
+            reply = made.page(request)
+    content = b"".join(part for part in reply.parts if isinstance(part, bytes))
+    assert words in Page(reply.status, {}, content).text
+
+
+# --- polling -------------------------------------------------------------------------------------
+
+PARTS = [("/", "dashboard"), ("/devices", "devices"), ("/devices/X", "device/X"), ("/devices/X", "picture/X")]
+
+
+@pytest.mark.parametrize(("path", "part"), PARTS)
+def test_a_poll_brings_the_part_when_it_has_changed_and_nothing_when_not(host: Agent, path: str, part: str) -> None:
+    browser = host.browser()
+    first = browser.get(path).poll(part)
+    settled()
+    second = browser.get(first)
+    assert (second.status, second.html.count("<html")) == (200, 0)
+    assert (browser.get(second.poll(part)).status, browser.get(second.poll(part)).content) == (204, b"")
+
+
+def test_a_part_that_waits_for_a_first_answer_asks_again_soon(host: Agent) -> None:
+    browser = host.browser()
+    assert "load delay:400ms" in browser.get("/").html
+    settled()
+    assert "load delay" not in browser.get("/").html
+
+
+# --- releasing -----------------------------------------------------------------------------------
+
+
+def test_a_hold_is_released_after_asking(host: Agent) -> None:
+    browser, caller = host.browser(), host.caller.open()
+    caller.call("tap", x=1, y=1, device_id="X")
+    asked = browser.get("/devices/X/release")
+    (owner,) = host.role.manager.holds().values()
+    assert f"Release X? It is held by MCP session {owner.prefix}." in asked.text
+    assert host.role.manager.holds() == {"X": owner}, "asking alone changes nothing"
+    form = {"csrf": asked.csrf, "holder": owner.label}
+    assert f'name="holder" value="{owner.label}"' in asked.html
+    assert browser.post("/devices/X/release", form).goes_to == "/"
+    page = browser.get("/")
+    assert "X was released; a call inside finishes first." in page.text
+    assert "ended: released by the operator." in card(page, "X")
+    assert host.role.manager.holds() == {}
+    assert "was released" not in browser.get("/").text, "told once"
+
+
+def test_the_hold_of_somebody_else_who_came_meanwhile_stays(host: Agent) -> None:
+    browser, first, second = host.browser(), host.caller.open(), host.caller.open()
+    first.call("tap", x=1, y=1, device_id="X")
+    asked = browser.get("/devices/X/release")
+    (owner,) = host.role.manager.holds().values()
+    first.end()
+    second.call("tap", x=1, y=1, device_id="X")
+    assert browser.post("/devices/X/release", {"csrf": asked.csrf, "holder": owner.label}).goes_to == "/"
+    assert "Nothing was released: that hold on X was over already." in browser.get("/").text
+    assert list(host.role.manager.holds()) == ["X"]
+
+
+def test_a_form_that_names_no_holder_releases_nobody(host: Agent) -> None:
+    browser = host.browser()
+    host.caller.open().call("tap", x=1, y=1, device_id="X")
+    browser.submit("/devices/X/release", "/devices/X/release")
+    assert list(host.role.manager.holds()) == ["X"]
+
+
+def test_nothing_to_release_is_said(host: Agent) -> None:
+    assert "Nobody holds it: there is nothing to release." in host.browser().get("/devices/X/release").text
+
+
+# --- devices -------------------------------------------------------------------------------------
+
+
+def test_a_device_is_added_tested_and_removed(empty: Agent) -> None:
+    browser = empty.browser()
+    added = browser.submit("/devices", "/devices", id="phone-1", kind="simulated", url="", serial="", interface="")
+    assert added.goes_to == "/devices/phone-1"
+    assert "phone-1 was added." in browser.get(added.goes_to).text
+    assert registry.specs(empty.folder) == [registry.Spec("phone-1", "simulated")]
+    assert json.loads(empty.caller.call("list_devices").text)[0]["id"] == "phone-1"
+    settled()
+
+    tested = browser.submit("/devices/phone-1", "/devices/phone-1/test")
+    assert "phone-1 is being asked" in browser.get(tested.goes_to).text
+    settled()
+    assert "ready" in browser.get(tested.goes_to).text
+
+    empty.caller.open().call("tap", x=1, y=1)
+    asked = browser.get("/devices/phone-1/remove")
+    assert "Remove phone-1? Clients can no longer use it, and the hold of MCP session" in asked.text
+    assert browser.post("/devices/phone-1/remove", {"csrf": asked.csrf}).goes_to == "/devices"
+    assert "phone-1 was removed." in browser.get("/devices").text
+    assert (registry.specs(empty.folder), empty.caller.call("list_devices").text) == ([], "[]")
+
+
+def test_a_test_asks_anew(tmp_path: Path) -> None:
+    """The answer is what the device says now, however young the last one is."""
+    device = Sick(Probe(OFFLINE, {"error": "unplugged"}))
+    with agent(tmp_path / "data", X=device) as host:
+        browser = host.browser()
+        assert "offline" in looked(browser, "/devices/X").text
+        device.found = Probe("ready")
+        assert "offline" in looked(browser, "/devices/X").text, "young enough not to be asked again"
+        browser.submit("/devices/X", "/devices/X/test")
+        settled()
+        assert "Now fake ready" in browser.get("/devices/X").text
+
+
+ADDED = [
+    pytest.param({"id": "", "kind": "simulated"}, "a device's id is 1 to 64 letters", id="no id"),
+    pytest.param({"id": "../x", "kind": "simulated"}, "a device's id is 1 to 64 letters", id="an id that is a path"),
+    pytest.param({"id": "X", "kind": "simulated"}, "there is a device X already", id="an id that is taken"),
+    pytest.param({"id": "Z", "kind": "toaster"}, "a device's kind is one of", id="no such kind"),
+    pytest.param({"id": "Z"}, "a device's kind is one of", id="no kind"),
+    pytest.param({"id": "Z", "kind": "board", "url": "ftp://x"}, "http", id="a URL that is none"),
+    pytest.param({"id": "Z", "kind": "simulated", "url": "http://127.0.0.1/"}, "url means nothing to a device of kind",
+                 id="a member of another kind"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "words"), ADDED)
+def test_a_device_that_can_not_be_is_refused_beside_the_form(host: Agent, form: dict[str, str], words: str) -> None:
+    page = host.browser().submit("/devices", "/devices", **form)
+    assert page.status == 400
+    assert "Nothing was added:" in page.text
+    assert words in page.text
+    assert f' value="{form["id"]}"' in page.html, "what was typed is still there"
+    assert host.role.manager.ids() == ["X", "Y"]
+    assert registry.specs(host.folder) == []
+
+
+def test_a_device_that_is_in_no_file_can_not_be_removed_and_that_is_said(host: Agent) -> None:
+    browser = host.browser()
+    for path in ("/devices/X", "/devices/X/remove"):
+        assert "it cannot be removed here" in browser.get(path).text
+    page = browser.submit("/devices/X", "/devices/X/remove")
+    assert page.status == 409
+    assert host.role.manager.ids() == ["X", "Y"]
+
+
+def test_a_broken_file_of_devices_is_told_with_its_cure(host: Agent) -> None:
+    browser = host.browser()
+    (host.folder / "devices.json").write_text("{", "utf-8")
+    (host.folder / "devices.json").chmod(0o600)
+    assert "not a JSON object any more; delete it" in browser.get("/devices/X").text
+    page = browser.submit("/devices", "/devices", id="Z", kind="simulated")
+    assert (page.status, "delete it" in page.text) == (400, True)
+
+
+def test_a_device_that_somebody_else_removed_first_is_told(empty: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = empty.browser()
+    browser.submit("/devices", "/devices", id="phone-1", kind="simulated")
+
+    def gone(folder: Path, device_id: str) -> None:
+        raise ConfigError(f"there is no device {device_id}")
+
+    monkeypatch.setattr(registry, "remove", gone)
+    page = browser.submit("/devices/phone-1", "/devices/phone-1/remove")
+    assert (page.status, "there is no device phone-1" in page.text) == (409, True)
+
+
+@pytest.mark.parametrize("path", ["/devices/gone", "/devices/gone/picture/0", "/devices/gone/release", "/live/device/gone/0"])
+def test_an_unknown_device_has_a_page_that_says_so(host: Agent, path: str) -> None:
+    page = host.browser().get(path)
+    assert (page.status, page.headers["hx-redirect"]) == (404, "/devices")
+    assert "unknown device: gone. It may have been removed meanwhile." in page.text
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def test_the_picture_is_shown_and_holds_nothing(host: Agent) -> None:
+    browser = host.browser()
+    assert "The first picture is on its way." in browser.get("/devices/X").text
+    settled()
+    page = browser.get("/devices/X")
+    found = re.search(r'<img src="(/devices/X/picture/[0-9a-f]{16})" width="100" height="200"', page.html)
+    assert found
+    picture = browser.get(found[1])
+    assert (picture.content, picture.headers["content-type"]) == (b"picture", "image/png")
+    assert "Live; looking holds nothing." in page.text
+    assert host.role.manager.holds() == {}
+    assert host.role.manager.last_ending("X") is None
+
+
+def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:
+    browser = host.browser()
+    for _ in range(20):
+        looked(browser, "/devices/X")
+    assert phone.done == [("take_screenshot",)]
+    host.clock.pass_by(sights.FRESH_SECONDS)
+    for _ in range(20):
+        looked(browser, "/devices/X")
+    assert phone.done == [("take_screenshot",)] * 2
+
+
+def test_nobody_who_looks_means_no_picture_taken(host: Agent, phone: Fake) -> None:
+    looked(host.browser(), "/")
+    assert phone.done == []
+
+
+def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age(host: Agent, phone: Fake) -> None:
+    browser = host.browser()
+    looked(browser, "/devices/X")
+    phone.stop_inside()
+    with threads() as pool:
+        call = pool.submit(host.caller.open().call, "tap", x=1, y=1, device_id="X")
+        phone.wait_inside()
+        phone.wait_inside()
+        host.clock.pass_by(15)
+        page = looked(browser, "/devices/X")
+        assert "As it was 15 s ago; a newer one comes when nobody is at the device." in page.text
+        phone.go_on.set()
+        assert result(call).text == "tapped 1,1 on X"
+    assert "Live; looking holds nothing." in looked(browser, "/devices/X").text
+
+
+PROBLEMS = [
+    pytest.param(ToolFailed("device offline: unplugged"), "No picture: device offline: unplugged", id="offline"),
+    pytest.param(OSError("gone away"), "No picture: gone away", id="an error of the driver's own"),
+    pytest.param(RuntimeError(), "No picture: RuntimeError", id="an error without words"),
+]
+
+
+@pytest.mark.parametrize(("fault", "words"), PROBLEMS)
+def test_without_a_picture_the_page_says_why(host: Agent, phone: Fake, fault: Exception, words: str) -> None:
+    phone.fault = fault
+    browser = host.browser()
+    assert words in looked(browser, "/devices/X").text
+    assert browser.get("/devices/X/picture/0").status == 404
+
+
+def test_what_is_no_picture_is_not_served_as_one(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device could otherwise put a page of its own at our address."""
+    monkeypatch.setattr(phone, "take_screenshot", lambda: Shot(b"<script>", "text/html", 1, 1))
+    browser = host.browser()
+    assert "No picture: the device sent text/html instead of a picture" in looked(browser, "/devices/X").text
+    assert browser.get("/devices/X/picture/0").status == 404
+
+
+# --- beside MCP ------------------------------------------------------------------------------------
+
+TABS, POLLS = 20, 5
+CALLS = 8
+
+
+def test_twenty_tabs_and_eight_calls_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    """Every device is busy and one is dead; pages answer all the same, and every call is made, once."""
+    phones: dict[str, Any] = {f"phone-{number}": Fake() for number in range(CALLS)}
+    dead = Fake()
+    dead.stop_inside()
+    with agent(tmp_path / "data", dead=dead, **phones) as host, threads() as pool:
+        browser = host.browser()
+        browser.get("/devices/dead")
+        dead.wait_inside()  # a picture that does not come
+        for phone in phones.values():
+            phone.stop_inside()
+        calls = [
+            pool.submit(Caller(host.url, host.token).open().call, "tap", x=1, y=1, device_id=name) for name in phones
+        ]
+        for phone in phones.values():
+            phone.wait_inside()
+
+        def tab(number: int) -> set[int]:
+            paths = ["/live/dashboard/0", "/live/devices/0", "/live/picture/dead/0", f"/live/picture/phone-{number % CALLS}/0"]
+            return {browser.get(path).status for path in paths for _ in range(POLLS)}
+
+        with threads() as tabs:
+            assert set.union(*tabs.map(tab, range(TABS), timeout=6 * LIMIT_S)) == {200}
+        assert host.caller.post("tools/list").result["tools"], "others are served meanwhile"
+        assert not any(call.done() for call in calls)
+        for phone in phones.values():
+            phone.go_on.set()
+        assert [result(call).text for call in calls] == [f"tapped 1,1 on {name}" for name in phones]
+        dead.go_on.set()
+        settled()
+        for phone in phones.values():
+            assert (phone.done.count(("tap", (1, 1))), phone.most_inside) == (1, 1)
+
+
+def test_the_agent_ends_in_time_though_a_device_hangs_in_a_picture(tmp_path: Path) -> None:
+    phone = Fake()
+    phone.stop_inside()
+    try:
+        with agent(tmp_path / "data", X=phone) as host:
+            host.browser().get("/devices/X")
+            phone.wait_inside()
+        assert not phone.closed, "not under the picture"
+    finally:
+        phone.go_on.set()
+        settled()
+    assert phone.closed
+
+
+# --- what is installed -------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_file_of_the_console_is_installed() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    folder = ROOT / "mcpboard" / "host" / "console"
+    patterns = setup["options.package_data"]["mcpboard.host.console"].split(",")
+    packed = {path for pattern in patterns for path in folder.glob(pattern.strip())}
+    there = {path for name in ("templates", "static") for path in (folder / name).rglob("*")}
+    assert there == packed
+
+
+@pytest.mark.slow
+def test_the_pages_are_found_where_bytecode_alone_is_installed(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "mcpboard", site / "mcpboard", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "-b", str(site)], check=True)
+    for source in site.rglob("*.py"):
+        source.unlink()
+    program = (
+        "from mcpboard.host.console import render, replies\n"
+        "page = render.renderer()('problem.html', dict(title='T', words='W', here='', logged_in=False, csrf='', notice=''))\n"
+        "print(render.__file__[-4:], '<h1>T</h1>' in page, sorted(replies.static_files()))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(site)}, capture_output=True, text=True
+    )
+    assert told.stdout == ".pyc True ['console.css', 'console.js', 'htmx.min.js', 'icon.svg']\n", told.stderr
+
+
+AGES = [
+    (None, "never"), (0.0, "just now"), (1.0, "1 s ago"), (59.9, "59 s ago"), (60.0, "1 min ago"),
+    (3599.0, "59 min ago"), (7200.0, "2 h ago"), (200000.0, "2 d ago"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "words"), AGES)
+def test_ages_are_told_coarsely(seconds: float | None, words: str) -> None:
+    assert ago(seconds) == words

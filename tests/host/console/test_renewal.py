@@ -1,0 +1,142 @@
+"""What is slow is shared, bounded, and waited for by nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.host.console import renewal
+from mcpboard.host.console.renewal import Renewal
+from tests.host.console.rig import settled
+from tests.host.rig import LIMIT_S, Clock
+
+FRESH_S = 2.0
+
+
+class Source:
+    """Something slow that counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.inside = threading.Semaphore(0)
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.answer: int | None = 0
+        self.fault: Exception | None = None
+
+    def __call__(self, key: str) -> int | None:
+        self.asked.append(key)
+        self.inside.release()
+        assert self.go_on.wait(LIMIT_S)
+        if self.fault is not None:
+            raise self.fault
+        return self.answer
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def values(source: Source, clock: Clock) -> Iterator[Renewal[int]]:
+    made = Renewal("value", source, clock, FRESH_S)
+    yield made
+    source.go_on.set()
+    made.close()
+    settled()
+
+
+def value(values: Renewal[int], key: str = "a") -> int | None:
+    known = values.latest(key)
+    settled()
+    return None if known is None else known.value
+
+
+def test_the_first_to_ask_does_not_wait(values: Renewal[int], source: Source) -> None:
+    source.go_on.clear()
+    assert values.latest("a") is None
+    source.go_on.set()
+    settled()
+    assert value(values) == 0
+
+
+def test_many_who_ask_cost_one_look_a_key(values: Renewal[int], source: Source) -> None:
+    source.go_on.clear()
+    for _ in range(20):
+        values.latest("a")
+        values.latest("b")
+    source.go_on.set()
+    settled()
+    assert sorted(source.asked) == ["a", "b"]
+
+
+def test_what_is_old_is_renewed_while_the_old_one_is_told(values: Renewal[int], source: Source, clock: Clock) -> None:
+    value(values)
+    source.answer = 1
+    clock.pass_by(FRESH_S - 0.1)
+    assert (value(values), value(values), source.asked) == (0, 0, ["a"])
+    clock.pass_by(0.1)
+    assert (value(values), value(values), source.asked) == (0, 1, ["a", "a"])
+
+
+def test_no_news_leaves_the_last_value_and_its_age(values: Renewal[int], source: Source, clock: Clock) -> None:
+    value(values)
+    source.answer = None
+    clock.pass_by(5)
+    value(values)
+    known = values.latest("a")
+    assert known is not None
+    assert (known.value, clock() - known.at) == (0, 5)
+
+
+def test_a_bug_in_a_look_is_logged_and_the_next_look_is_made(
+    values: Renewal[int], source: Source, caplog: pytest.LogCaptureFixture
+) -> None:
+    source.fault = KeyError("ours")
+    assert value(values) is None
+    assert "console: the value of a" in caplog.text
+    source.fault = None
+    value(values)
+    assert value(values) == 0
+
+
+def test_what_nobody_looks_at_is_forgotten(values: Renewal[int], clock: Clock) -> None:
+    value(values, "a")
+    clock.pass_by(renewal.FORGET_SECONDS + 1)
+    value(values, "b")
+    assert values.latest("a") is None
+
+
+def test_a_value_that_was_dropped_is_found_out_anew(values: Renewal[int], source: Source) -> None:
+    value(values)
+    values.drop("a")
+    values.drop("never there")
+    assert value(values) is None
+    assert (value(values), source.asked) == (0, ["a", "a"])
+
+
+def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: Renewal[int], source: Source) -> None:
+    source.go_on.clear()
+    for number in range(renewal.MOST_UNDER_WAY + 5):
+        values.latest(str(number))
+    assert len([each for each in threading.enumerate() if each.name == "console value"]) == renewal.MOST_UNDER_WAY
+
+
+def test_nothing_is_begun_after_the_end_which_waits_a_moment_only(
+    values: Renewal[int], source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewal, "LEAVE_SECONDS", 0.05)
+    source.go_on.clear()
+    values.latest("a")
+    assert source.inside.acquire(timeout=LIMIT_S)
+    values.close()
+    values.latest("b")
+    assert source.asked == ["a"]
