@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
-from mcpboard.host.drivers.base import Driver
+from mcpboard.host.drivers.base import Driver, Shot
 from mcpboard.host.leases import Ended, Held, Lease, LeaseBook, Owner, busy
 from mcpboard.host.turnstile import WAIT_SECONDS, Turnstile
 
@@ -172,18 +172,18 @@ class DeviceManager:
             return ToolFailed(words, delivery=NOT_SENT)
         return busy(lease, owner, now)
 
-    def peek(self, device_id: str, look: Callable[[Driver], T]) -> T | None:
-        """What `look` reads from the driver without a hold; None where somebody is at the device just now.
+    def peek(self, device_id: str) -> Shot | None:
+        """A picture of the device without a hold; None where somebody is at the device just now.
 
-        For people who watch: calls are never turned away for it, and it never waits for one.
-        Raises UnknownDevice, ToolFailed at shutdown, and whatever `look` raises.
+        For people who watch: no call is ever turned away for it, and it never waits for one.
+        Raises UnknownDevice, ToolFailed at shutdown, and whatever the driver raises.
         """
         with self._lock:
             device = self._open(device_id)
             self._watched.append(device.driver)
         try:
             with device.turnstile.guest() as alone:
-                return look(device.driver) if alone else None
+                return device.driver.peek() if alone else None
         finally:
             with self._lock:
                 self._watched.remove(device.driver)

@@ -66,6 +66,10 @@ class Fake:
         self._do("take_screenshot")
         return Shot(b"picture", "image/png", 100, 200)
 
+    def peek(self) -> Shot:
+        self._do("peek")
+        return Shot(b"picture", "image/png", 100, 200)
+
     def tap(self, at: Point) -> None:
         self._do("tap", at)
 

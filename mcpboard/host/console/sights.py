@@ -11,7 +11,7 @@ from mcpboard.errors import McpboardError, UnknownDevice
 from mcpboard.host.console.cloud import CloudLook, CloudState
 from mcpboard.host.console.renewal import Known, Renewal
 from mcpboard.host.devices import DeviceManager, Standing
-from mcpboard.host.drivers.base import OFFLINE, READY, Driver, Shot
+from mcpboard.host.drivers.base import OFFLINE, READY, Shot
 from mcpboard.host.leases import IDLE_SECONDS, MCP, Owner
 from mcpboard.host.survey import Survey
 from mcpboard.protocol import eras
@@ -125,7 +125,7 @@ class Sights:
             id=standing.id,
             kind=standing.kind,
             state=state,
-            sentence=SENTENCES.get(state, "" if state == READY else f"It says of itself: {state}."),
+            sentence=SENTENCES.get(state, "" if state == READY else f"It cannot be used at the moment: {state}."),
             detail=str(status.get("error", "")),
             holder=None if standing.holder is None else standing.holder.label,
             in_use=standing.idle_s == 0,
@@ -157,11 +157,12 @@ class Sights:
 
     def _peek(self, device_id: str) -> Picture | None:
         try:
-            return self.manager.peek(device_id, _look)
+            shot = self.manager.peek(device_id)
         except McpboardError as error:
             return Picture(None, problem=str(error))
         except Exception as error:  # a driver's own, told in its words as everywhere
             return Picture(None, problem=str(error) or type(error).__name__)
+        return None if shot is None else _picture(shot)
 
     # --- sessions and cloud ---
 
@@ -195,8 +196,7 @@ def _era(version: str) -> str:
     return version or f"{eras.MODERN} or none"
 
 
-def _look(driver: Driver) -> Picture:
-    shot = driver.take_screenshot()
+def _picture(shot: Shot) -> Picture:
     if shot.mime not in PICTURES:  # it is served from our own address, so it must not be a page
         return Picture(None, problem=f"the device sent {shot.mime[:40]} instead of a picture")
     return Picture(shot, hashlib.sha256(shot.content).hexdigest()[:16])

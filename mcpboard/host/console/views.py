@@ -21,7 +21,7 @@ from mcpboard.protocol.steps import Head, Reply
 log = logging.getLogger(__name__)
 
 FIELDS = ("id", "kind", "url", "serial", "interface")  # of the form that adds a device
-NOT_WRITTEN = "It was given to the agent when it was started and is in no file, so it cannot be removed here."
+NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plugged in. So it cannot be removed here."
 
 
 @dataclass(frozen=True)

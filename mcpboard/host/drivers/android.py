@@ -74,9 +74,13 @@ class Android:
         return self._size
 
     def take_screenshot(self) -> Shot:
+        shot = self.peek()
+        self._size = shot.width, shot.height
+        return shot
+
+    def peek(self) -> Shot:
         picture = png.whole(self._picture())
-        self._size = size_of(picture)
-        return Shot(picture, "image/png", *self._size, note=BLACK if png.is_black(picture) else "")
+        return Shot(picture, "image/png", *size_of(picture), note=BLACK if png.is_black(picture) else "")
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._places(at)

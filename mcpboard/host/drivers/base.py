@@ -45,6 +45,9 @@ class Driver(Protocol):
 
     def take_screenshot(self) -> Shot: ...
 
+    def peek(self) -> Shot:
+        """A picture for people who watch: places are still those of the client's own last picture."""
+
     def tap(self, at: Point) -> None: ...
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None: ...
@@ -88,4 +91,4 @@ class NoDriver:
     def _refuse(self, *_: object) -> Any:
         raise ToolFailed(self._why, delivery=NOT_SENT)
 
-    size = take_screenshot = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
+    size = take_screenshot = peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse

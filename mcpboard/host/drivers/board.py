@@ -36,12 +36,16 @@ class Board:
         return self._size
 
     def take_screenshot(self) -> Shot:
+        shot = self.peek()
+        self._size = shot.width, shot.height
+        return shot
+
+    def peek(self) -> Shot:
         result = self._call("screenshot")
         if not result.images:
             raise ToolFailed(f"the board sent no picture: {result.text}")
         picture = result.images[0]
-        self._size = size_of(picture.content)
-        return Shot(picture.content, picture.mime, *self._size)
+        return Shot(picture.content, picture.mime, *size_of(picture.content))
 
     def tap(self, at: Point) -> None:
         place = self._place(at)

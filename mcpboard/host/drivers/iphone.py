@@ -62,9 +62,13 @@ class IPhone:
         return self._size
 
     def take_screenshot(self) -> Shot:
+        shot = self.peek()
+        self._size = shot.width, shot.height
+        return shot
+
+    def peek(self) -> Shot:
         picture = self._wda.picture()
-        self._size = size_of(picture)
-        return Shot(picture, "image/png" if picture.startswith(PNG_MAGIC) else "image/jpeg", *self._size)
+        return Shot(picture, "image/png" if picture.startswith(PNG_MAGIC) else "image/jpeg", *size_of(picture))
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._places(at)

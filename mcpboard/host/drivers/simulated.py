@@ -29,9 +29,13 @@ class Simulated:
         return self._size or self.phone.view().pixels
 
     def take_screenshot(self) -> Shot:
+        shot = self.peek()
+        self._size = shot.width, shot.height
+        return shot
+
+    def peek(self) -> Shot:
         self._reach()
         view = self.phone.view()
-        self._size = view.pixels
         return Shot(screen.jpeg(pages.picture(view)), "image/jpeg", *view.pixels)
 
     def tap(self, at: Point) -> None:

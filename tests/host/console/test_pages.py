@@ -165,7 +165,7 @@ STATES = [
     pytest.param(Probe("no driver", {"error": "needs a part"}),
                  "no driver This installation cannot drive it. needs a part", id="no driver"),
     pytest.param(Probe("no answer"), "no answer It did not answer in time; it is asked again.", id="silent"),
-    pytest.param(Probe("locked"), "locked It says of itself: locked.", id="a word that only its driver knows"),
+    pytest.param(Probe("locked"), "locked It cannot be used at the moment: locked.", id="a word that only its driver knows"),
     pytest.param(Probe(OFFLINE, {"error": "<b>bold</b>"}),
                  "offline It does not answer. Check its cable and power; it comes back by itself. <b>bold</b>",
                  id="markup in a driver's words"),
@@ -400,11 +400,11 @@ def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:
     browser = host.browser()
     for _ in range(20):
         looked(browser, "/devices/X")
-    assert phone.done == [("take_screenshot",)]
+    assert phone.done == [("peek",)]
     host.clock.pass_by(sights.FRESH_SECONDS)
     for _ in range(20):
         looked(browser, "/devices/X")
-    assert phone.done == [("take_screenshot",)] * 2
+    assert phone.done == [("peek",)] * 2
 
 
 def test_nobody_who_looks_means_no_picture_taken(host: Agent, phone: Fake) -> None:
@@ -428,6 +428,13 @@ def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age
     assert "Live; looking holds nothing." in looked(browser, "/devices/X").text
 
 
+def test_what_a_driver_says_of_its_picture_is_said(
+    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phone, "peek", lambda: Shot(b"x", "image/png", 1, 1, note="It is black all over."))
+    assert "It is black all over." in looked(host.browser(), "/devices/X").text
+
+
 PROBLEMS = [
     pytest.param(ToolFailed("device offline: unplugged"), "No picture: device offline: unplugged", id="offline"),
     pytest.param(OSError("gone away"), "No picture: gone away", id="an error of the driver's own"),
@@ -445,7 +452,7 @@ def test_without_a_picture_the_page_says_why(host: Agent, phone: Fake, fault: Ex
 
 def test_what_is_no_picture_is_not_served_as_one(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device could otherwise put a page of its own at our address."""
-    monkeypatch.setattr(phone, "take_screenshot", lambda: Shot(b"<script>", "text/html", 1, 1))
+    monkeypatch.setattr(phone, "peek", lambda: Shot(b"<script>", "text/html", 1, 1))
     browser = host.browser()
     assert "No picture: the device sent text/html instead of a picture" in looked(browser, "/devices/X").text
     assert browser.get("/devices/X/picture/0").status == 404

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from PIL import Image
 
+from mcpboard.client import CallResult, Picture
 from mcpboard.errors import ToolFailed, UnknownDevice
 from mcpboard.host.devices import DeviceManager
-from mcpboard.host.drivers.base import Driver, Shot
+from mcpboard.host.drivers.android import Android
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.drivers.board import Board
+from mcpboard.host.drivers.iphone import IPhone
+from mcpboard.host.drivers.simulated import Simulated
 from mcpboard.host.turnstile import MOST_WAITING
 from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads
 
@@ -30,19 +37,15 @@ def manager(phone: Fake) -> Iterator[DeviceManager]:
     made.close()
 
 
-def shot(driver: Driver) -> Shot:
-    return driver.take_screenshot()
-
-
 def tap(driver: Driver) -> None:
     driver.tap((1, 1))
 
 
 def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
-    assert manager.peek("X", shot) == phone.take_screenshot()
+    assert manager.peek("X") == phone.peek()
     assert (manager.holds(), manager.last_ending("X"), phone.holders) == ({}, None, 0)
     manager.run("X", ALICE, tap)
-    assert manager.peek("X", shot)
+    assert manager.peek("X")
     assert manager.holds() == {"X": ALICE}
 
 
@@ -52,7 +55,7 @@ def test_a_look_keeps_no_hold_alive(phone: Fake) -> None:
     manager.add("X", "fake", phone)
     manager.run("X", ALICE, tap)
     clock.pass_by(59)
-    manager.peek("X", shot)
+    manager.peek("X")
     clock.pass_by(1)
     assert manager.holds() == {}
 
@@ -62,7 +65,7 @@ def test_a_look_gives_way_to_who_is_there(manager: DeviceManager, phone: Fake) -
     with threads() as pool:
         call = pool.submit(manager.run, "X", ALICE, tap)
         phone.wait_inside()
-        assert manager.peek("X", shot) is None
+        assert manager.peek("X") is None
         phone.go_on.set()
         result(call)
     assert phone.done == [("tap", (1, 1))]
@@ -72,14 +75,14 @@ def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: F
     """One inside and MOST_WAITING behind it are promised; a look at the same time does not make them fewer."""
     phone.stop_inside()
     with threads() as pool:
-        look = pool.submit(manager.peek, "X", shot)
+        look = pool.submit(manager.peek, "X")
         phone.wait_inside()
         calls = [pool.submit(manager.run, "X", ALICE, tap) for _ in range(1 + MOST_WAITING)]
         while manager._devices["X"].turnstile.waiting < 1 + MOST_WAITING:
             assert not any(call.done() for call in calls)
         with pytest.raises(ToolFailed, match="too many calls for X"):
             manager.run("X", ALICE, tap)
-        assert manager.peek("X", shot) is None
+        assert manager.peek("X") is None
         phone.go_on.set()
         assert result(look)
         for call in calls:
@@ -90,23 +93,23 @@ def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: F
 def test_a_look_that_fails_leaves_the_device_to_others(manager: DeviceManager, phone: Fake) -> None:
     phone.fault = OSError("away")
     with pytest.raises(OSError, match="away"):
-        manager.peek("X", shot)
+        manager.peek("X")
     phone.fault = None
     manager.run("X", ALICE, tap)
 
 
 def test_there_is_nothing_to_look_at_where_no_device_is(manager: DeviceManager) -> None:
     with pytest.raises(UnknownDevice):
-        manager.peek("Y", shot)
+        manager.peek("Y")
     manager.close()
     with pytest.raises(ToolFailed, match="shutting down"):
-        manager.peek("X", shot)
+        manager.peek("X")
 
 
 def test_a_device_removed_under_a_look_is_let_go_after_it(manager: DeviceManager, phone: Fake) -> None:
     phone.stop_inside()
     with threads() as pool:
-        look = pool.submit(manager.peek, "X", shot)
+        look = pool.submit(manager.peek, "X")
         phone.wait_inside()
         manager.remove("X")
         assert not phone.closed
@@ -121,7 +124,7 @@ def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone
     def many(number: int) -> int:
         start.wait(LIMIT_S)
         if number % 2:
-            return sum(manager.peek("X", shot) is not None for _ in range(50))
+            return sum(manager.peek("X") is not None for _ in range(50))
         for _ in range(50):
             manager.run("X", ALICE, tap)
         return 0
@@ -130,7 +133,7 @@ def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone
         looks = sum(pool.map(many, range(8), timeout=LIMIT_S))
     assert phone.most_inside == 1
     assert phone.done.count(("tap", (1, 1))) == 200
-    assert phone.done.count(("take_screenshot",)) == looks
+    assert phone.done.count(("peek",)) == looks
 
 
 # --- ending one hold -----------------------------------------------------------------------------
@@ -155,3 +158,65 @@ def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(pho
     ended = manager.last_ending("X")
     assert ended is not None
     assert ended.why == "idle"
+
+
+# --- the drivers ---------------------------------------------------------------------------------
+
+
+class Turning:
+    """A phone that is turned after every picture: the pictures that its driver is given, in turn."""
+
+    def __init__(self, *sizes: tuple[int, int]) -> None:
+        self._sizes = iter(sizes)
+
+    def __call__(self) -> bytes:
+        picture = io.BytesIO()
+        Image.new("RGB", next(self._sizes), "white").save(picture, "png")
+        return picture.getvalue()
+
+
+TALL, WIDE = (90, 160), (160, 90)
+
+
+def _android(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    monkeypatch.setattr(Android, "_picture", staticmethod(Turning(TALL, WIDE, WIDE)))
+    return Android("serial")
+
+
+def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    driver = IPhone("http://127.0.0.1:1")
+    monkeypatch.setattr(driver._wda, "picture", Turning(TALL, WIDE, WIDE))
+    return driver
+
+
+def _board(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    turning = Turning(TALL, WIDE, WIDE)
+
+    def answer(board: Board, tool: str) -> CallResult:
+        return CallResult((), (Picture(turning(), "image/png"),), (), None, False, {})
+
+    monkeypatch.setattr(Board, "_call", answer)
+    return Board("http://127.0.0.1:1/mcp")
+
+
+@pytest.mark.parametrize("make", [_android, _iphone, _board])
+def test_a_look_does_not_move_the_places_of_the_clients_own_picture(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[pytest.MonkeyPatch], Driver]
+) -> None:
+    """Else a tap on what the client saw before the phone was turned would land somewhere else."""
+    driver = make(monkeypatch)
+    driver.take_screenshot()
+    assert driver.size() == TALL
+    peeked = driver.peek()
+    assert ((peeked.width, peeked.height), driver.size()) == (WIDE, TALL)
+    driver.take_screenshot()
+    assert driver.size() == WIDE
+
+
+def test_a_look_at_a_simulated_phone_moves_no_places_either() -> None:
+    driver = Simulated()
+    driver.take_screenshot()
+    before = driver.size()
+    driver.phone.rotate(True)
+    assert driver.peek().width > driver.peek().height
+    assert driver.size() == before
