@@ -11,7 +11,7 @@ import http.client
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
@@ -55,7 +55,8 @@ class Link:
 
     `token` is sent as a bearer token, `headers` with every request. With `interface` every
     connection leaves by that network interface: several boards have the same address, each on a
-    cable of its own. May be shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
+    cable of its own. `way` opens the TCP connections where they are not to be direct. May be
+    shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class Link:
         token: str | None = None,
         headers: Iterable[tuple[str, str]] = (),
         interface: str | None = None,
+        way: Callable[[str, int, Deadline], DeadlineSocket] | None = None,
     ) -> None:
         self._parts = _checked_url(url)
         self._interface = interface
+        self._way = way or self._direct
         self._headers = {**errand.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
@@ -112,15 +115,17 @@ class Link:
     def _connected(self, limit: Deadline) -> Timed:
         host, port = self.address
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            addresses = [str(entry[4][0]) for entry in found]
-            sock = connect(addresses, port, limit, CONNECT_SECONDS, self._interface)
+            sock = self._way(host, port, limit)
             return _over_tls(sock, host) if self._parts.scheme == "https" else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             reason = shown(str(error))
             raise PeerUnreachable(
                 f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
             ) from error
+
+    def _direct(self, host: str, port: int, limit: Deadline) -> DeadlineSocket:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS, self._interface)
 
 
 _PORTS = {"http": 80, "https": 443}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcpboard.errors import ConfigError
 from mcpboard.settings import LOG_LEVELS, Setting, boolean, file_path, log, log_level
@@ -60,6 +61,19 @@ def adb_server(value: object) -> tuple[str, int]:
     raise ConfigError("a loopback address with a port such as 127.0.0.1:5037 is expected")
 
 
+def cloud_proxy(value: object) -> str:
+    """The URL of an HTTP proxy, without the slash at its end."""
+    try:
+        parts = urlsplit(str(value))
+        port_known = parts.port != 0
+    except ValueError:
+        parts, port_known = urlsplit(""), False
+    bare = parts._replace(scheme="", netloc="").geturl() in ("", "/")  # no path, query or fragment
+    if isinstance(value, str) and parts.scheme == "http" and parts.hostname and port_known and bare and "@" not in value:
+        return value.rstrip("/")
+    raise ConfigError("a proxy such as http://proxy.example:3128 is expected, without name and password")
+
+
 def truth(word: str) -> bool:
     """Whether an environment variable says yes: true, 1 or yes in any case, and nothing else."""
     return word.strip().lower() in _TRUE
@@ -83,6 +97,8 @@ HOST_SETTINGS = (
             "start the adb server where none answers", live=False, table=HOST),
     Setting("adb_discover", False, boolean, "true or false",
             "take every phone that adb knows for a device, by its serial", live=False, table=HOST),
+    Setting("cloud_proxy", None, cloud_proxy, "URL",
+            "HTTP proxy on the way to an https cloud; the environment's is never used", live=False, table=HOST),
     Setting("log", "stderr", log, "stderr, syslog or a path",
             "where the log goes", "--log stderr|syslog|FILE", live=False, table=HOST),
     Setting("log_level", "info", log_level, "level",
@@ -102,6 +118,7 @@ class HostSettings:
     adb_server: tuple[str, int]
     adb_start: bool
     adb_discover: bool
+    cloud_proxy: str | None
     log: str
     log_level: str
     sources: Mapping[str, str]

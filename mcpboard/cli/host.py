@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import getpass
 import json
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcpboard import config_host
@@ -31,6 +33,8 @@ def add_to(verbs: Verbs) -> None:
     token.add_argument("--json", action="store_true", help="as the URL and the header of a client's configuration")
     _add_tokens(verbs)
     _add_devices(verbs)
+    cloud = _verb(verbs, "enrol", enrol, "join a cloud that gives out assignments; its token is read from stdin")
+    cloud.add_argument("url", metavar="URL", help="https, or http to this machine itself")
     _verb(verbs, "doctor", doctor, "check settings, files, port and devices, and say what to do about each")
 
 
@@ -241,6 +245,22 @@ def _probe(spec: Spec, in_force: HostSettings) -> Probe:
         return driver.probe()
     finally:
         driver.close()
+
+
+# --- the cloud ---------------------------------------------------------------------------------
+
+
+def enrol(arguments: argparse.Namespace) -> int:
+    """Join the cloud at the URL; from a terminal the token is read without being shown."""
+    from mcpboard.host import cloud
+    from mcpboard.host.cloud.enrolment import LONGEST_TOKEN
+
+    in_force = settings(arguments)
+    longest = LONGEST_TOKEN + 2  # with its end of line, and one that is too long shows
+    token = getpass.getpass("enrolment token: ") if sys.stdin.isatty() else sys.stdin.readline(longest)
+    found = cloud.enrol(arguments.url, token, Path(in_force.identity_path), in_force.cloud_proxy)
+    print(f"device-host-agent: enrolled at {found.url} as {found.host_id}; it counts from the next start on")
+    return 0
 
 
 # --- doctor ------------------------------------------------------------------------------------

@@ -15,6 +15,10 @@ from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, ToolFailed, UnknownDevice
 from mcpboard.host import console, plugged
 from mcpboard.host.arguments import Arguments
+from mcpboard.host.cloud import enrolment
+from mcpboard.host.cloud.pace import Pace
+from mcpboard.host.cloud.status import NOT_ENROLLED, CloudStatus
+from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.console import Console
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
@@ -62,15 +66,17 @@ class Host:
         survey: Survey,
         pages: Console,
         follow: Callable[[], None],
+        cloud: Worker | None = None,
         discovery: Discovery | None = None,
     ) -> None:
         self.manager = manager
         self._owners = owners
         self._tokens = tokens
         self._follow = follow
-        self._discovery = discovery
         self._survey = survey
         self._console = pages
+        self._cloud = cloud
+        self._discovery = discovery
         self._rows = {row.tool.name: row for row in ROWS}
         self._endpoint = Endpoint(self._policy(), Listing([row.tool for row in ROWS]))
         self.app = Edge(self, Turns(TURNS))
@@ -130,8 +136,14 @@ class Host:
         """Every session of a client, oldest first."""
         return self._owners.sessions()
 
+    def cloud_status(self) -> CloudStatus:
+        """How it stands with the cloud."""
+        return NOT_ENROLLED if self._cloud is None else self._cloud.status()
+
     def close(self) -> None:
-        """End every hold, let every device go, join every thread."""
+        """Hand over to the cloud what it is owed, end every hold, let every device go, join every thread."""
+        if self._cloud is not None:
+            self._cloud.close()
         self._stop.set()
         self._sweeping.join()
         self._console.close()
@@ -218,6 +230,7 @@ def build(
     settings: HostSettings,
     extra: Mapping[str, tuple[str, Driver]] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    pace: Pace | None = None,
 ) -> Host:
     """The host role over the files beside the identity; `extra` are devices that no file knows: id -> kind, driver.
 
@@ -239,8 +252,12 @@ def build(
     registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
     discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
     survey = Survey(manager)
-    pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock)
-    return Host(manager, owners, tokens, survey, pages, registry.follow, discovery)
+    enrolled = enrolment.read(folder)
+    cloud = Worker(manager, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
+    pages = console.build(
+        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud and cloud.status
+    )
+    return Host(manager, owners, tokens, survey, pages, registry.follow, cloud, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

@@ -12,7 +12,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -76,6 +77,12 @@ class DeviceManager:
         self._watched: list[Driver] = []  # somebody peeks, or is about to
         self._endings: dict[str, Ended] = {}
         self._closed = False
+        self._newest = 0  # number of the hold that began last
+        self._tell: Callable[[], None] = lambda: None
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called whenever a hold begins or ends; under the lock, so it must not wait."""
+        self._tell = tell
 
     # --- the devices -------------------------------------------------------------------------
 
@@ -139,14 +146,37 @@ class DeviceManager:
         finally:
             self._leave(device_id, number)
 
+    @contextmanager
+    def holding(self, device_id: str, owner: Owner, why: str) -> Iterator[None]:
+        """Hold the device until the block ends, for an assignment of the cloud; `why` is told of its end.
+
+        When the operator ends the hold in between, `run` raises ToolFailed and nobody else gets in
+        before the block has ended: an owner that is not done must not get the device anew, behind
+        somebody who had it meanwhile. Raises UnknownDevice and DeviceBusy, and waits for nothing.
+        """
+        _, number = self._enter(device_id, owner)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._note(self._book.end(device_id, why))  # ours, for it has had a call of ours all the time
+            self._leave(device_id, number)
+
     def _enter(self, device_id: str, owner: Owner) -> tuple[_Device, int]:
         with self._lock:
             device = self._open(device_id)
             self._expire()
             try:
-                return device, self._book.enter(device_id, owner, self._clock())
+                number = self._book.enter(device_id, owner, self._clock())
             except Held as held:
                 raise self._refusal(held.lease, owner) from None
+            self._began(number)
+            return device, number
+
+    def _began(self, number: int) -> None:
+        if number > self._newest:
+            self._newest = number
+            self._tell()
 
     def _check(self, device: _Device, number: int, gone: Callable[[], bool]) -> None:
         """The second look, alone with the device: still the same hold, and somebody who listens."""
@@ -224,6 +254,7 @@ class DeviceManager:
             number = self._book.enter(device_id, owner, now)
         except Held:
             return False
+        self._began(number)
         self._note(self._book.leave(device_id, number, now))
         return True
 
@@ -289,6 +320,7 @@ class DeviceManager:
         for end in ended:
             log.info("%s: the hold of %s ended: %s", end.device, end.owner.label, end.why)
             self._endings[end.device] = end
+            self._tell()
             device = self._devices.get(end.device)
             if device is not None:
                 self._hand_over(device)

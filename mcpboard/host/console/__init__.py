@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcpboard.errors import Refused, UnknownDevice
+from mcpboard.host.cloud.status import CloudStatus
 from mcpboard.host.console import forms, replies
-from mcpboard.host.console.cloud import CloudLook, CloudState, not_enrolled
 from mcpboard.host.console.logins import Logins, visitor_of
 from mcpboard.host.console.render import renderer
 from mcpboard.host.console.routes import FRAGMENTS, Match, Paths, find
@@ -91,12 +91,12 @@ def build(
     follow: Callable[[], None],
     is_token: Callable[[str], bool],
     clock: Callable[[], float],
-    cloud: CloudLook = not_enrolled,
+    cloud: Callable[[], CloudStatus] | None = None,
 ) -> Console:
     """The console over the host's parts; one that says what to install where Jinja2 is missing.
 
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
-    is true for the token that opens the console.
+    is true for the token that opens the console. `cloud` is left out on a host that is not enrolled.
     """
     sights = Sights(manager, survey, sessions, clock, cloud)
     logins = Logins(clock)
@@ -107,4 +107,4 @@ def build(
     return Console(Views(render, sights, logins, folder, follow, is_token), sights, logins)
 
 
-__all__ = ["CloudLook", "CloudState", "Console", "build", "not_enrolled"]
+__all__ = ["Console", "build"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.errors import McpboardError, UnknownDevice
-from mcpboard.host.console.cloud import CloudLook, CloudState
+from mcpboard.host.cloud.status import CloudStatus
 from mcpboard.host.console.renewal import Known, Renewal
 from mcpboard.host.devices import DeviceManager, Standing
 from mcpboard.host.drivers.base import OFFLINE, READY, Shot
@@ -87,7 +87,7 @@ class Sights:
     survey: Survey
     sessions: Callable[[], Sequence[Session]]
     clock: Callable[[], float]
-    cloud: CloudLook
+    cloud: Callable[[], CloudStatus] | None
     _states: Renewal[dict[str, Any]] = field(init=False)
     _pictures: Renewal[Picture] = field(init=False)
 
@@ -176,9 +176,9 @@ class Sights:
         rows.sort(key=lambda row: (not row.held, row.last_call_s))
         return rows[:MOST_ROWS], max(0, len(rows) - MOST_ROWS)
 
-    def cloud_state(self) -> CloudState | None:
+    def cloud_state(self) -> CloudStatus | None:
         """How things stand with the cloud, None for a host that is not enrolled."""
-        return self.cloud()
+        return self.cloud and self.cloud()
 
     def _session(self, session: Session, holds: dict[str, Owner]) -> SessionSight:
         held = [device for device, owner in holds.items() if owner.key == session.id]

@@ -18,8 +18,8 @@ import pytest
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console, registry
+from mcpboard.host.cloud.status import CloudStatus, Under
 from mcpboard.host.console import sights
-from mcpboard.host.console.cloud import CloudState
 from mcpboard.host.console.words import ago
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers.base import OFFLINE, Probe, Shot
@@ -187,26 +187,29 @@ def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
 
 # --- the cloud -----------------------------------------------------------------------------------
 
+AWAY = CloudStatus(True, "https://cloud.example")
 CLOUDS = [
     pytest.param(None, "This host is not enrolled with a cloud", id="not enrolled"),
-    pytest.param(CloudState("https://cloud.example"),
-                 "Server https://cloud.example Last heartbeat never Told as busy none Assignment none",
+    pytest.param(AWAY,
+                 "Server https://cloud.example Last heartbeat never Told as busy none Assignments none",
                  id="before the first heartbeat"),
-    pytest.param(CloudState("https://cloud.example", 12.0, ("X", "Y"), "a-1 on Z"),
-                 "Last heartbeat 12 s ago Told as busy X, Y Assignment a-1 on Z", id="at work"),
-    pytest.param(CloudState("https://cloud.example", 4000.0, problem="no route"),
+    pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(Under("a-1", "Z", "running", 2),)),
+                 "Last heartbeat 12 s ago Told as busy X, Y Assignments a-1 on Z, running", id="at work"),
+    pytest.param(replace(AWAY, heartbeat_s=4000.0, problem="no route"),
                  "The cloud is not reached: no route. It is tried again by itself. "
                  "Server https://cloud.example Last heartbeat 1 h ago", id="out of reach"),
+    pytest.param(replace(AWAY, owed=2, draining=True), "Still to be told 2 outcomes Draining nothing new is taken",
+                 id="on its way out"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("state", "words"), CLOUDS)
-def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudState | None, words: str) -> None:
+def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, words: str) -> None:
     manager, sessions = DeviceManager(Clock()), list[Session]()
     survey = Survey(manager)
     with closing(survey), closing(manager):
         made = console.build(
-            manager, survey, lambda: sessions, tmp_path, lambda: None, lambda token: True, Clock(), lambda: state
+            manager, survey, lambda: sessions, tmp_path, lambda: None, lambda token: True, Clock(), state and (lambda: state)
         )
         with closing(made):
             visitor = made._logins.open()

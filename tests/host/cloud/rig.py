@@ -1,0 +1,101 @@
+"""A host agent that takes part in a pretend cloud, both behind real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mcpboard.host import cloud
+from mcpboard.host.cloud import enrolment
+from mcpboard.host.cloud.enrolment import Enrolment
+from mcpboard.host.cloud.pace import Pace
+from mcpboard.host.cloud.worker import Worker
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.identity import identity
+from mcpboard.settings_host import IDENTITY_FILE
+from mcpboard.simulator.scheduler import Job, Scheduler
+
+from ..rig import LIMIT_S, Agent, agent
+
+TAP = {"tool": "tap", "arguments": {"x": 1, "y": 2}}
+LOOK = {"tool": "take_screenshot"}
+REASON = "device held by an active MCP session"
+
+
+def enrolled(folder: Path, scheduler: Scheduler) -> Enrolment:
+    """The enrolment of a new host in `folder`."""
+    return cloud.enrol(scheduler.url, scheduler.enrol_token + "\n", folder / IDENTITY_FILE)
+
+
+@contextmanager
+def taking_part(folder: Path, scheduler: Scheduler, **devices: Driver) -> Iterator[Agent]:
+    """An agent, enrolled, whose first heartbeat has been answered."""
+    if enrolment.read(folder) is None:
+        enrolled(folder, scheduler)
+    before = len(scheduler.heartbeats())
+    with agent(folder, hold_scope="session", **devices) as found:
+        scheduler.wait_until(lambda: len(scheduler.heartbeats()) > before, LIMIT_S, "heartbeat")
+        yield found
+
+
+@contextmanager
+def working(
+    folder: Path, scheduler: Scheduler, pace: Pace | None = None, **devices: Driver
+) -> Iterator[tuple[Worker, DeviceManager]]:
+    """A worker without the agent around it."""
+    identity(folder / IDENTITY_FILE)
+    joined = enrolment.read(folder) or enrolled(folder, scheduler)
+    manager = DeviceManager()
+    for name, driver in devices.items():
+        manager.add(name, "fake", driver)
+    with contextlib.closing(manager), contextlib.closing(Worker(manager, list, joined, folder, None, pace)) as worker:
+        yield worker, manager
+
+
+class TurnedPace(Pace):
+    """Real time, and what a test adds to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._added = 0.0
+
+    def now(self) -> float:
+        return super().now() + self._added
+
+    def pass_by(self, seconds: float) -> None:
+        self._added += seconds
+
+
+def obeyed(host: Agent, scheduler: Scheduler) -> None:
+    """Return once every command given so far was obeyed: a heartbeat brings it, and the one after it tells so.
+
+    Needs a device Y that nobody uses: its holds come and go, and each change makes a heartbeat.
+    """
+    caller = host.caller.open()
+    for taken in (True, False):
+        beats = scheduler.posts("heartbeat")
+        if taken:
+            caller.call("tap", device_id="Y", x=1, y=1)
+        else:
+            caller.end()
+        scheduler.wait_until(partial(_more, scheduler, len(beats)), LIMIT_S, "heartbeat")
+
+
+def _more(scheduler: Scheduler, beats: int) -> bool:
+    return len(scheduler.posts("heartbeat")) > beats
+
+
+def finishes(scheduler: Scheduler, job: Job) -> list[dict[str, Any]]:
+    """Every finish that came for this assignment, whatever it was answered."""
+    return [dict(post.body) for post in scheduler.posts("finish") if post.subject == job.id]
+
+
+def cloud_threads() -> list[threading.Thread]:
+    """The worker's threads that run now."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("cloud ")]

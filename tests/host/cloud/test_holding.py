@@ -1,0 +1,156 @@
+"""What the DeviceManager offers the cloud worker: a hold for as long as a block lasts, and news of holds."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from mcpboard.errors import DeviceBusy, ToolFailed, UnknownDevice
+from mcpboard.host.devices import DeviceManager
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.leases import CLOUD, IDLE_SECONDS, Owner
+
+from ..rig import CLOUD_OWNER, Clock, Fake, result, session, threads
+
+WHY = "its assignment ended"
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.clock, self.driver, self.told = Clock(), Fake(), 0
+        self.manager = DeviceManager(self.clock)
+        self.manager.add("X", "fake", self.driver)
+        self.manager.watch(self.tell)
+
+    def tell(self) -> None:
+        self.told += 1
+
+    def tap(self, owner: Owner) -> None:
+        self.manager.run("X", owner, lambda driver: driver.tap((1, 1)))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_the_block_holds_without_touching_and_lets_go_at_its_end(bench: Bench) -> None:
+    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+        bench.clock.pass_by(10 * IDLE_SECONDS)
+        bench.manager.sweep()
+        assert bench.manager.holds() == {"X": CLOUD_OWNER}
+        with pytest.raises(DeviceBusy):
+            bench.tap(session("other"))
+        bench.tap(CLOUD_OWNER)
+    assert bench.manager.holds() == {}
+    ended = bench.manager.last_ending("X")
+    assert ended is not None
+    assert ended.why == WHY
+    assert (bench.driver.done, bench.driver.holders) == ([("tap", (1, 1))], 1)
+
+
+def test_it_waits_for_nobody(bench: Bench) -> None:
+    bench.tap(session("first"))
+    with pytest.raises(DeviceBusy), bench.manager.holding("X", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+    with pytest.raises(UnknownDevice), bench.manager.holding("Y", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+    bench.manager.close()
+    with pytest.raises(ToolFailed, match="shutting down"), bench.manager.holding("X", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+
+
+def test_a_released_owner_gets_nothing_more_and_nobody_else_gets_in_before_its_end(bench: Bench) -> None:
+    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+        assert bench.manager.release("X")
+        with pytest.raises(ToolFailed, match="released by the operator"):
+            bench.tap(CLOUD_OWNER)
+        with pytest.raises(DeviceBusy):
+            bench.tap(session("other"))
+    bench.tap(session("other"))
+    ended = bench.manager.last_ending("X")
+    assert ended is not None
+    assert ended.why == "released by the operator"
+
+
+def test_the_end_of_a_block_leaves_the_hold_of_the_next_owner_alone(bench: Bench) -> None:
+    """The device goes and comes back under its id, while the block still stands."""
+    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+        bench.manager.remove("X")
+        bench.manager.add("X", "fake", Fake())
+    bench.tap(session("next"))
+    assert bench.driver.closed
+    assert [owner.kind for owner in bench.manager.holds().values()] == ["mcp_session"]
+
+
+def test_news_of_every_hold_that_begins_or_ends_and_of_nothing_else(bench: Bench) -> None:
+    one = session("one")
+    bench.tap(one)
+    bench.tap(one)
+    assert bench.told == 1
+    bench.manager.end_owner(one, "its session ended")
+    assert bench.told == 2
+    bench.tap(one)
+    bench.clock.pass_by(IDLE_SECONDS)
+    bench.manager.sweep()
+    assert bench.told == 4
+    assert bench.manager.wait_until_usable("X", one, 0)
+    assert bench.told == 5
+    bench.manager.release("X")
+    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+        assert bench.told == 7
+    assert bench.told == 8
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads change places all the time."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("seed", range(3))
+def test_assignments_and_sessions_at_random_are_never_in_one_device_at_once(bench: Bench, seed: int) -> None:
+    start, inside, wrong = threading.Barrier(8), set[Owner](), []
+
+    def command(owner: Owner) -> None:
+        def look(driver: Driver) -> None:
+            inside.add(owner)
+            wrong.extend([set(inside)] if len(inside) > 1 else [])
+            driver.tap((1, 1))
+            inside.discard(owner)
+
+        bench.manager.run("X", owner, look)
+
+    def play(number: int) -> int:
+        dice, mine = random.Random(seed * 8 + number), 0
+        start.wait(10)
+        for turn in range(200):
+            owner = Owner(CLOUD, f"{number}-{turn}") if number % 2 else session(f"client-{number}")
+            try:
+                if owner.kind == CLOUD:
+                    with bench.manager.holding("X", owner, WHY):
+                        command(owner)
+                        wrong.extend([{owner}] if bench.manager.holds().get("X") not in (owner, None) else [])
+                        command(owner)
+                else:
+                    command(owner)
+                    if dice.random() < 0.7:
+                        bench.manager.end_owner(owner, "its session ended")
+                mine += 1
+            except (DeviceBusy, ToolFailed):
+                if dice.random() < 0.2:
+                    bench.manager.release("X")
+        return mine
+
+    with threads() as pool:
+        done = [result(each) for each in [pool.submit(play, number) for number in range(8)]]
+    assert (wrong, bench.driver.most_inside) == ([], 1)
+    assert sum(done) > 20, "hardly anything happened"
