@@ -255,7 +255,7 @@ def build(
     enrolled = enrolment.read(folder)
     cloud = Worker(manager, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
     pages = console.build(
-        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud and cloud.status
+        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud.status if cloud else None
     )
     return Host(manager, owners, tokens, survey, pages, registry.follow, cloud, discovery)
 
