@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,8 @@ def _printable(text: str) -> str:
 
 def call_tool(arguments: argparse.Namespace) -> int:
     """Call the tool once; print its text, save what it brings, and say by the exit code how it went."""
+    if arguments.output is not None:
+        _check_place(arguments.output)
     written = typed.pairs(arguments.arguments)
     given = typed.json_object(arguments.json) if arguments.json is not None else {}
     try:
@@ -131,6 +134,13 @@ def call_tool(arguments: argparse.Namespace) -> int:
     except ClientError as error:
         return _failed(arguments.url, error)
     return _show(result, arguments.tool, arguments.output)
+
+
+def _check_place(output: str) -> None:
+    """Refuse a file that cannot be written while nothing was sent: the call may move a phone."""
+    place = output if os.path.exists(output) else os.path.dirname(os.path.abspath(output))
+    if os.path.isdir(output) or not os.access(place, os.W_OK):
+        raise ConfigError(f"-o: {output} cannot be written; nothing was sent")
 
 
 def _show(result: CallResult, tool: str, output: str | None) -> int:
