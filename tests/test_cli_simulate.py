@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.cli import main
+from mcpboard.cli import demo, main
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 20  # seconds for a process; a slow machine under load still makes it
@@ -86,6 +86,15 @@ def test_a_port_that_cannot_be_is_wrong_usage(
         main([*words[:-1], f"{words[-1]}={number}"])
     assert ended.value.code == 2
     assert "a port is 0 to 65535" in capsys.readouterr().err
+
+
+def test_the_demo_takes_any_free_port_when_its_own_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        monkeypatch.setattr(demo, "PORT", taken)
+        (listener,) = demo._listeners(None)
+        with listener:
+            assert listener.getsockname()[1] not in (0, taken)
 
 
 def test_the_demo_names_its_own_flag_when_a_port_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,6 +85,14 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)) <= targets
 
 
+def test_people_behind_a_proxy_are_told_the_literal_address() -> None:
+    """BL-610: some clients take no ranges, some ignore the variable; curl shows whether the board itself answers."""
+    advice = section("Setting up a client")
+    assert all(f"`{name}=192.168.42.1`" in advice for name in ("NO_PROXY", "no_proxy"))
+    assert "some ignore\nthe variable" in advice
+    assert "`curl --noproxy '*'`" in advice
+
+
 # --- what the README shows is run ----------------------------------------------------------------
 
 URL = "http://192.168.42.1:8080/mcp"
