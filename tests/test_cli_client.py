@@ -180,6 +180,12 @@ def test_a_token_file_that_holds_no_token(
     assert not peer.methods
 
 
+def test_a_tool_that_is_not_named_is_all_that_is_missing(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["call", peer.url])
+    assert capsys.readouterr().err.endswith("the following arguments are required: TOOL\n")
+
+
 def test_a_url_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tools", "192.168.42.1"]) == 2
     assert "http://192.168.42.1:8080/mcp" in capsys.readouterr().err

@@ -33,7 +33,10 @@ def add_to(verbs: Verbs) -> None:
     call = verbs.add_parser("call", help="call one tool of an MCP server")
     _add_connection(call)
     call.add_argument("tool", metavar="TOOL")
-    call.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema")
+    call.add_argument(
+        "arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema",
+        default=(),  # or argparse would name them among what is missing
+    )  # fmt: skip
     call.add_argument("--json", metavar="ARGS", help="arguments as one JSON object; KEY=VALUE goes over it")
     call.add_argument("-o", "--output", metavar="FILE", help="where to save the picture or file that comes back")
     call.set_defaults(run=call_tool)
