@@ -7,7 +7,8 @@ tests are a table. One that depends on a check that did not go well is not made,
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -64,6 +65,15 @@ class Finding:
     name: str
     title: str
     verdict: Verdict
+
+
+def json_object(body: bytes) -> Mapping[str, Any]:
+    """The JSON object that somebody answered; empty when it is anything else."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def run(checks: Sequence[Check[S]], subject: S) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Where settings come from: the flags, our own file, the Agent's; read once, and followed.
 
-The only reader of the environment and of settings files; it never writes one. Where a value
-comes from (contracts: agent-api, decisions 14 to 16):
+The only reader of the environment; the files are read by `documents`. Where a value comes from
+(contracts: agent-api, decisions 14 to 16):
 
     flag > [mcpboard] in our file > default
     flag > [conversation_settings.agent] in the Agent's file, or, while that file does not
@@ -15,26 +15,15 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mcpboard import settings
+from mcpboard.documents import Document, Files, look
 from mcpboard.errors import ConfigError
 from mcpboard.settings import AGENT, OURS, SETTINGS, Address, Setting, Settings
-
-pwd: Any
-try:
-    import pwd
-except ImportError:  # on Windows, where a laptop's verbs run
-    pwd = None
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "AGENT",
@@ -56,8 +45,6 @@ STANDARD_FILE = "/etc/mcpboard/mcpboard.toml"
 VARIABLE = "MCPBOARD_CONFIG"
 PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 
-LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
-
 
 def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in force now.
@@ -65,7 +52,7 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
     `flags` maps keys of SETTINGS, and `config` for our file, to what the command line said;
     None is the same as not said. Raises ConfigError, one line with the cure.
     """
-    return _load(flags or {}, environ.get(VARIABLE, ""), _Files())
+    return _load(flags or {}, environ.get(VARIABLE, ""), Files())
 
 
 def proxy_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -81,7 +68,7 @@ def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 def table(path: str, name: str, named_by: str) -> Mapping[str, Any]:
     """The table `name` of the settings file at `path`, empty when the file has none; ConfigError otherwise."""
-    document = _Files().toml(path, named_by)
+    document = Files().toml(path, named_by)
     return {} if document is None else document.table(name)
 
 
@@ -95,26 +82,26 @@ class Watched:
     def __init__(self, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> None:
         self._origin = (dict(flags or {}), environ.get(VARIABLE, ""))
         self._lock = threading.Lock()
-        files = _Files()
+        files = Files()
         self._settings = self._loaded = _load(*self._origin, files)
         self._looks, self._present = files.looks, files.present
 
     def current(self) -> Settings:
         """The settings in force; costs a stat of each file while nothing has changed."""
         with self._lock:
-            if any(_look(path) != look for path, look in self._looks.items()):
+            if {path: look(path) for path in self._looks} != self._looks:
                 self._follow()
             return self._settings
 
     def _follow(self) -> None:
-        files = _Files(self._present)
+        files = Files(self._present)
         try:
             loaded = _load(*self._origin, files)
         except ConfigError as error:
             log.warning("%s (until then the last good settings stay in force)", error)
             # Files behind the broken one were not reached; they are looked at again, or each
             # call would take their change for a new one.
-            self._looks = {path: _look(path) for path in self._looks} | files.looks
+            self._looks = {path: look(path) for path in self._looks} | files.looks
             return
         self._looks, self._present = files.looks, files.present
         self._tell(loaded)
@@ -139,7 +126,7 @@ class _Found(NamedTuple):
     source: str
 
 
-def _load(flags: Mapping[str, object], variable: str, files: _Files) -> Settings:
+def _load(flags: Mapping[str, object], variable: str, files: Files) -> Settings:
     ours = _our_file(flags.get("config"), variable, files)
     _check_places(ours)
     found = {row.key: _Found(valid(row, row.default, "default"), "default") for row in SETTINGS}
@@ -158,16 +145,16 @@ def _load(flags: Mapping[str, object], variable: str, files: _Files) -> Settings
     )
 
 
-def _our_file(flag: object, variable: str, files: _Files) -> _Document:
+def _our_file(flag: object, variable: str, files: Files) -> Document:
     named_by = "--config" if flag is not None else VARIABLE if variable else None
     try:
         path = settings.file_path(flag if flag is not None else variable or STANDARD_FILE)
     except ConfigError as error:
         raise ConfigError(f"{named_by}: {error}") from None
-    return files.toml(path, named_by) or _Document(path, {})
+    return files.toml(path, named_by) or Document(path, {})
 
 
-def _check_places(ours: _Document) -> None:
+def _check_places(ours: Document) -> None:
     """Refuse what stands in our file and would have no effect there."""
     for place in settings.PLACES:
         for key in ours.table(place):
@@ -175,7 +162,7 @@ def _check_places(ours: _Document) -> None:
                 raise ConfigError(f"{ours.path}: {complaint}")
 
 
-def _table(document: _Document, name: str) -> dict[str, _Found]:
+def _table(document: Document, name: str) -> dict[str, _Found]:
     table = document.table(name)
     return {
         row.key: _Found(valid(row, table[row.key], f"{document.path}: [{name}] {row.key}"), document.path)
@@ -210,7 +197,7 @@ def _shown(value: object) -> str:
     return written if len(written) <= 80 else f"{written[:77]}..."  # characters; the message keeps to a line
 
 
-def _token(path: str, files: _Files) -> bytes:
+def _token(path: str, files: Files) -> bytes:
     content = files.read(path, named_by="token_file")
     try:
         return settings.token(content)
@@ -218,7 +205,7 @@ def _token(path: str, files: _Files) -> bytes:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _warnings(in_ours: Mapping[str, _Found], agent: _Document | None, token_file: str | None) -> Iterable[str]:
+def _warnings(in_ours: Mapping[str, _Found], agent: Document | None, token_file: str | None) -> Iterable[str]:
     if agent is not None:
         yield from _overlooked(agent)
         if in_ours:
@@ -227,7 +214,7 @@ def _warnings(in_ours: Mapping[str, _Found], agent: _Document | None, token_file
         yield f"{token_file}: everyone on this machine may read the token; cure: chmod o-r {token_file}"
 
 
-def _overlooked(agent: _Document) -> Iterable[str]:
+def _overlooked(agent: Document) -> Iterable[str]:
     tables = {"": agent.content, **agent.content}
     for place, table in tables.items():
         for row in settings.rows(AGENT) if isinstance(table, dict) else ():
@@ -240,107 +227,3 @@ def _readable_by_all(path: str) -> bool:
         return bool(os.stat(path).st_mode & 0o004)
     except OSError:  # gone since it was read; the next look finds that out
         return False
-
-
-@dataclass(frozen=True)
-class _Document:
-    path: str
-    content: Mapping[str, Any]
-
-    def table(self, name: str) -> Mapping[str, Any]:
-        """The table of that dotted name, empty when it is not there; "" is the whole file."""
-        table: Mapping[str, Any] = self.content
-        for part in name.split(".") if name else ():
-            table = table.get(part, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"{self.path}: {name}: a table is expected, not a value")
-        return table
-
-
-def _look(path: str) -> tuple[int, ...] | None:
-    """What a file looks like from outside; None while it cannot be seen."""
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return None
-    # ctime as well: a cured permission changes nothing else.
-    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
-
-
-class _Missing(ConfigError):
-    """The file is not there."""
-
-
-class _Files:
-    """Reads files, and remembers how each looked just before, also where there was none.
-
-    A file in `present` had content at the last good reading, and must not be without it now.
-    """
-
-    def __init__(self, present: Iterable[str] = ()) -> None:
-        self._required = frozenset(present)
-        self.looks: dict[str, tuple[int, ...] | None] = {}
-        self.present: set[str] = set()
-
-    def toml(self, path: str, named_by: str | None) -> _Document | None:
-        """The file's tables, or None when it is missing and nobody named it."""
-        try:
-            content = self.read(path, named_by)
-        except _Missing:
-            if named_by or path in self._required:
-                raise
-            return None
-        return _Document(path, _parsed(path, content))
-
-    def read(self, path: str, named_by: str | None) -> bytes:
-        """The content, at most LARGEST_FILE bytes."""
-        self.looks[path] = _look(path)
-        try:
-            with open(path, "rb") as file:
-                content = file.read(LARGEST_FILE + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            raise _Missing(f"{path}: no such file" + (f"; {named_by} names it" if named_by else "")) from None
-        except PermissionError:
-            raise ConfigError(_not_allowed(path)) from None
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-        if len(content) > LARGEST_FILE:
-            raise ConfigError(f"{path}: larger than the {LARGEST_FILE} bytes that a settings file may have")
-        if content:
-            self.present.add(path)
-        elif path in self._required:  # an editor that writes in place empties the file first
-            raise ConfigError(f"{path}: is empty now")
-        return content
-
-
-def _not_allowed(path: str) -> str:
-    user = _user()
-    return (
-        f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
-        f"above) and put {user} into that group"
-    )
-
-
-def _user() -> str:
-    if pwd is None:
-        return "this"
-    try:
-        name: str = pwd.getpwuid(os.geteuid()).pw_name
-        return name
-    except KeyError:  # a service may run under a bare number
-        return str(os.geteuid())
-
-
-def _parsed(path: str, raw: bytes) -> dict[str, Any]:
-    if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise ConfigError(f"{path}: begins with a byte order mark (BOM); save it as UTF-8 without one")
-    try:
-        content: dict[str, Any] = tomllib.loads(raw.decode())
-        return content
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        last = raw.count(b"\n") + 1  # the parser does not number the end
-        reason = str(error).replace("at end of document", f"at line {last}, the end of the file")
-        raise ConfigError(f"{path}: not valid TOML: {reason}") from None

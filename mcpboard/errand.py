@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -56,12 +56,24 @@ def fault_of(error: type[BaseException]) -> Fault | None:
     return next((FAULTS[name] for name in ancestry if name in FAULTS), None)
 
 
+@contextlib.contextmanager
+def translated(to: Callable[[Exception, Fault], Exception]) -> Iterator[None]:
+    """Lets out what `to` makes of an error of requests, urllib3, http.client or a socket; ours and bugs pass."""
+    try:
+        yield
+    except Exception as error:
+        fault = fault_of(type(error))
+        if fault is None:
+            raise
+        raise to(error, fault) from error
+
+
 def send(
     sock: Timed, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
 ) -> requests.Response:
     """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
 
-    Raises what requests, urllib3, http.client and the socket raise: `fault_of` sorts it. Closing
+    Raises what requests, urllib3, http.client and the socket raise: `translated` sorts it. Closing
     the response does not close the socket.
     """
     session, errand = _parts()

@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
 
@@ -103,7 +103,7 @@ class Link:
         url = self.url if path is None else self.origin + path
         sock = self._connected(limit)
         try:
-            with translated(sock, "the connection broke"):
+            with _translated(sock, "the connection broke"):
                 cord.attach(cast(socket.socket, sock))
                 response = errand.send(sock, ask.method, url, ask.body, self._headers | dict(ask.headers))
             with closing(response):
@@ -171,7 +171,7 @@ class Arriving:
     def pieces(self) -> Iterator[bytes]:
         """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""
         received = 0
-        with translated(self._sock, "the answer broke off"):
+        with _translated(self._sock, "the answer broke off"):
             for piece in self._response.raw.stream(PIECE, decode_content=False):
                 received += len(piece)
                 yield piece
@@ -249,18 +249,13 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
 # --- errors of others ------------------------------------------------------------------------
 
 
-@contextmanager
-def translated(sock: Timed, broken: str) -> Iterator[None]:
-    """No error of requests, urllib3, http.client or the socket gets out; ours and bugs pass."""
-    try:
-        yield
-    except Exception as error:
-        fault = errand.fault_of(type(error))
-        if fault is None:
-            raise
+def _translated(sock: Timed, broken: str) -> AbstractContextManager[None]:
+    def told(error: Exception, fault: Fault) -> ClientError:
         delivery = UNKNOWN if sock.handed_over else NOT_SENT
         kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
-        raise kind(f"{words}; {FATES[delivery]}", delivery=delivery) from error
+        return kind(f"{words}; {FATES[delivery]}", delivery=delivery)
+
+    return errand.translated(told)
 
 
 def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:

@@ -30,7 +30,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 _BASE_URL = re.compile(
     r"http://(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<host>[a-z0-9.]+))(?::(?P<port>[0-9]{1,5}))?/?", re.IGNORECASE
 )
-_HIGHEST_PORT = 65535  # 16 bits in TCP
+HIGHEST_PORT = 65535  # 16 bits in TCP
 
 _ADDRESS_FORMS = "an address is HOST:PORT, [IPv6]:PORT or *:PORT, such as 127.0.0.1:8090"
 _BASE_URL_FORM = (
@@ -114,7 +114,7 @@ def listen(value: object) -> tuple[Address, ...]:
 def address(value: object) -> Address:
     """HOST:PORT, [IPv6]:PORT or *:PORT; port 0 takes any free one."""
     found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    if found is None or int(found["port"]) > _HIGHEST_PORT:
+    if found is None or int(found["port"]) > HIGHEST_PORT:
         raise ConfigError(_ADDRESS_FORMS)
     if found["v6"]:
         host = str(_ip(ipaddress.IPv6Address, found["v6"]))
@@ -145,8 +145,8 @@ def base_url(value: object) -> str:
         raise ConfigError(_BASE_URL_FORM)
     host = f"[{found['v6']}]" if found["v6"] else found["host"]
     port = int(found["port"]) if found["port"] else None
-    if port is not None and not 0 < port <= _HIGHEST_PORT:
-        raise ConfigError(f"a port is 1 to {_HIGHEST_PORT}")
+    if port is not None and not 0 < port <= HIGHEST_PORT:
+        raise ConfigError(f"a port is 1 to {HIGHEST_PORT}")
     return f"http://{host.lower()}" + (f":{port}" if port else "")
 
 

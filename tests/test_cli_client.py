@@ -149,6 +149,8 @@ def test_the_token_is_read_from_its_file(capsys: pytest.CaptureFixture[str], tmp
         pytest.param(["--timeout", "0"], "above 0", id="no time"),
         pytest.param(["--timeout", "nan"], "above 0", id="a time that is none"),
         pytest.param(["--token-file", "/nowhere/token"], "cannot be read", id="no token file"),
+        pytest.param(["-o", "/nowhere/x.jpg"], "nothing was sent", id="no folder for the picture"),
+        pytest.param(["-o", "/"], "nothing was sent", id="a folder for a file"),
     ],
 )
 def test_wrong_usage_ends_in_two_and_nothing_is_called(
@@ -178,13 +180,19 @@ def test_a_token_file_that_holds_no_token(
     assert not peer.methods
 
 
+def test_a_tool_that_is_not_named_is_all_that_is_missing(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["call", peer.url])
+    assert capsys.readouterr().err.endswith("the following arguments are required: TOOL\n")
+
+
 def test_a_url_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tools", "192.168.42.1"]) == 2
     assert "http://192.168.42.1:8080/mcp" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_wrong_usage(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["call", peer.url, "screenshot", "-o", "/nowhere/x.jpg"]) == 2
+def test_a_file_that_turns_out_not_to_be_writable_is_named(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", peer.url, "screenshot", "-o", "/dev/full"]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 

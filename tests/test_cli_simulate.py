@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from mcpboard.cli import demo, main
+
 ROOT = Path(__file__).parent.parent
 LIMIT = 20  # seconds for a process; a slow machine under load still makes it
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
@@ -68,8 +70,34 @@ def test_a_boards_installation_has_no_simulator() -> None:
 @pytest.mark.parametrize("option", ["--agent-port", "--config-web-port"])
 def test_a_port_in_use_is_one_line(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        assert "choose other ports" in simulate(option, str(other.getsockname()[1]))
+        number = str(other.getsockname()[1])
+        said = simulate(option, number)
+    assert number in said
+    assert "choose other ports" in said
 
 
-def test_a_port_that_cannot_be_is_one_line() -> None:
-    assert "choose other ports" in simulate("--agent-port", "65536")
+@pytest.mark.parametrize("words", [("simulate", "--agent-port"), ("simulate", "--config-web-port"), ("demo", "--port")])
+@pytest.mark.parametrize("number", ["65536", "-1", "8080x", ""])
+def test_a_port_that_cannot_be_is_wrong_usage(
+    words: tuple[str, ...], number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The system itself would take 65536 for 0 and serve somewhere else."""
+    with pytest.raises(SystemExit) as ended:
+        main([*words[:-1], f"{words[-1]}={number}"])
+    assert ended.value.code == 2
+    assert "a port is 0 to 65535" in capsys.readouterr().err
+
+
+def test_the_demo_takes_any_free_port_when_its_own_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        monkeypatch.setattr(demo, "PORT", taken)
+        (listener,) = demo._listeners(None)
+        with listener:
+            assert listener.getsockname()[1] not in (0, taken)
+
+
+def test_the_demo_names_its_own_flag_when_a_port_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert main(["demo", "--port", str(other.getsockname()[1])]) == 2
+    assert "choose another with --port" in capsys.readouterr().err

@@ -85,6 +85,23 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)) <= targets
 
 
+def test_the_words_that_the_bridge_s_table_quotes_are_said() -> None:
+    table = README.partition("### When bridge or relay do not work")[2].partition("\n## ")[0]
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "mcpboard").rglob("*.py"))
+    symptoms = "\n".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("| "))
+    quoted = [words for words in re.findall(r"`([^`]+)`", symptoms) if " " in words and not re.search(r"\d", words)]
+    assert len(quoted) == 4
+    assert not [words for words in quoted if words not in source]
+
+
+def test_people_behind_a_proxy_are_told_the_literal_address() -> None:
+    """BL-610: some clients take no ranges, some ignore the variable; curl shows whether the board itself answers."""
+    advice = section("Setting up a client")
+    assert all(f"`{name}=192.168.42.1`" in advice for name in ("NO_PROXY", "no_proxy"))
+    assert "some ignore\nthe variable" in advice
+    assert "`curl --noproxy '*'`" in advice
+
+
 # --- what the README shows is run ----------------------------------------------------------------
 
 URL = "http://192.168.42.1:8080/mcp"

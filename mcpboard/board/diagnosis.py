@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from mcpboard.board import catalogue as live
 from mcpboard.board.arrival import Answer
 from mcpboard.board.listeners import Listener
 from mcpboard.board.tools import ROWS
-from mcpboard.checks import Verdict, failed, ok
+from mcpboard.checks import Verdict, failed, json_object, ok
 from mcpboard.errors import BackendBroken
 from mcpboard.settings import SETTINGS, Settings
 
@@ -74,12 +73,7 @@ class Asked:
 
     @property
     def object(self) -> Mapping[str, Any]:
-        """The JSON object in it; empty when it holds anything else."""
-        try:
-            found = json.loads(self.body)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return json_object(self.body)
 
 
 @dataclass(frozen=True)

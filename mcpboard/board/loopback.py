@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -101,7 +102,7 @@ class Backend:
             sock = self._connected(what, Deadline(seconds, self._clock))
             undo.callback(sock.hang_up)
             trip = Trip(self, what, sock, ceiling)
-            with translated(trip):
+            with _translated(trip):
                 response = errand.send(sock, method, self._base + path, body)
             undo.callback(response.close)
             self.note(ok=True)
@@ -123,20 +124,14 @@ class Backend:
 
 
 def _read(trip: Trip, response: requests.Response, size: int) -> bytes:
-    with translated(trip):
+    with _translated(trip):
         piece: bytes = response.raw.read(size, decode_content=False)
     return piece
 
 
-@contextlib.contextmanager
-def translated(trip: Trip) -> Iterator[None]:
-    """Lets no error of requests, urllib3, http.client or a socket out untranslated; ours and bugs pass."""
-    try:
-        yield
-    except Exception as error:
-        fault = errand.fault_of(type(error))
-        if fault is None:
-            raise
+def _translated(trip: Trip) -> AbstractContextManager[None]:
+    def told(error: Exception, fault: Fault) -> ToolError:
         kind = KINDS[fault]
-        words = trip.late() if kind is BackendTimeout else trip.cut(error)
-        raise trip.failed(kind, words) from error
+        return trip.failed(kind, trip.late() if kind is BackendTimeout else trip.cut(error))
+
+    return errand.translated(told)

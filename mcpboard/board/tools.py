@@ -46,11 +46,6 @@ class Row:
     read: Callable[[Answer], Content]
     streams: bool = False
 
-    @property
-    def is_action(self) -> bool:
-        """True when a call changes something, so that its errors owe a word on what became of it."""
-        return self.lane in (INPUT, SHELL)
-
 
 def _get(name: str, lane: str, backend: str, path: str, deadline_s: float) -> Row:
     return Row(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.status)

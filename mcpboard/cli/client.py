@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,10 @@ def add_to(verbs: Verbs) -> None:
     call = verbs.add_parser("call", help="call one tool of an MCP server")
     _add_connection(call)
     call.add_argument("tool", metavar="TOOL")
-    call.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema")
+    call.add_argument(
+        "arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema",
+        default=(),  # or argparse would name them among what is missing
+    )  # fmt: skip
     call.add_argument("--json", metavar="ARGS", help="arguments as one JSON object; KEY=VALUE goes over it")
     call.add_argument("-o", "--output", metavar="FILE", help="where to save the picture or file that comes back")
     call.set_defaults(run=call_tool)
@@ -121,6 +125,8 @@ def _printable(text: str) -> str:
 
 def call_tool(arguments: argparse.Namespace) -> int:
     """Call the tool once; print its text, save what it brings, and say by the exit code how it went."""
+    if arguments.output is not None:
+        _check_place(arguments.output)
     written = typed.pairs(arguments.arguments)
     given = typed.json_object(arguments.json) if arguments.json is not None else {}
     try:
@@ -131,6 +137,13 @@ def call_tool(arguments: argparse.Namespace) -> int:
     except ClientError as error:
         return _failed(arguments.url, error)
     return _show(result, arguments.tool, arguments.output)
+
+
+def _check_place(output: str) -> None:
+    """Refuse a file that cannot be written while nothing was sent: the call may move a phone."""
+    place = output if os.path.exists(output) else os.path.dirname(os.path.abspath(output))
+    if os.path.isdir(output) or not os.access(place, os.W_OK):
+        raise ConfigError(f"-o: {output} cannot be written; nothing was sent")
 
 
 def _show(result: CallResult, tool: str, output: str | None) -> int:

@@ -44,7 +44,7 @@ def connect(arguments: argparse.Namespace) -> int:
         _write(form, target, arguments)
     else:
         print(form.text(target))
-        _say(*_where(form, target))
+        _say(*_where(form, target, arguments))
     _say(*_token_notes(form, target), *form.notes)
     return _greet(target)
 
@@ -114,7 +114,8 @@ def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:
     if not written.backup:
         _say(f"{written.path} says so already; nothing was changed")
         return
-    _say(f"{written.path} is written; what it was is kept in {written.backup}")
+    before = "there was none before" if written.is_new else f"what it was is kept in {written.backup}"
+    _say(f"{written.path} is written; {before}")
     if form.reload:
         _say(f"{form.title}: {form.reload}")
 
@@ -127,10 +128,22 @@ def _undo(form: Form, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _where(form: Form, target: Target) -> list[str]:
+def _where(form: Form, target: Target, arguments: argparse.Namespace) -> list[str]:
     place = form.place(sys.platform)
-    lines = [f"belongs into {place}; `mcpboard connect {form.key} --write` puts it there"] if place else []
+    lines = [f"belongs into {arguments.file or place}; `{_writing(target, arguments)}` puts it there"] if place else []
     return lines + ([f"or: {form.command(target)}"] if form.command else [])
+
+
+def _writing(target: Target, arguments: argparse.Namespace) -> str:
+    """The command that writes what was printed: the same words, and `--write`."""
+    words = ["mcpboard", "connect", arguments.client, *([] if target.url == clients.USB_URL else [target.url])]
+    if target.name != clients.NAME:
+        words += ["--name", target.name]
+    if target.token is not None:
+        words += ["--token-file", target.token.file]
+    if arguments.file is not None:
+        words += ["--file", arguments.file]
+    return shlex.join([*words, "--write"])
 
 
 def _token_notes(form: Form, target: Target) -> list[str]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcpboard import config
 from mcpboard.cli import logs
-from mcpboard.cli.settings import Verbs
+from mcpboard.cli.settings import Verbs, port
 from mcpboard.cli.simulate import simulator
-from mcpboard.errors import AddressTaken, ClientError
+from mcpboard.errors import AddressTaken, ClientError, ConfigError
 
 if TYPE_CHECKING:
     from mcpboard.client import Client
@@ -46,7 +46,8 @@ SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
 def add_to(verbs: Verbs) -> None:
     """Add the verb `demo`."""
     parser = verbs.add_parser("demo", help="a pretend phone behind a real server, driven once, then kept serving")
-    parser.add_argument("--port", metavar="N", type=int, help=f"port on 127.0.0.1 (default: {PORT}, else any free one)")
+    default = f"{PORT}, else any free one"
+    parser.add_argument("--port", metavar="N", type=port, help=f"port on 127.0.0.1 (default: {default})")
     parser.add_argument("--folder", metavar="DIR", default="demo", help="where the pictures go (default: demo)")
     parser.set_defaults(run=demo)
 
@@ -91,7 +92,7 @@ def _listeners(port: int | None) -> list[socket.socket]:
         return server.listeners([("127.0.0.1", PORT if port is None else port)])
     except AddressTaken:
         if port is not None:
-            raise
+            raise ConfigError(f"port {port} belongs to another program; choose another with --port") from None
         return server.listeners([("127.0.0.1", 0)])
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from mcpboard import config
+from mcpboard.settings import HIGHEST_PORT
 
 Verbs = Any  # argparse keeps the type of its sub-parsers to itself
 
@@ -34,6 +35,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
                 action="append" if repeatable else "store",
                 help=row.meaning + (" (repeatable)" if repeatable else ""),
             )
+
+
+def port(text: str) -> int:
+    """A port of this machine, 0 for any free one; the system would wrap a number above 65535 round without a word."""
+    if text.isascii() and text.isdigit() and int(text) <= HIGHEST_PORT:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"a port is 0 to {HIGHEST_PORT}")
 
 
 def flags(arguments: argparse.Namespace) -> dict[str, object]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcpboard.cli.settings import Verbs
+from mcpboard.cli.settings import Verbs, port
 from mcpboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def add_to(verbs: Verbs) -> None:
     """Add the verb `simulate`."""
     parser = verbs.add_parser("simulate", help="run a pretend Agent and Config Web; print their URLs as one JSON line")
-    parser.add_argument("--agent-port", metavar="N", type=int, default=0, help="port of the Agent (default: any)")
-    parser.add_argument("--config-web-port", metavar="N", type=int, default=0, help="port of Config Web (default: any)")
+    for option, whose in (("--agent-port", "the Agent"), ("--config-web-port", "Config Web")):
+        parser.add_argument(option, metavar="N", type=port, default=0, help=f"port of {whose} (default: any)")
     parser.set_defaults(run=simulate)
 
 
@@ -46,8 +46,9 @@ def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
     board = Simulator(agent_port=agent_port, config_web_port=config_web_port)
     try:
         board.start()
-    except (OSError, OverflowError) as error:  # a port in use, not ours to take, or no port at all
-        raise ConfigError(f"cannot listen: {error}; choose other ports, or 0 for any free one") from None
+    except OSError as error:  # a port in use, or not ours to take
+        asked = f"port {agent_port} for the Agent and {config_web_port} for Config Web"
+        raise ConfigError(f"{asked}: {error.strerror}; choose other ports, or 0 for any free one") from None
     try:
         yield board
     finally:

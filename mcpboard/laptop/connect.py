@@ -18,10 +18,14 @@ HANDSHAKE_S = 15.0  # seconds; somebody waits at a prompt
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a file: `backup` is what it was before, "" when nothing had to change."""
+    """What became of a file: `backup` is what it was before, "" when nothing had to change.
+
+    `is_new` when there was no file before.
+    """
 
     path: str
     backup: str = ""
+    is_new: bool = False
 
 
 def path_of(form: Form, system: str, folders: Mapping[str, str]) -> str:
@@ -48,7 +52,7 @@ def write(form: Form, target: Target, path: str) -> Written:
     if old is not None and changed == text:
         return Written(path)
     mode = files.PRIVATE if form.shows_token(target) else files.SHARED
-    return Written(path, files.write(path, old, (mark + changed).encode(), mode))
+    return Written(path, files.write(path, old, (mark + changed).encode(), mode), is_new=old is None)
 
 
 def _text(path: str, content: bytes) -> tuple[str, str]:

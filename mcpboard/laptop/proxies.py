@@ -56,8 +56,9 @@ def judge(found: Caught) -> Verdict:
             f"{_listed(found.catching)} set, and NO_PROXY excepts {found.host} by a range, which many clients ignore",
             _cure(found),
         )
+    send = "sends" if len(found.catching) == 1 else "send"
     return failed(
-        f"{_listed(found.catching)} sends clients to the proxy {found.proxy} (this program ignores it)", _cure(found)
+        f"{_listed(found.catching)} {send} clients to the proxy {found.proxy} (this program ignores it)", _cure(found)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import statistics
 import time
@@ -14,6 +13,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcpboard.checks import json_object
 from mcpboard.client import CallResult, Client
 from mcpboard.deadline import Deadline, connect
 from mcpboard.errors import ClientError, ConfigError
@@ -64,12 +64,7 @@ class Page:
 
     @property
     def object(self) -> Mapping[str, Any]:
-        """The JSON object in it; empty when it holds anything else."""
-        try:
-            found = json.loads(self.body)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return json_object(self.body)
 
 
 @dataclass(frozen=True)

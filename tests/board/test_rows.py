@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from mcpboard.board import INSTRUCTIONS
 from mcpboard.board.forward import PLACES
-from mcpboard.board.tools import ROWS, Row, allowed
+from mcpboard.board.tools import INPUT, ROWS, SHELL, Row, allowed
 from mcpboard.errors import BadArgument
 from mcpboard.protocol.tools import check_arguments, compact
 
@@ -59,7 +60,7 @@ def test_without_the_switch_shell_does_not_exist() -> None:
 
 
 def test_input_and_shell_are_the_actions() -> None:
-    assert [row.tool.name for row in ROWS if row.is_action] == ACTIONS
+    assert [row.tool.name for row in ROWS if row.lane in (INPUT, SHELL)] == ACTIONS
 
 
 def test_only_the_bundle_streams() -> None:
@@ -120,9 +121,9 @@ def test_the_bundle_says_what_it_gives_away() -> None:
 
 @each_row
 def test_hints_tell_looking_from_acting(row: Row) -> None:
-    hints = row.tool.annotations
-    assert hints["readOnlyHint"] is not row.is_action
-    assert row.is_action == ("destructiveHint" in hints)
+    hints, acts = row.tool.annotations, row.tool.name in ACTIONS
+    assert hints["readOnlyHint"] is not acts
+    assert acts == ("destructiveHint" in hints)
 
 
 def test_hints_of_the_actions_are_honest() -> None:
@@ -135,6 +136,12 @@ def test_hints_of_the_actions_are_honest() -> None:
 def test_the_list_stays_small() -> None:
     """A list is read by the model at every start; the target is 12 kB for the whole answer."""
     assert len(compact([row.tool.listed() for row in allowed(shell=False)])) < 11_600
+
+
+def test_the_instructions_stay_small_and_say_how_to_drive_a_phone() -> None:
+    """Clients put them before every conversation, too."""
+    assert len(INSTRUCTIONS.encode()) <= 1024  # bytes
+    assert all(word in INSTRUCTIONS for word in ("0 to 1000", "delivery", *(word for word in ACTIONS if word != "shell")))
 
 
 POINT = {"x": 500, "y": 500}

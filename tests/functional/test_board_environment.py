@@ -66,6 +66,14 @@ def test_a_bare_environment_is_enough(
         assert works(served.client, simulator)
 
 
+def test_no_randomness_is_needed_to_serve(simulator: Simulator, tmp_path: Path) -> None:
+    """BL-608: at a first boot the kernel may have none for minutes, and whoever asks for it waits."""
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.urandom = os.getrandom = None\n")
+    file = rig.settings_file(tmp_path, simulator.agent_url, simulator.config_web_url)
+    with rig.process(file, environ={"PYTHONPATH": str(tmp_path)}) as served:
+        assert works(served.client, simulator)
+
+
 @pytest.mark.tools
 def test_a_root_that_cannot_be_written_to_is_enough(simulator: Simulator, tmp_path: Path) -> None:
     """BL-607: the board role writes nothing, not even bytecode."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -311,6 +313,20 @@ def test_usage_that_is_wrong_is_said_in_a_line(words: list[str], said: str, caps
     told = capsys.readouterr().err
     assert said in told
     assert told.count("\n") == 1
+
+
+def test_the_command_that_is_offered_writes_what_was_printed(
+    board: Board, tmp_path: Path, token_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "with a blank.json"
+    words = ["cursor", board.url, "--name", "mine", "--token-file", str(token_file), "--file", str(file)]
+    main(["connect", *words])
+    printed, told = capsys.readouterr()
+    offered = re.search(r"`mcpboard (.*)` puts it there", told)
+    assert offered
+    main(shlex.split(offered[1]))
+    assert f"{file} is written; there was none before" in capsys.readouterr().err
+    assert file.read_text() == printed
 
 
 def test_undo_by_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,7 @@ def test_what_is_queued_is_handed_over_too() -> None:
         assert process.exit()[0] == 0
 
 
+@pytest.mark.slow
 def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
     with running() as process, Client(process.ports[0]) as caller:
         caller.send(request(call("block", seconds=60)))
@@ -120,6 +121,7 @@ def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
         assert GRACE_SECONDS - 0.5 < seconds < GRACE_SECONDS + 2
 
 
+@pytest.mark.slow
 def test_a_reply_that_nobody_reads_is_cut_short_and_says_so() -> None:
     with running() as process, Client(process.ports[0], 4096) as caller:
         caller.send(request(call("file", size=20_000_000)))

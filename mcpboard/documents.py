@@ -1,0 +1,133 @@
+"""Settings files: read whole, parsed, and looked at again; whoever is refused learns the cure.
+
+The only reader of TOML; it never writes. What the tables mean is for `config` to say.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpboard.errors import ConfigError
+
+pwd: Any
+try:
+    import pwd
+except ImportError:  # on Windows, where a laptop's verbs run
+    pwd = None
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
+
+
+@dataclass(frozen=True)
+class Document:
+    """One settings file: where it is, and its tables."""
+
+    path: str
+    content: Mapping[str, Any]
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """The table of that dotted name, empty when it is not there; "" is the whole file."""
+        table: Mapping[str, Any] = self.content
+        for part in name.split(".") if name else ():
+            table = table.get(part, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{self.path}: {name}: a table is expected, not a value")
+        return table
+
+
+def look(path: str) -> tuple[int, ...] | None:
+    """What a file looks like from outside; None while it cannot be seen."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    # ctime as well: a cured permission changes nothing else.
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+class _Missing(ConfigError):
+    """The file is not there."""
+
+
+class Files:
+    """Reads files, and remembers how each looked just before, also where there was none.
+
+    A file in `present` had content at the last good reading, and must not be without it now.
+    """
+
+    def __init__(self, present: Iterable[str] = ()) -> None:
+        self._required = frozenset(present)
+        self.looks: dict[str, tuple[int, ...] | None] = {}
+        self.present: set[str] = set()
+
+    def toml(self, path: str, named_by: str | None) -> Document | None:
+        """The file's tables, or None when it is missing and nobody named it."""
+        try:
+            content = self.read(path, named_by)
+        except _Missing:
+            if named_by or path in self._required:
+                raise
+            return None
+        return Document(path, _parsed(path, content))
+
+    def read(self, path: str, named_by: str | None) -> bytes:
+        """The content, at most LARGEST_FILE bytes."""
+        self.looks[path] = look(path)
+        try:
+            with open(path, "rb") as file:
+                content = file.read(LARGEST_FILE + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            raise _Missing(f"{path}: no such file" + (f"; {named_by} names it" if named_by else "")) from None
+        except PermissionError:
+            raise ConfigError(_not_allowed(path)) from None
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+        if len(content) > LARGEST_FILE:
+            raise ConfigError(f"{path}: larger than the {LARGEST_FILE} bytes that a settings file may have")
+        if content:
+            self.present.add(path)
+        elif path in self._required:  # an editor that writes in place empties the file first
+            raise ConfigError(f"{path}: is empty now")
+        return content
+
+
+def _not_allowed(path: str) -> str:
+    user = _user()
+    return (
+        f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
+        f"above) and put {user} into that group"
+    )
+
+
+def _user() -> str:
+    if pwd is None:
+        return "this"
+    try:
+        name: str = pwd.getpwuid(os.geteuid()).pw_name
+        return name
+    except KeyError:  # a service may run under a bare number
+        return str(os.geteuid())
+
+
+def _parsed(path: str, raw: bytes) -> dict[str, Any]:
+    if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise ConfigError(f"{path}: begins with a byte order mark (BOM); save it as UTF-8 without one")
+    try:
+        content: dict[str, Any] = tomllib.loads(raw.decode())
+        return content
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        last = raw.count(b"\n") + 1  # the parser does not number the end
+        reason = str(error).replace("at end of document", f"at line {last}, the end of the file")
+        raise ConfigError(f"{path}: not valid TOML: {reason}") from None
