@@ -102,7 +102,7 @@ class Watched:
     def current(self) -> Settings:
         """The settings in force; costs a stat of each file while nothing has changed."""
         with self._lock:
-            if any(_look(path) != look for path, look in self._looks.items()):
+            if {path: _look(path) for path in self._looks} != self._looks:
                 self._follow()
             return self._settings
 

@@ -240,7 +240,7 @@ class Endpoint:
 
     def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]
-        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{" + body + b"," + fixed + b"}"),))
+        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{", body, b",", fixed, b"}"),))
 
 
 # --- messages that want no answer ------------------------------------------------------------

@@ -15,7 +15,6 @@ from waitress.channel import ClientDisconnected
 from werkzeug.wsgi import get_input_stream
 
 from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, Refused, ToolError
-from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, PageRequest, Reply, ToolCall
@@ -175,8 +174,8 @@ def read_head(environ: Environ) -> Head:
 
 
 def read_body(environ: Environ) -> bytes:
-    """The whole body; the server has it already and bounded it, werkzeug bounds it again."""
-    return get_input_stream(environ, max_content_length=BODY_LIMIT).read()
+    """The whole body; the server has it already, and its length has passed the gates."""
+    return get_input_stream(environ).read()
 
 
 # --- reply -> response -----------------------------------------------------------------------
