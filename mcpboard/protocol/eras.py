@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 MODERN = "2026-07-28"  # stateless: every request carries its own version
@@ -37,4 +36,4 @@ class Wire(NamedTuple):
     modern: bool
     enveloped: bool
     version: str | None
-    capabilities: Mapping[str, Any] = MappingProxyType({})
+    capabilities: Mapping[str, Any] = {}  # nobody writes to it

@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from waitress.channel import ClientDisconnected
-from werkzeug.wsgi import get_input_stream
 
 from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, Refused, ToolError
 from mcpboard.protocol.endpoint import JSON, Endpoint
@@ -175,7 +174,7 @@ def read_head(environ: Environ) -> Head:
 
 def read_body(environ: Environ) -> bytes:
     """The whole body; the server has it already, and its length has passed the gates."""
-    return get_input_stream(environ).read()
+    return environ["wsgi.input"].read()
 
 
 # --- reply -> response -----------------------------------------------------------------------
