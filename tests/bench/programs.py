@@ -87,13 +87,14 @@ def running(command: Command, extra: Mapping[str, str] | None = None) -> Iterato
         command, cwd=ROOT, env=environ, stdin=nowhere, stdout=pipe, stderr=nowhere, text=True
     ) as process:
         try:
-            yield Program(process, _port(process))
+            yield Program(process, port_of(process))
         finally:
             process.kill()
             process.wait(STOP_S)
 
 
-def _port(process: subprocess.Popen[str]) -> int:
+def port_of(process: subprocess.Popen[str]) -> int:
+    """The port that a program prints; AssertionError when it does not."""
     assert process.stdout is not None
     limit = threading.Timer(START_S, process.kill)  # ends the read below
     limit.start()

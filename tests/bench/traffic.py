@@ -47,7 +47,7 @@ def request(line: str, body: bytes = b"", *headers: str) -> bytes:
 
 LIST = post("tools/list")
 SMALL = post("tools/call", name="phone_bridge_status", arguments={})
-TAP = post("tools/call", name="touch_gesture", arguments={"action": "tap", "x": 500, "y": 500})
+TAP = post("tools/call", name="touch_gesture", arguments={"type": "tap", "point": {"x": 500, "y": 500}})
 SHOT = post("tools/call", name="screenshot", arguments={})
 BUNDLE = post("tools/call", name="support_bundle", arguments={})
 
