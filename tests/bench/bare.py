@@ -1,17 +1,17 @@
 """Bare waitress with the server's own settings: the least that any answer of that size costs.
 
-`python -m tests.bench.bare BYTES` prints the port and serves until it is killed.
+`python -m tests.bench.bare BYTES SETTINGS` prints the port and serves until it is killed. The settings come as JSON,
+so that nothing of ours is imported here.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from waitress.server import create_server
-
-from mcpboard.serving.server import WAITRESS
 
 
 def application(size: int) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
@@ -28,6 +28,6 @@ def application(size: int) -> Callable[[dict[str, Any], Callable[..., Any]], Ite
 
 
 if __name__ == "__main__":
-    server = create_server(application(int(sys.argv[1])), host="127.0.0.1", port=0, **WAITRESS)
+    server = create_server(application(int(sys.argv[1])), host="127.0.0.1", port=0, **json.loads(sys.argv[2]))
     print(server.effective_port, flush=True)
     server.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from mcpboard.serving.server import WAITRESS
 
 ROOT = Path(__file__).parents[2]
 START_S = 60.0  # seconds until a port must be printed; valgrind needs five
@@ -39,12 +42,12 @@ class Program:
 
     @property
     def rss(self) -> float:
-        """Resident megabytes (10^6 bytes) now."""
+        """Resident MiB now."""
         return self._status("VmRSS")
 
     @property
     def peak(self) -> float:
-        """The most resident megabytes since the start or the latest `forget_peak`."""
+        """The most resident MiB since the start or the latest `forget_peak`."""
         return self._status("VmHWM")
 
     @property
@@ -75,7 +78,7 @@ class Program:
     def _status(self, key: str) -> float:
         found = re.search(rf"{key}:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text("ascii"))
         assert found
-        return int(found[1]) * 1024 / 1e6
+        return int(found[1]) / 1024
 
 
 @contextmanager
@@ -113,7 +116,7 @@ def port_of(process: subprocess.Popen[str]) -> int:
 
 def bare(size: int) -> Command:
     """Bare waitress; every answer has `size` bytes."""
-    return (sys.executable, "-m", "tests.bench.bare", str(size))
+    return (sys.executable, "-m", "tests.bench.bare", str(size), json.dumps(dict(WAITRESS)))
 
 
 def board(config: Path) -> Command:

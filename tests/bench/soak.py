@@ -30,7 +30,7 @@ CLIENTS = 8  # more than turns, so that some are turned away
 POINTS = 20  # of the memory curve
 FAULT_EVERY_S = 0.1
 SETTLE_S = 60.0  # for what is under way in the end; no fault lasts as long
-GROWTH_MB = 4.0  # from the end of the first quarter on: what traffic of this kind moves up and down
+GROWTH_MIB = 4.0  # from the end of the first quarter on: what traffic of this kind moves up and down
 THREADS = 9  # the loop and eight workers
 
 
@@ -40,7 +40,7 @@ class Soak:
 
     seconds: float
     calls: Counter[str] = field(default_factory=Counter)
-    curve: list[float] = field(default_factory=list)  # MB, evenly spaced
+    curve: list[float] = field(default_factory=list)  # MiB, evenly spaced
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     tracebacks: int = 0
@@ -59,13 +59,13 @@ class Soak:
         if self.after["descriptors"] > self.before["descriptors"]:
             yield f"descriptors: {self.before['descriptors']} before, {self.after['descriptors']} after"
         warm = max(self.curve[: POINTS // 4 + 1])
-        if self.curve[-1] - warm > GROWTH_MB:
-            yield f"resident memory grew from {warm:.1f} to {self.curve[-1]:.1f} MB"
+        if self.curve[-1] - warm > GROWTH_MIB:
+            yield f"resident memory grew from {warm:.1f} to {self.curve[-1]:.1f} MiB"
 
     def report(self) -> str:
         lines = [f"{sum(self.calls.values())} calls in {self.seconds:g} s"]
         lines += [f"  {count:7}  {kind}" for kind, count in self.calls.most_common()]
-        lines.append("resident MB: " + " ".join(f"{megabytes:.1f}" for megabytes in self.curve))
+        lines.append("resident MiB: " + " ".join(f"{mebibytes:.1f}" for mebibytes in self.curve))
         lines.append(f"held before: {self.before}\nheld after:  {self.after}")
         return "\n".join([*lines, *(f"WRONG: {wrong}" for wrong in self.wrongs())])
 

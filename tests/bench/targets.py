@@ -11,9 +11,9 @@ LIST_BYTES = 12_000  # the whole tools/list answer: every client reads it into i
 INSTRUCTIONS_BYTES = 1_000  # the words of initialize and discover
 
 BUNDLE_SIZES = (1, 16, 64)  # MiB
-BUNDLE_GROWTH = 1.0  # MB, at any size, whoever reads
+BUNDLE_GROWTH = 1.0  # MiB, at any size, whoever reads
 
-# Resident MB on x86-64.
+# Resident MiB on x86-64, with the allocator settings of the init scripts.
 RSS_IDLE = 26.0
 RSS_AFTER_CALLS = 34.0
 RSS_HOSTILE = 40.0

@@ -56,7 +56,8 @@ def test_every_client_has_room_for_the_tools_and_the_instructions(board: Program
 
 
 def test_an_idle_server_is_small(board: Program) -> None:
-    ask(board, traffic.LIST)
+    """Idle is before the first request to a backend, with which requests comes in."""
+    ask(board, traffic.post("server/discover"))
     assert board.rss <= RSS_IDLE
 
 

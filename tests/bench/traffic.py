@@ -41,7 +41,7 @@ def post(method: str, **params: Any) -> bytes:
 
 def request(line: str, body: bytes = b"", *headers: str) -> bytes:
     """An HTTP/1.1 request on a connection that stays open."""
-    lines = [f"{line} HTTP/1.1", "Host: 127.0.0.1", *headers, f"Content-Length: {len(body)}", "", ""]
+    lines = [f"{line} HTTP/1.1", "Host: 127.0.0.1:8080", *headers, f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
