@@ -7,9 +7,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from waitress.channel import ClientDisconnected
 
@@ -54,12 +54,14 @@ class Role(Protocol):
         """End a legacy session and what it held."""
 
 
-@dataclass
-class Exchange:
+_NOTHING = ExitStack()  # owed by a reply that borrowed nothing; never pushed to
+
+
+class Exchange(NamedTuple):
     """One answer under way: what is owed back when it is over, and what to tell of it."""
 
     reply: Reply
-    owed: ExitStack = field(default_factory=ExitStack)  # gives back the turn, closes the sources
+    owed: ExitStack = _NOTHING  # gives back the turn, closes the sources
     lost: Callable[[], None] | None = None  # told when the reply was not handed over whole
     note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
 
