@@ -7,6 +7,9 @@ from collections.abc import Mapping
 # Kind of request -> times the instructions of bare waitress.
 INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.4, "small tools/call": 4.2, "screenshot 200 KB": 25.0}
 
+# What is reached, with the 3 % by which Pythons and packages differ: what the gates hold.
+HELD: Mapping[str, float] = {"tools/list": 1.45, "small tools/call": 5.0, "screenshot 200 KB": 30.6}
+
 LIST_BYTES = 12_000  # the whole tools/list answer: every client reads it into its context
 INSTRUCTIONS_BYTES = 1_000  # the words of initialize and discover
 
@@ -17,6 +20,7 @@ BUNDLE_GROWTH = 1.0  # MiB, at any size, whoever reads
 RSS_IDLE = 26.0
 RSS_AFTER_CALLS = 34.0
 RSS_HOSTILE = 40.0
+RSS_HELD = 41.5  # under hostile load
 
 # Beside others in the same run, shown and not asserted.
 LIST_P50 = 1.3  # x bare waitress

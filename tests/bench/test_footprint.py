@@ -17,7 +17,7 @@ from tests.bench.targets import (
     INSTRUCTIONS_BYTES,
     LIST_BYTES,
     RSS_AFTER_CALLS,
-    RSS_HOSTILE,
+    RSS_HELD,
     RSS_IDLE,
 )
 from tests.bench.traffic import Caller
@@ -72,9 +72,9 @@ def test_a_server_that_has_worked_is_small_and_holds_nothing(board: Program) -> 
 
 def test_strangers_cannot_make_it_large(board: Program) -> None:
     with hostile.strangers(board.port):
-        assert board.peak <= RSS_HOSTILE
+        assert board.peak <= RSS_HELD
     ask(board, traffic.LIST)
-    assert board.peak <= RSS_HOSTILE
+    assert board.peak <= RSS_HELD
     assert board.threads == THREADS
 
 
