@@ -176,7 +176,8 @@ def read_head(environ: Environ) -> Head:
 
 def read_body(environ: Environ) -> bytes:
     """The whole body; the server has it already, and its length has passed the gates."""
-    return environ["wsgi.input"].read()
+    body: bytes = environ["wsgi.input"].read()
+    return body
 
 
 # --- reply -> response -----------------------------------------------------------------------

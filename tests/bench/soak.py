@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.simulator import Simulator
-from tests.bench import mixture
+from tests.bench import mixture, traffic
 from tests.bench.programs import ENVIRON, ROOT, Program, port_of
 
 SECONDS = 600.0
@@ -87,7 +87,7 @@ def run(seconds: float) -> Soak:
     soak = Soak(seconds)
     with Simulator(speed=50) as simulator, tempfile.TemporaryFile("w+") as log:
         with serving(simulator, log) as program:
-            mixture.exchange(program.port, mixture.traffic.SHOT)  # requests is imported
+            mixture.exchange(program.port, traffic.SHOT)  # requests is imported
             _settled(program)
             soak.before = program.held()
             _traffic(soak, program, simulator)
