@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from mcpboard.errors import ProtocolError, ToolError
 from mcpboard.protocol.eras import Wire
