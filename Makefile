@@ -4,7 +4,7 @@ RUFF = --line-length 120 --target-version py310
 # Tables in tests may be wide: a row is one line.
 LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115 --per-file-ignores 'tests/*:E501'
 
-.PHONY: help demo demo-host test test-fast check bench dist deb matrix board-image clean
+.PHONY: help demo demo-host test test-fast check bench soak dist deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -34,6 +34,9 @@ dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the re
 	.venv-dist/bin/python -m build --outdir dist
 	PYTHON=.venv-dist/bin/python deploy/mcpb/build dist
 	sed "s/@VERSION@/$$(sed -n 's/^version = //p' setup.cfg)/" deploy/registry/server.json > dist/server.json
+
+soak: .venv-test/ready ## ten minutes of mixed traffic with faults, or SECONDS=N; fails on any leak
+	SECONDS=$(or $(SECONDS),600) .venv-test/bin/python -m tests.bench.soak
 
 deb: ## the Debian package of the board role, in dist/
 	deploy/debian/build

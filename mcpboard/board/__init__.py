@@ -57,7 +57,9 @@ class Board:
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the settings and tools of this moment; a new one only when they changed."""
-        settings = self._current()
+        return self._endpoint(self._current())
+
+    def _endpoint(self, settings: Settings) -> Endpoint:
         rows = self._catalogue.rows(settings.mcp_shell_enabled)
         made = self._made
         if made is None or made[0] is not settings or made[1] is not rows:
@@ -68,7 +70,8 @@ class Board:
     def newest(self) -> Endpoint:
         """The same after the Agent's catalogue was read again, should the copy be old."""
         self._catalogue.refresh()
-        return self.endpoint()
+        # The files were looked at when this request came; once is enough.
+        return self._endpoint(self._made[0] if self._made else self._current())
 
     def run(self, call: ToolCall) -> Outcome:
         """Forward one call; the endpoint has checked that its row is on offer."""

@@ -229,7 +229,9 @@ def _parsed(text: str) -> object:
 
 def finite_json(document: str | bytes) -> object:
     """The value of a JSON document; ValueError also for NaN and infinity, which could not be sent on."""
-    return json.loads(document, parse_float=_finite, parse_constant=_finite)
+    if isinstance(document, bytes):
+        document = document.decode(json.detect_encoding(document))
+    return _decoder.decode(document)
 
 
 def _finite(spelling: str) -> float:
@@ -237,6 +239,9 @@ def _finite(spelling: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{spelling} is not a finite number")
     return number
+
+
+_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 def foreign(text: str) -> str:

@@ -120,9 +120,11 @@ class Endpoint:
     def _session(self, admitted: Admitted, document: Any) -> str | None:
         """The live legacy session of the post; SessionGone for one that is not (rows 83-84)."""
         head = admitted.head
+        if self.policy.knows_session is None or head.session is None:
+            return None
         modern = head.standard.version == eras.MODERN
         opening = isinstance(document, dict) and document.get("method") == "initialize"
-        if self.policy.knows_session is None or head.session is None or modern or opening:
+        if modern or opening:
             return None
         if not self.policy.knows_session(head.session, admitted.principal):
             raise SessionGone("the session is unknown or over: initialize again")
@@ -240,7 +242,7 @@ class Endpoint:
 
     def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]
-        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{" + body + b"," + fixed + b"}"),))
+        return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{", body, b",", fixed, b"}"),))
 
 
 # --- messages that want no answer ------------------------------------------------------------

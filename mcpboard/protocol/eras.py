@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 MODERN = "2026-07-28"  # stateless: every request carries its own version
 LEGACY = "2025-11-25"  # the `initialize` handshake
@@ -27,8 +26,7 @@ def negotiate(asked: str, echoed: Collection[str] = ()) -> str:
     return asked if asked in SUPPORTED or asked in echoed else LEGACY
 
 
-@dataclass(frozen=True)
-class Wire:
+class Wire(NamedTuple):
     """How one request came: decided per request, never per connection.
 
     `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;
@@ -38,4 +36,4 @@ class Wire:
     modern: bool
     enveloped: bool
     version: str | None
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any] = {}  # nobody writes to it

@@ -9,8 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, UnsupportedVersion
 from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN, SUPPORTED, Wire
@@ -29,8 +28,7 @@ _LOG_LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critica
 _SENTINEL = re.compile(r"=\?base64\?(?P<payload>.*)\?=", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Standard:
+class Standard(NamedTuple):
     """The standard MCP headers of one POST; None where the header is absent."""
 
     version: str | None = None  # MCP-Protocol-Version

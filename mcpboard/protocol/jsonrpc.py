@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
 from mcpboard.protocol.tools import compact
@@ -29,8 +29,7 @@ ID_LIMIT = 1024  # characters; an id is echoed, so a long one would make long an
 Id = str | int | float  # float only when integral: 1.0 is echoed as 1.0
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A call that wants an answer."""
 
     id: Id
@@ -141,9 +140,10 @@ def _call(document: Mapping[str, Any]) -> Request | Notification:
     return Request(document["id"], method, params or {})
 
 
-def result(request_id: Id, body: bytes) -> bytes:
-    """A result message around `body`, the JSON text of the result object."""
-    return b'{"jsonrpc":"2.0","id":' + compact(request_id) + b',"result":' + body + b"}"
+def result(request_id: Id, *body: bytes) -> bytes:
+    """A result message around the JSON text of the result object, whose pieces are copied once."""
+    written = compact(request_id) if isinstance(request_id, str) else repr(request_id).encode("ascii")
+    return b"".join((b'{"jsonrpc":"2.0","id":', written, b',"result":', *body, b"}"))
 
 
 def error(error: ProtocolError, request_id: Id | None, *, with_id: bool = True) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import ProtocolError, ToolError
 from mcpboard.protocol.eras import Wire
@@ -12,11 +12,12 @@ from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.tools import Content, Part, Tool, compact
 
+# What every post needs is a named tuple: of the kinds that cannot change the quickest to make.
+
 # --- what comes in -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """The head of one HTTP request; None where a header is absent, raw text where it is not."""
 
     method: str
@@ -28,11 +29,10 @@ class Head:
     content_encoding: str | None = None
     content_length: int | None = None
     session: str | None = None  # Mcp-Session-Id
-    standard: Standard = field(default_factory=Standard)
+    standard: Standard = Standard()
 
 
-@dataclass(frozen=True)
-class Admitted:
+class Admitted(NamedTuple):
     """A head that passed the gates; `page` is true for a path that is not MCP at all."""
 
     head: Head
@@ -52,8 +52,7 @@ class PageRequest:
 # --- what comes out ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """An HTTP answer: parts in order, bytes as they are, sources as base64 on the way out."""
 
     status: int
@@ -81,8 +80,7 @@ class ToolCall:
         return self.wire.capabilities
 
 
-@dataclass(frozen=True)
-class ListTools:
+class ListTools(NamedTuple):
     """`tools/list`: the role may look for newer tools before it is answered."""
 
     id: Id

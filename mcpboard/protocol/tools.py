@@ -50,9 +50,12 @@ class ByteSource(Protocol):
 Part = bytes | ByteSource
 
 
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def compact(value: object) -> bytes:
     """JSON without blanks, pure ASCII, so that no lone surrogate can ever break the encoding."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _encoder.encode(value).encode("ascii")
 
 
 @dataclass(frozen=True)

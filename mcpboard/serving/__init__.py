@@ -1,1 +1,1 @@
-"""The edge: the only place on our side of the wire that knows werkzeug and waitress."""
+"""The edge: the only place on our side of the wire that knows waitress."""

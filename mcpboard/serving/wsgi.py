@@ -7,15 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from waitress.channel import ClientDisconnected
-from werkzeug.wsgi import get_input_stream
 
 from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, Refused, ToolError
-from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, PageRequest, Reply, ToolCall
@@ -56,12 +54,14 @@ class Role(Protocol):
         """End a legacy session and what it held."""
 
 
-@dataclass
-class Exchange:
+_NOTHING = ExitStack()  # owed by a reply that borrowed nothing; never pushed to
+
+
+class Exchange(NamedTuple):
     """One answer under way: what is owed back when it is over, and what to tell of it."""
 
     reply: Reply
-    owed: ExitStack = field(default_factory=ExitStack)  # gives back the turn, closes the sources
+    owed: ExitStack = _NOTHING  # gives back the turn, closes the sources
     lost: Callable[[], None] | None = None  # told when the reply was not handed over whole
     note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
 
@@ -175,8 +175,9 @@ def read_head(environ: Environ) -> Head:
 
 
 def read_body(environ: Environ) -> bytes:
-    """The whole body; the server has it already and bounded it, werkzeug bounds it again."""
-    return get_input_stream(environ, max_content_length=BODY_LIMIT).read()
+    """The whole body; the server has it already, and its length has passed the gates."""
+    body: bytes = environ["wsgi.input"].read()
+    return body
 
 
 # --- reply -> response -----------------------------------------------------------------------

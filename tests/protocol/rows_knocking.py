@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from mcpboard.protocol.admission import BODY_LIMIT
@@ -19,17 +18,17 @@ JSON = ("Content-Type", "application/json")
 
 
 def _refused(row: int, phrase: str, status: int, *headers: tuple[str, str], policy: str = "board", **sent: Any) -> Case:
-    return Case(row, phrase, replace(PLAIN, **sent), PING, status, policy=policy, headers=headers)
+    return Case(row, phrase, PLAIN._replace(**sent), PING, status, policy=policy, headers=headers)
 
 
 def _crossed(row: int, phrase: str, **sent: Any) -> Case:
     return Case(
-        row, phrase, replace(PLAIN, **sent), PING, 403, -32600, id=UNSENT, says="open the board by its IP address"
+        row, phrase, PLAIN._replace(**sent), PING, 403, -32600, id=UNSENT, says="open the board by its IP address"
     )
 
 
 def _media(row: int, phrase: str, **sent: Any) -> Case:
-    return Case(row, phrase, replace(PLAIN, **sent), PING, 415, -32600, id=UNSENT, says="Content-")
+    return Case(row, phrase, PLAIN._replace(**sent), PING, 415, -32600, id=UNSENT, says="Content-")
 
 
 SWITCHED_OFF = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.protocol.eras import MODERN
@@ -22,7 +22,7 @@ def head(
 ) -> Head:
     """The head of a POST to /mcp with the standard headers given; `more` are fields of Head."""
     plain = Head(http, "/mcp", host=ADDRESS, content_type="application/json")
-    return replace(plain, standard=Standard(version, method, name), **more)
+    return plain._replace(standard=Standard(version, method, name), **more)
 
 
 def modern(method: str | None = None, name: str | None = None, **more: Any) -> Head:

@@ -1,0 +1,44 @@
+"""`python -m tests.bench.held CONFIG`: the board as `serve` runs it; for each line on stdin it says what it holds.
+
+Prints its port first. The answer is a JSON line: turns under way, tools in each lane, threads, descriptors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+from mcpboard import config
+from mcpboard.board import Board
+from mcpboard.board.forward import PLACES, Forward
+from mcpboard.board.lanes import Lanes
+from mcpboard.board.orphans import Orphans
+from mcpboard.serving import server
+from mcpboard.serving.turns import Turns
+from mcpboard.serving.wsgi import Edge
+
+
+def main(path: str) -> int:
+    current = config.Watched({"config": path}, environ={}).current
+    lanes, turns = Lanes(PLACES), Turns(sum(PLACES.values()))  # as board.build joins them, with both in hand
+    sockets = server.listeners([("127.0.0.1", 0)])
+    print(sockets[0].getsockname()[1], flush=True)
+    threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
+    return server.serve(Edge(Board(current, Forward(lanes, Orphans())), turns), sockets)
+
+
+def _tell(lanes: Lanes, turns: Turns) -> None:
+    for _ in sys.stdin:
+        held = {
+            "turns": turns.under_way,
+            "lanes": {lane: [tool for tool, _ in running] for lane, running in lanes.state().items() if running},
+            "threads": len(os.listdir("/proc/self/task")) - 1,  # without this one
+            "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # without the one that lists them
+        }
+        print(json.dumps(held), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

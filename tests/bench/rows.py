@@ -1,0 +1,278 @@
+"""The rows of the table: each measures its servers in turns, in one run, and says what was to be reached."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import provision
+from tests.bench import hostile, programs, traffic
+from tests.bench import targets as want
+from tests.bench.counted import counting
+from tests.bench.programs import Command, Program, running
+from tests.bench.traffic import Caller, crowd, medians
+from tests.deploy import boards
+
+SDK = "mcp==2.3.0"
+SDK_SERVER = Path(__file__).with_name("sdk_server.py")
+ROUNDS = 400  # requests of each kind; medians
+CROWD = 8  # connections at once
+CALLS = 1_000
+STARTS = 5  # cold starts of each server
+BUNDLES = 5  # of each size
+MIB = 1 << 20
+LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: what, what it came to, what it stands beside, what was to be reached, and whether it was."""
+
+    metric: str
+    measured: str
+    beside: str
+    target: str
+    ok: bool
+
+    def markdown(self) -> str:
+        return f"| {self.metric} | {self.measured} | {self.beside} | {self.target} | {'ok' if self.ok else '**over**'} |"
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Everything that is measured, running."""
+
+    bare: Program
+    board: Program
+    sdk: Program
+    relay: Program
+    backend: Program
+    config: Path
+
+
+@contextlib.contextmanager
+def servers() -> Iterator[Servers]:
+    sdk = (str(provision.python_prefix(SDK)), str(SDK_SERVER))
+    with contextlib.ExitStack() as stack:
+        backend = stack.enter_context(running(programs.BACKEND))
+        config = stack.enter_context(programs.settings(backend.port))
+        yield Servers(
+            bare=stack.enter_context(running(programs.bare(LIST_BYTES))),
+            board=stack.enter_context(running(programs.board(config))),
+            sdk=stack.enter_context(running((*sdk, str(backend.port)))),
+            relay=stack.enter_context(running(programs.relay(backend.port))),
+            backend=backend,
+            config=config,
+        )
+
+
+def ratio(metric: str, ours: float, theirs: float, limit: float, unit: str, beside: str) -> Row:
+    """A row of two numbers, to be read as one over the other."""
+    times = ours / theirs
+    shown = f"{ours:,.0f} {unit}"
+    return Row(metric, shown, f"{beside} {theirs:,.0f} {unit}", f"<= {limit:g} x; {times:.2f} x", times <= limit)
+
+
+def ceiling(metric: str, found: float, limit: float, unit: str, beside: str = "", digits: int = 0) -> Row:
+    return Row(metric, f"{found:,.{digits}f} {unit}", beside, f"<= {limit:,g} {unit}", found <= limit)
+
+
+# --- instructions ----------------------------------------------------------------------------
+
+
+def instructions(found: Servers) -> Iterator[Row]:
+    requests = {"tools/list": traffic.LIST, "small tools/call": traffic.TAP, "screenshot 200 KB": traffic.SHOT}
+    with counting(programs.bare(LIST_BYTES)) as server:
+        bare = server.per_request(traffic.LIST, 30)
+    with counting(programs.board(found.config)) as server:
+        costs = {name: server.per_request(sent, 10) for name, sent in requests.items()}
+    for name, limit in want.INSTRUCTIONS.items():
+        yield ratio(f"{name}, instructions", costs[name], bare, limit, "k", "bare waitress")
+
+
+# --- times of answers ------------------------------------------------------------------------
+
+
+def listing(found: Servers) -> Iterator[Row]:
+    both = medians({"bare": (found.bare.port, traffic.LIST), "ours": (found.board.port, traffic.LIST)}, ROUNDS)
+    yield ratio("tools/list p50, 1 connection", both["ours"], both["bare"], want.LIST_P50, "us", "bare waitress")
+    ours, bare = (crowd(each.port, traffic.LIST, CROWD, ROUNDS // 4) for each in (found.board, found.bare))
+    yield ratio(f"tools/list p50, {CROWD} connections", ours, bare, want.LIST_P50, "us", "bare waitress")
+    with Caller(found.board.port) as caller:
+        yield ceiling("tools/list, bytes", len(caller.ask(traffic.LIST)), want.LIST_BYTES, "B")
+
+
+def calls(found: Servers) -> Iterator[Row]:
+    kinds = (
+        ("small tools/call p50", traffic.SMALL, "/api/phone-bridge/status", want.SMALL_P50),
+        ("screenshot 200 KB p50", traffic.SHOT, "/api/tools/screenshot", want.SHOT_P50),
+    )
+    for name, sent, path, limit in kinds:
+        both = medians({"sdk": (found.sdk.port, sent), "ours": (found.board.port, sent)}, ROUNDS // 2)
+        beside = f"Agent directly {_direct(found.backend.port, path):,.0f} us, SDK server"
+        yield ratio(name, both["ours"], both["sdk"], limit, "us", beside)
+
+
+def _direct(port: int, path: str) -> float:
+    """Median microseconds of the backend itself, asked as we ask it: a connection for each request."""
+    line = f"POST {path}" if "tools" in path else f"GET {path}"
+    sent = traffic.request(line, b'{"input":{}}' if "tools" in path else b"")
+
+    def once() -> float:
+        begun = time.perf_counter()
+        with Caller(port) as caller:
+            caller.drain(sent)
+        return (time.perf_counter() - begun) * 1e6
+
+    return statistics.median(once() for _ in range(ROUNDS // 2))
+
+
+# --- bundles ---------------------------------------------------------------------------------
+
+
+def bundles(found: Servers) -> Iterator[Row]:
+    for size in want.BUNDLE_SIZES:
+        with Caller(found.backend.port) as caller:
+            caller.drain(traffic.request(f"GET /bundle/{size * MIB}"))
+        times: dict[str, list[float]] = {"ours": [], "relay": []}
+        before = found.board.rss
+        found.board.forget_peak()
+        for _ in range(BUNDLES):
+            times["relay"].append(_bundle(found.relay.port))
+            times["ours"].append(_bundle(found.board.port))
+        _bundle(found.board.port, receive_buffer=4096, piece=8192)
+        growth = max(0.0, found.board.peak - before)
+        ours, relay = (statistics.median(times[name]) for name in ("ours", "relay"))
+        yield ratio(f"bundle {size} MiB, wall", ours, relay, want.BUNDLE_WALL, "ms", "raw sockets")
+        yield ceiling(f"bundle {size} MiB, growth, fast and slow reader", growth, want.BUNDLE_GROWTH, "MiB", digits=2)
+
+
+def _bundle(port: int, receive_buffer: int | None = None, piece: int = 1 << 18) -> float:
+    with Caller(port, receive_buffer) as caller:
+        begun = time.perf_counter()
+        caller.drain(traffic.BUNDLE, piece)
+        return (time.perf_counter() - begun) * 1e3
+
+
+# --- what it takes ---------------------------------------------------------------------------
+
+
+def memory(found: Servers) -> Iterator[Row]:
+    with running(programs.board(found.config)) as board:
+        with Caller(board.port) as caller:
+            caller.drain(traffic.post("server/discover"))
+        with Caller(found.bare.port) as caller:
+            caller.drain(traffic.LIST)
+        yield ceiling("resident, idle", board.rss, want.RSS_IDLE, "MiB", f"bare waitress {found.bare.rss:.1f} MiB", 1)
+        for port in (board.port, found.sdk.port):
+            with Caller(port) as caller:
+                for number in range(CALLS):
+                    caller.ask(traffic.SHOT if number % 4 == 0 else traffic.SMALL)
+        beside = f"SDK server {found.sdk.rss:.1f} MiB"
+        yield ceiling(f"resident, after {CALLS:,} calls", board.rss, want.RSS_AFTER_CALLS, "MiB", beside, 1)
+        with hostile.strangers(board.port):
+            pass
+        yield ceiling("resident, peak under hostile load", board.peak, want.RSS_HOSTILE, "MiB", digits=1)
+
+
+def size(_: Servers) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder)
+        boards.install_ours(site)
+        boards.install_dependencies(site)
+        boards.leave_bytecode_alone(site)
+        total = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    yield ceiling("installed, bytecode, with dependencies", total / 1e6, want.INSTALLED, "MB", digits=2)
+
+
+def cold_start(found: Servers) -> Iterator[Row]:
+    times: dict[str, list[float]] = {"ours": [], "bare": []}
+    for _ in range(STARTS):
+        times["bare"].append(_first_answer(programs.bare(LIST_BYTES), traffic.LIST))
+        times["ours"].append(_first_answer(programs.board(found.config), traffic.post("server/discover")))
+    ours, bare = (statistics.median(times[name]) for name in ("ours", "bare"))
+    yield ratio("cold start to first answer", ours, bare, want.COLD_START, "ms", "bare waitress")
+
+
+def _first_answer(command: Command, sent: bytes) -> float:
+    begun = time.perf_counter()
+    with running(command) as program, Caller(program.port) as caller:
+        caller.drain(sent)
+        return (time.perf_counter() - begun) * 1e3
+
+
+# --- what it gives back ----------------------------------------------------------------------
+
+
+def stalled(found: Servers) -> Iterator[Row]:
+    """A bundle that nobody reads keeps its lane of one: it is back when the next caller gets in."""
+    with Caller(found.backend.port) as caller:
+        caller.drain(traffic.request(f"GET /bundle/{16 * MIB}"))
+    with Caller(found.board.port, receive_buffer=4096) as reader:
+        reader.sock.sendall(traffic.BUNDLE)
+        reader.sock.recv(1)
+        begun = time.monotonic()
+        while not _served(found.board.port) and time.monotonic() - begun < 2 * want.STALLED_S:
+            time.sleep(0.25)
+        yield ceiling("stalled reader, until its lane is back", time.monotonic() - begun, want.STALLED_S, "s", digits=1)
+
+
+def _served(port: int) -> bool:
+    with Caller(port) as caller:
+        return caller.drain(traffic.BUNDLE) > MIB
+
+
+def sigterm(found: Servers) -> Iterator[Row]:
+    """Six answers are owed, a bundle among them; newcomers knock until they are refused."""
+    with running(programs.board(found.config)) as board, contextlib.ExitStack() as stack:
+        owed = [stack.enter_context(Caller(board.port)) for _ in range(2)]
+        for caller, sent in zip(owed, (traffic.BUNDLE, traffic.SHOT), strict=True):
+            caller.sock.sendall(sent)
+        owed[0].sock.recv(1)
+        os.kill(board.process.pid, signal.SIGTERM)
+        refused = _refused_after(board.port)
+        whole = sum(_ends_whole(caller) for caller in owed)
+        code = board.process.wait(10)
+    yield ceiling("SIGTERM, until newcomers are refused", refused, want.REFUSED_S, "s", f"exit code {code}", 3)
+    yield Row("SIGTERM, owed answers handed over", f"{whole} of {len(owed)}", "", "all", whole == len(owed))
+
+
+def _refused_after(port: int) -> float:
+    begun = time.monotonic()
+    while time.monotonic() - begun < 10:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            break
+        time.sleep(0.005)  # quicker, and the knocks would fill the backlog and wait there
+    return time.monotonic() - begun
+
+
+def _ends_whole(caller: Caller) -> bool:
+    """Whether the rest of the answer ends as JSON does."""
+    last = b""
+    with contextlib.suppress(OSError):
+        while piece := caller.sock.recv(1 << 18):
+            last = (last + piece)[-2:]
+    return last.endswith(b"}}")
+
+
+ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
+    "instructions": instructions,
+    "list": listing,
+    "calls": calls,
+    "bundles": bundles,
+    "memory": memory,
+    "size": size,
+    "start": cold_start,
+    "stalled": stalled,
+    "sigterm": sigterm,
+}

@@ -1,0 +1,16 @@
+"""Ten seconds of what `make soak` does for ten minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench import soak
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 10.0
+
+
+def test_mixed_traffic_with_faults_leaves_nothing_behind() -> None:
+    found = soak.run(SECONDS)
+    assert not list(found.wrongs()), found.report()
