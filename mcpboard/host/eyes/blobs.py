@@ -1,0 +1,114 @@
+"""Where icons may be in a picture: small things on a plain ground that are not part of a line of text.
+
+Edges are found, thickened by several widths so that the parts of one icon grow together (three dots, the arcs of
+Wi-Fi), and what hangs together is boxed. Most boxes are no icons; what they show decides that later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import cv2
+import numpy as np
+
+from mcpboard.host.eyes.tree import Box
+
+Array = Any  # numpy.ndarray
+
+EDGE = 24  # of 255 between neighbours; the noise of a JPEG stays below
+REACHES = (1, 3, 5, 8)  # pixels by which edges grow, on a screen of REFERENCE pixels
+REFERENCE = 540  # pixels; the shorter side of the screen that the reaches are meant for
+LEAST = 9  # pixels of an icon's longer side; with fewer nobody can tell it
+LARGEST = 0.25  # of the shorter side of the screen; larger things are pictures
+SLIMMEST = 9  # times as long as wide: three dots
+MOST = 1500  # boxes of one picture: bounds the time to about a second
+RING = 2  # pixels around a box that show its ground
+PLAIN = 40  # of 255; a ground that differs more from itself is a photograph
+FAINTEST = 32  # of 255; what stands out less from its ground is not meant to be seen
+
+SAME_LINE = 0.6  # of the lower height that two letters share
+LETTER_GAP = 0.45  # of the taller height between letters, and between words
+LIKE_HEIGHT = 2.5  # times as tall as its neighbour may a letter be
+FEWEST_LETTERS = 3  # side by side are text
+
+
+def blobs(picture: Array) -> list[tuple[Box, Array]]:
+    """Box and mask (uint8, 255 is ink) of whatever may be an icon in a picture (height x width x 3, uint8)."""
+    edges = _edges(picture)
+    shorter = min(edges.shape)
+    found: dict[Box, None] = {}
+    for reach in REACHES:
+        boxes = _boxes(edges, max(1, round(reach * shorter / REFERENCE)))
+        found.update(dict.fromkeys(_icon_sized(_without_text(boxes), LARGEST * shorter)))
+    return list(_masks(picture, list(found)[:MOST]))
+
+
+def _edges(picture: Array) -> Array:
+    """255 where neighbours differ in any colour."""
+    slope = cv2.morphologyEx(picture, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8))
+    return np.where(slope.max(axis=2) > EDGE, 255, 0).astype(np.uint8)
+
+
+def _boxes(edges: Array, reach: int) -> list[Box]:
+    """The boxes of what hangs together once edges have grown by `reach` pixels."""
+    grown = cv2.dilate(edges, np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
+    _, _, stats, _ = cv2.connectedComponentsWithStats(grown, connectivity=8)
+    return [
+        (int(left + reach), int(top + reach), int(left + width - reach), int(top + height - reach))
+        for left, top, width, height, _ in stats[1:]
+    ]
+
+
+def _icon_sized(boxes: Iterable[Box], largest: float) -> Iterator[Box]:
+    for left, top, right, bottom in boxes:
+        short, long = sorted((right - left, bottom - top))
+        if LEAST <= long <= largest and long <= SLIMMEST * short:
+            yield left, top, right, bottom
+
+
+def _without_text(boxes: list[Box]) -> list[Box]:
+    """The boxes that do not stand side by side like letters and words do."""
+    row = sorted(boxes)
+    chain = list(range(len(row)))  # index of the first letter of the line that a box belongs to
+    for right, box in enumerate(row):
+        for left in range(right - 1, max(-1, right - 40), -1):
+            if _side_by_side(row[left], box):
+                chain[right] = chain[left]
+                break
+    members = np.bincount(chain, minlength=1)
+    return [box for index, box in enumerate(row) if members[chain[index]] < FEWEST_LETTERS]
+
+
+def _side_by_side(left: Box, right: Box) -> bool:
+    heights = left[3] - left[1], right[3] - right[1]
+    shared = min(left[3], right[3]) - max(left[1], right[1])
+    gap = right[0] - left[2]
+    return (
+        0 <= gap <= LETTER_GAP * max(heights)
+        and shared >= SAME_LINE * min(heights)
+        and max(heights) <= LIKE_HEIGHT * max(1, min(heights))
+    )
+
+
+def _masks(picture: Array, boxes: Iterable[Box]) -> Iterator[tuple[Box, Array]]:
+    for box in boxes:
+        mask = mask_of(picture, box)
+        if mask is not None:
+            yield box, mask
+
+
+def mask_of(picture: Array, box: Box) -> Array | None:
+    """How far each pixel of a box is from its ground, 255 the farthest; None where there is no plain ground."""
+    height, width = picture.shape[:2]
+    left, top, right, bottom = box
+    cut = picture[max(0, top - RING) : min(height, bottom + RING), max(0, left - RING) : min(width, right + RING)]
+    ring = np.concatenate([cut[0], cut[-1], cut[:, 0], cut[:, -1]])
+    ground = np.median(ring, axis=0)
+    if np.percentile(np.abs(ring - ground).max(axis=1), 75) > PLAIN:
+        return None
+    apart = np.abs(cut.astype(np.float32) - ground).max(axis=2)
+    ink = float(np.percentile(apart, 95))
+    if ink < FAINTEST:
+        ink = float(apart.max())
+    return None if ink < FAINTEST else np.minimum(apart * (255 / ink), 255).astype(np.uint8)
