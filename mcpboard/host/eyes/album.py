@@ -10,7 +10,8 @@ import numpy as np
 from PIL import Image
 
 from mcpboard.host.eyes.blobs import mask_of
-from mcpboard.host.eyes.marks import MARGIN, SIDE, marks, squared
+from mcpboard.host.eyes.marks import SIDE, marks, squared
+from mcpboard.host.eyes.words import plain
 
 Array = Any  # numpy.ndarray
 
@@ -53,6 +54,7 @@ def built_in(path: Path = BUILT_IN) -> tuple[list[str], Array]:
         names, index, packed = kept["names"], kept["shapes"], kept["pictures"]
     pictures = np.empty((len(packed), SIDE, SIDE), np.uint8)
     pictures[:, :, 0::2], pictures[:, :, 1::2] = packed >> 4, packed & STEPS
+    pictures *= 255 // STEPS
     return [str(names[at]) for at in index], pictures
 
 
@@ -66,12 +68,12 @@ def pack(path: Path, shapes: list[str], pictures: Array) -> None:
         np.savez(file, names=np.array(names), shapes=index, pictures=packed)
 
 
-def own(folder: Path) -> tuple[list[str], Array]:
-    """The user's PNGs, `my-app.png` for "my app"; what is no picture is left out."""
-    found = [(path.stem, drawn(path)) for path in sorted(folder.glob("*.png"))]
-    kept = [(stem.replace("-", " ").replace("_", " ").lower(), each) for stem, each in found if each is not None]
-    pictures = np.stack([each for _, each in kept]) if kept else np.zeros((0, SIDE, SIDE), np.uint8)
-    return [shape for shape, _ in kept], pictures
+def opened(own: Iterable[Path]) -> Album:
+    """The package's drawings and the user's, `my-app.png` for "my app"; what is no picture is left out."""
+    shapes, pictures = built_in()
+    found = [(plain(path.stem.replace("-", " ").replace("_", " ")), drawn(path)) for path in own]
+    kept = [(shape, picture) for shape, picture in found if picture is not None]
+    return Album(shapes + [shape for shape, _ in kept], np.stack([*pictures, *(picture for _, picture in kept)]))
 
 
 def drawn(path: Path) -> Array | None:
@@ -86,5 +88,3 @@ def drawn(path: Path) -> Array | None:
     mask = alpha if alpha.min() < STEPS else mask_of(pixels[:, :, :3], (0, 0, pixels.shape[1], pixels.shape[0]))
     return None if mask is None else squared(mask)
 
-
-__all__ = ["BUILT_IN", "MARGIN", "Album", "built_in", "own", "pack"]

@@ -6,6 +6,8 @@ it shows and for what it means. One word may mean several shapes: "back" is an a
 
 from __future__ import annotations
 
+import difflib
+
 from mcpboard.host.eyes.words import plain
 
 _ROWS = """
@@ -192,16 +194,26 @@ translate, language, translation, 翻译, 语言
 text, type, font, letter, 文字, 字体
 """
 
+NEAREST = 0.8  # of 1; a slip of the pen, no other word
+
 SHAPES = tuple(row.split(", ")[0] for row in _ROWS.strip().splitlines())
 
 
 def shapes_called(name: str) -> frozenset[str]:
-    """The shapes that people mean by `name`: those that are called so first of all, and never none.
+    """The shapes that people mean by `name`, or by the word nearest to it.
 
-    A word that no row has stands for itself: it may name a picture of the user's own.
+    A word that nobody uses stands for itself: it may name a picture of the user's own.
     """
     wanted = plain(name).removesuffix(" icon").removesuffix("图标").strip()
-    return frozenset(_CALLED.get(wanted, {wanted}))
+    if wanted in _CALLED:
+        return frozenset(_CALLED[wanted])
+    nearest = difflib.get_close_matches(wanted, _CALLED, 1, NEAREST)
+    return frozenset({wanted}.union(*(_CALLED[word] for word in nearest)))
+
+
+def meant_by(words: str) -> frozenset[str]:
+    """The shapes that exactly these words name or mean; none for words that nobody uses."""
+    return frozenset(_CALLED.get(plain(words), ()))
 
 
 def _called() -> dict[str, set[str]]:

@@ -24,7 +24,7 @@ class Reader:
     """One engine; not to be shared between threads."""
 
     def __init__(self) -> None:
-        self._engine = RapidOCR(params=SETTINGS)
+        self._engine: Any = RapidOCR(params=SETTINGS)  # its type says any of four results
 
     def read(self, picture: Array) -> tuple[Line, ...]:
         """The lines of text in a picture (height x width x 3, uint8, blue first)."""

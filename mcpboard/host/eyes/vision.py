@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -13,6 +12,7 @@ from mcpboard.host.eyes import album
 from mcpboard.host.eyes.blobs import blobs
 from mcpboard.host.eyes.ocr import Reader
 from mcpboard.host.eyes.seen import Icon, Line
+from mcpboard.host.eyes.sight import OwnIcons
 
 Array = Any  # numpy.ndarray
 
@@ -20,43 +20,29 @@ MOST_PIXELS = 40_000_000  # of one picture; no screen has more, and a reader of 
 
 
 class Vision:
-    """One OCR engine and one album; made and used in one thread.
+    """One OCR engine and one album, each loaded when it is first asked; made and used by one thread."""
 
-    `icons` is the user's folder of PNGs, which need not exist.
-    """
-
-    def __init__(self, icons: Path) -> None:
-        self._folder = icons
-        self._stamp: object = None
-        self._album: album.Album | None = None
+    def __init__(self) -> None:
         self._reader: Reader | None = None
+        self._album: album.Album | None = None
+        self._own: OwnIcons = ()
 
     def lines(self, picture: bytes) -> tuple[Line, ...]:
         """The lines of text in an encoded picture; ToolFailed for what is none."""
         pixels = decoded(picture)
-        if self._reader is None:  # 30 MB of models
+        if self._reader is None:
             self._reader = Reader()
         return self._reader.read(pixels)
 
-    def icons(self, picture: bytes) -> tuple[Icon, ...]:
-        """Whatever may be an icon in an encoded picture, with the shapes it is like."""
+    def icons(self, picture: bytes, own: OwnIcons) -> tuple[Icon, ...]:
+        """Whatever may be an icon in an encoded picture, with the shapes it is like; `own` are the user's."""
         found = blobs(decoded(picture))
-        likes = self._known().likes([mask for _, mask in found])
+        likes = self._drawings(own).likes([mask for _, mask in found])
         return tuple(Icon(box, likes) for (box, _), likes in zip(found, likes, strict=True) if likes)
 
-    def stamp(self) -> object:
-        """Differs when the user's folder has changed."""
-        try:
-            return sorted((each.name, each.stat().st_mtime_ns) for each in self._folder.glob("*.png"))
-        except OSError:  # a file that went while we looked
-            return None
-
-    def _known(self) -> album.Album:
-        stamp = self.stamp()
-        if self._album is None or stamp != self._stamp:
-            shapes, pictures = album.built_in()
-            names, own = album.own(self._folder)
-            self._album, self._stamp = album.Album(shapes + names, np.concatenate([pictures * 17, own])), stamp
+    def _drawings(self, own: OwnIcons) -> album.Album:
+        if self._album is None or own != self._own:
+            self._album, self._own = album.opened([path for path, _ in own]), own
         return self._album
 
 

@@ -62,7 +62,7 @@ def _similar(ours: str, theirs: str) -> float:
 
 def _without_accent(character: str) -> str:
     """Latin, Greek and Cyrillic letters without their marks; the marks of other scripts make other letters."""
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     european = base < "\u0530" and all(unicodedata.combining(mark) for mark in marks)
     return base if european else character
 
