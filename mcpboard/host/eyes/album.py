@@ -32,7 +32,7 @@ class Album:
 
     def likes(self, masks: Iterable[Array]) -> list[tuple[tuple[str, float], ...]]:
         """The shapes that each mask is like, best first; none for a blank, and for what is like nothing."""
-        pictures = [squared(mask) for mask in masks]
+        pictures: list[Array] = [squared(mask) for mask in masks]
         shown = [index for index, picture in enumerate(pictures) if picture is not None]
         told: list[tuple[tuple[str, float], ...]] = [()] * len(pictures)
         if shown and self.shapes:

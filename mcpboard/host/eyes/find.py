@@ -11,6 +11,7 @@ from mcpboard.host.eyes.tree import Box, Node
 from mcpboard.host.eyes.words import SURE, likeness, part
 
 LEAST_SCORE = 0.75  # of 1; below that a match is a coincidence (contract, find_icon)
+TILE = "stop"  # a plain square is a stop button, unless something is drawn on it
 NEARLY_BEST = 0.05  # of 1; an icon may be meant that is a little more like something else
 PART_OF = 0.05  # of 1; a whole that is this much less certain than its part is still the whole
 MOST_MATCHES = 50  # more would fill a model's memory and help nobody
@@ -89,7 +90,7 @@ def distinct(icons: Iterable[Icon]) -> list[Icon]:
     kept: list[Icon] = []
     for icon in sorted(icons, key=lambda icon: -_area(icon.box)):
         around = [whole for whole in kept if inside(centre(icon.box), whole.box)]
-        if any(whole.best[1] >= icon.best[1] - PART_OF for whole in around):
+        if any(whole.best[0] != TILE and whole.best[1] >= icon.best[1] - PART_OF for whole in around):
             continue
         kept = [each for each in kept if each not in around] + [icon]
     return kept

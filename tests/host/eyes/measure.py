@@ -1,0 +1,93 @@
+"""Measures the eyes, with the network cut: what is read, what is recognised, how long it takes and in how much memory.
+
+    python -m tests.host.eyes.measure words
+    python -m tests.host.eyes.measure icons NODE_MODULES FAMILY ...
+
+Run by a Python that has the vision extra, and resvg-py for the icons; prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mcpboard.host.eyes.find import distinct, text_in_picture
+from mcpboard.host.eyes.seen import Icon, centre
+from mcpboard.host.eyes.vision import Vision
+from tests.host.eyes import screens
+
+NEAR = 20  # pixels between the middle of an icon as drawn and as found
+
+
+def words() -> dict[str, Any]:
+    """For each look: how many of the strings are found where they are, what was not, and the seconds."""
+    vision, told = Vision(), {}
+    for name, look in screens.LOOKS.items():
+        picture = screens.text_screen(look)
+        seconds, lines = _timed(lambda picture=picture: vision.lines(picture))  # type: ignore[misc]
+        missed = [text for text in screens.STRINGS if not _found(text_in_picture(lines, text))]
+        told[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
+    return {"looks": told, "mb": _megabytes()}
+
+
+def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
+    """For each family: how many icons there are, which were told wrongly, and the seconds a screen."""
+    from deploy.icons import build
+
+    vision, told = Vision(), {}
+    for family in families:
+        drawn = [(shape, path) for shape, names in build.shapes().items()
+                 for path in build.drawings(family, names, node_modules)]  # fmt: skip
+        wrong, seconds = [], []
+        for picture, placed in screens.icon_screens(drawn, build.rasterised):
+            took, found = _timed(lambda picture=picture: vision.icons(picture, ()))  # type: ignore[misc]
+            seconds.append(took)
+            wrong += [(icon.shape, seen) for icon in placed if (seen := _shown(found, icon)) != icon.shape]
+        told[family] = {"of": len(drawn), "wrong": wrong, "s": sorted(seconds)[len(seconds) // 2]}
+    return {"families": told, "mb": _megabytes()}
+
+
+def _found(matches: list[dict[str, Any]]) -> bool:
+    return any(match["match"] == "exact" for match in matches)
+
+
+def _shown(found: tuple[Icon, ...], icon: screens.Placed) -> str:
+    """The shape that is told at the place of an icon."""
+    here = [each for each in distinct(found) if _near(centre(each.box), icon)]
+    return max(here, key=lambda each: each.best[1]).best[0] if here else ""
+
+
+def _near(point: tuple[int, int], icon: screens.Placed) -> bool:
+    return abs(point[0] - icon.x) <= NEAR and abs(point[1] - icon.y) <= NEAR
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    made = work()
+    return round(time.perf_counter() - start, 3), made
+
+
+def _megabytes() -> int:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _no_network(event: str, arguments: tuple[object, ...]) -> None:
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.bind"):
+        raise AssertionError(f"the eyes asked for the network: {event} {arguments}")
+
+
+def main() -> None:
+    sys.addaudithook(_no_network)
+    what, *rest = sys.argv[1:]
+    told = words() if what == "words" else icons(Path(rest[0]), rest[1:])
+    sys.stdout.write(json.dumps(told, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
