@@ -17,37 +17,60 @@ from mcpboard.host.eyes.tree import Box
 Array = Any  # numpy.ndarray
 
 EDGE = 24  # of 255 between neighbours; the noise of a JPEG stays below
-REACHES = (1, 3, 5, 8)  # pixels by which edges grow, on a screen of REFERENCE pixels
-REFERENCE = 540  # pixels; the shorter side of the screen that the reaches are meant for
-LEAST = 9  # pixels of an icon's longer side; with fewer nobody can tell it
+REFERENCE = 540  # pixels; larger screens are halved, or more, until their shorter side is about that
+REACHES = (1, 2, 3, 5, 8)  # pixels of a halved screen by which edges grow
+LEAST = 6  # pixels of a halved screen that an icon has on its longer side; with fewer nobody can tell it
 LARGEST = 0.25  # of the shorter side of the screen; larger things are pictures
 SLIMMEST = 9  # times as long as wide: three dots
 MOST = 1500  # boxes of one picture: bounds the time to about a second
+DARK = 16  # of 255; the bars beside a phone's picture in a video frame are darker
+NARROWEST_PHONE = 0.3  # of its height
 RING = 2  # pixels around a box that show its ground
 PLAIN = 40  # of 255; a ground that differs more from itself is a photograph
 FAINTEST = 32  # of 255; what stands out less from its ground is not meant to be seen
 
 SAME_LINE = 0.6  # of the lower height that two letters share
-LETTER_GAP = 0.45  # of the taller height between letters, and between words
+LETTER_GAP = 0.5  # of the lower height between letters, and between words
+TALLEST_LETTER = 40  # pixels of a halved screen
 LIKE_HEIGHT = 2.5  # times as tall as its neighbour may a letter be
 FEWEST_LETTERS = 3  # side by side are text
 
 
 def blobs(picture: Array) -> list[tuple[Box, Array]]:
     """Box and mask (uint8, 255 is ink) of whatever may be an icon in a picture (height x width x 3, uint8)."""
-    edges = _edges(picture)
-    shorter = min(edges.shape)
+    slope = _brightest(cv2.morphologyEx(picture, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)))
+    shorter = _shorter_side(picture)
+    factor = max(1, round(shorter / REFERENCE))
+    edges = _halved((slope > EDGE).astype(np.uint8), factor)
     found: dict[Box, None] = {}
     for reach in REACHES:
-        boxes = _boxes(edges, max(1, round(reach * shorter / REFERENCE)))
-        found.update(dict.fromkeys(_icon_sized(_without_text(boxes), LARGEST * shorter)))
+        boxes = _icon_sized(_without_text(_boxes(edges, reach)), LARGEST * shorter / factor)
+        found.update(dict.fromkeys(_times(box, factor) for box in boxes))
     return list(_masks(picture, list(found)[:MOST]))
 
 
-def _edges(picture: Array) -> Array:
-    """255 where neighbours differ in any colour."""
-    slope = cv2.morphologyEx(picture, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8))
-    return np.where(slope.max(axis=2) > EDGE, 255, 0).astype(np.uint8)
+def _brightest(picture: Array) -> Array:
+    """Of three colours the strongest, at each pixel."""
+    blue, green, red = cv2.split(picture)
+    return cv2.max(cv2.max(blue, green), red)
+
+
+def _shorter_side(picture: Array) -> int:
+    """Of the phone's screen: in a video frame it stands upright between dark bars."""
+    height, width = picture.shape[:2]
+    if width > height:
+        lit = np.flatnonzero(_brightest(picture[height // 2 - height // 4 : height // 2 + height // 4]).max(axis=0) > DARK)
+        between = int(lit[-1] - lit[0] + 1) if len(lit) else 0
+        if NARROWEST_PHONE * height <= between < height:
+            return between
+    return min(height, width)
+
+
+def _halved(edges: Array, factor: int) -> Array:
+    """Each factor x factor pixels as one, which is an edge where any of them was."""
+    height, width = (side // factor for side in edges.shape)
+    whole = cv2.dilate(edges, np.ones((factor, factor), np.uint8), anchor=(0, 0))
+    return whole[: height * factor : factor, : width * factor : factor].copy()
 
 
 def _boxes(edges: Array, reach: int) -> list[Box]:
@@ -55,9 +78,14 @@ def _boxes(edges: Array, reach: int) -> list[Box]:
     grown = cv2.dilate(edges, np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
     _, _, stats, _ = cv2.connectedComponentsWithStats(grown, connectivity=8)
     return [
-        (int(left + reach), int(top + reach), int(left + width - reach), int(top + height - reach))
-        for left, top, width, height, _ in stats[1:]
+        (left + reach, top + reach, left + width - reach, top + height - reach)
+        for left, top, width, height, _ in stats[1:].tolist()
     ]
+
+
+def _times(box: Box, factor: int) -> Box:
+    left, top, right, bottom = box
+    return left * factor, top * factor, right * factor, bottom * factor
 
 
 def _icon_sized(boxes: Iterable[Box], largest: float) -> Iterator[Box]:
@@ -85,7 +113,8 @@ def _side_by_side(left: Box, right: Box) -> bool:
     shared = min(left[3], right[3]) - max(left[1], right[1])
     gap = right[0] - left[2]
     return (
-        0 <= gap <= LETTER_GAP * max(heights)
+        0 <= gap <= LETTER_GAP * min(heights)
+        and max(heights) <= TALLEST_LETTER
         and shared >= SAME_LINE * min(heights)
         and max(heights) <= LIKE_HEIGHT * max(1, min(heights))
     )
@@ -104,11 +133,11 @@ def mask_of(picture: Array, box: Box) -> Array | None:
     left, top, right, bottom = box
     cut = picture[max(0, top - RING) : min(height, bottom + RING), max(0, left - RING) : min(width, right + RING)]
     ring = np.concatenate([cut[0], cut[-1], cut[:, 0], cut[:, -1]])
-    ground = np.median(ring, axis=0)
-    if np.percentile(np.abs(ring - ground).max(axis=1), 75) > PLAIN:
+    ground = np.median(ring, axis=0).astype(np.uint8)
+    apart = _brightest(cv2.absdiff(cut, np.broadcast_to(ground, cut.shape)))
+    if np.percentile(np.concatenate([apart[0], apart[-1], apart[:, 0], apart[:, -1]]), 75) > PLAIN:
         return None
-    apart = np.abs(cut.astype(np.float32) - ground).max(axis=2)
-    ink = float(np.percentile(apart, 95))
-    if ink < FAINTEST:
-        ink = float(apart.max())
-    return None if ink < FAINTEST else np.minimum(apart * (255 / ink), 255).astype(np.uint8)
+    ink = int(np.percentile(apart, 95))
+    if ink < FAINTEST:  # of a thin drawing, nineteen pixels in twenty are ground
+        ink = int(apart.max())
+    return None if ink < FAINTEST else cv2.convertScaleAbs(apart, alpha=255 / ink)
