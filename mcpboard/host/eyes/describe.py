@@ -16,6 +16,7 @@ MOST_BYTES = 20_000  # of UTF-8, the same
 LONGEST_TEXT = 200  # characters of one element
 LINE_PIXELS = 24  # elements whose tops differ by less stand in one line, read from left to right
 CLEAR_ICON = 0.85  # of 1; what is less like an icon than that may be anything
+FACE = 4  # times as long as its icon may a button be
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,6 @@ def _smallest_around(icon: Icon, elements: Sequence[Element]) -> int | None:
     if smallest is None or _side(elements[smallest].box) > FACE * _side(icon.box):
         return None
     return smallest
-
-
-FACE = 4  # times as long as its icon may a button be
 
 
 def _side(box: Box) -> int:

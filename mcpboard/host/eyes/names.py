@@ -205,15 +205,15 @@ def shapes_called(name: str) -> frozenset[str]:
     A word that nobody uses stands for itself: it may name a picture of the user's own.
     """
     wanted = plain(name).removesuffix(" icon").removesuffix("图标").strip()
-    if wanted in _CALLED:
-        return frozenset(_CALLED[wanted])
-    nearest = difflib.get_close_matches(wanted, _CALLED, 1, NEAREST)
-    return frozenset({wanted}.union(*(_CALLED[word] for word in nearest)))
+    if wanted in CALLED_SO:
+        return frozenset(CALLED_SO[wanted])
+    nearest = difflib.get_close_matches(wanted, CALLED_SO, 1, NEAREST)
+    return frozenset({wanted}.union(*(CALLED_SO[word] for word in nearest)))
 
 
 def meant_by(words: str) -> frozenset[str]:
     """The shapes that exactly these words name or mean; none for words that nobody uses."""
-    return frozenset(_CALLED.get(plain(words), ()))
+    return frozenset(CALLED_SO.get(plain(words), ()))
 
 
 def _called() -> dict[str, set[str]]:
@@ -225,4 +225,4 @@ def _called() -> dict[str, set[str]]:
     return called
 
 
-_CALLED = _called()
+CALLED_SO = _called()

@@ -6,9 +6,10 @@ import difflib
 import unicodedata
 
 SURE = 0.9  # of 1, for words within a longer text; what a model may tap without looking
+ALMOST = 0.95  # of 1, the most for what differs: a reader that took O for 0, or a slip
 SHORTEST_SLIP = 4  # letters; of fewer, one wrong letter makes another word
 # What readers of pictures take for each other, whatever the font: only nearly the same, never the same.
-_CONFUSED = str.maketrans("0o1|!5", "oollls")
+_CONFUSED = str.maketrans("01i|!5", "olllls")
 
 
 def plain(text: str) -> str:
@@ -50,14 +51,14 @@ def part(words: str, query: str) -> tuple[float, float]:
 
 def _similar(ours: str, theirs: str) -> float:
     """A slip or two in the whole, or in as many words of it as were asked for."""
-    whole = difflib.SequenceMatcher(None, ours, theirs).ratio()
     if len(theirs) < SHORTEST_SLIP:
-        return round(whole, 2) if len(ours) == len(theirs) else 0.0
+        return ALMOST if ours == theirs else 0.0
+    whole = difflib.SequenceMatcher(None, ours, theirs).ratio()
     count = len(theirs.split())
     words = ours.split()
     stretches = [" ".join(words[at : at + count]) for at in range(len(words) - count + 1)] if len(words) > count else []
     inside = max((difflib.SequenceMatcher(None, each, theirs).ratio() for each in stretches), default=0.0)
-    return round(max(whole, inside * SURE), 2)
+    return round(min(max(whole, inside * SURE), ALMOST), 2)
 
 
 def _without_accent(character: str) -> str:
