@@ -26,6 +26,7 @@ MOST = 1500  # boxes of one picture: bounds the time to about a second
 DARK = 16  # of 255; the bars beside a phone's picture in a video frame are darker
 NARROWEST_PHONE = 0.3  # of its height
 RING = 2  # pixels around a box that show its ground
+FLAT = 6  # of 255; a ground that differs more from itself may fade
 PLAIN = 40  # of 255; a ground that differs more from itself is a photograph
 FAINTEST = 32  # of 255; what stands out less from its ground is not meant to be seen
 
@@ -57,9 +58,9 @@ def _brightest(picture: Array) -> Array:
 
 def _shorter_side(picture: Array) -> int:
     """Of the phone's screen: in a video frame it stands upright between dark bars."""
-    height, width = picture.shape[:2]
+    height, width = (int(side) for side in picture.shape[:2])
     if width > height:
-        lit = np.flatnonzero(_brightest(picture[height // 2 - height // 4 : height // 2 + height // 4]).max(axis=0) > DARK)
+        lit = np.flatnonzero(_brightest(picture).max(axis=0) > DARK)
         between = int(lit[-1] - lit[0] + 1) if len(lit) else 0
         if NARROWEST_PHONE * height <= between < height:
             return between
@@ -132,12 +133,28 @@ def mask_of(picture: Array, box: Box) -> Array | None:
     height, width = picture.shape[:2]
     left, top, right, bottom = box
     cut = picture[max(0, top - RING) : min(height, bottom + RING), max(0, left - RING) : min(width, right + RING)]
-    ring = np.concatenate([cut[0], cut[-1], cut[:, 0], cut[:, -1]])
-    ground = np.median(ring, axis=0).astype(np.uint8)
-    apart = _brightest(cv2.absdiff(cut, np.broadcast_to(ground, cut.shape)))
-    if np.percentile(np.concatenate([apart[0], apart[-1], apart[:, 0], apart[:, -1]]), 75) > PLAIN:
+    apart = _brightest(cv2.absdiff(cut, _ground(cut)))
+    if np.percentile(_ring(apart), 75) > PLAIN:
         return None
     ink = int(np.percentile(apart, 95))
     if ink < FAINTEST:  # of a thin drawing, nineteen pixels in twenty are ground
         ink = int(apart.max())
     return None if ink < FAINTEST else cv2.convertScaleAbs(apart, alpha=255 / ink)
+
+
+def _ground(cut: Array) -> Array:
+    """What a cut would look like without its drawing: of one colour, or fading from side to side as its ring does."""
+    ring = _ring(cut)
+    middle = np.median(ring, axis=0)
+    if np.percentile(np.abs(ring - middle).max(axis=1), 75) <= FLAT:
+        return np.broadcast_to(middle.astype(np.uint8), cut.shape).copy()
+    height, width = cut.shape[:2]
+    down, across = np.mgrid[0:height, 0:width]
+    places = np.stack([np.ones((height, width)), down, across], axis=-1)
+    slopes = np.linalg.lstsq(_ring(places), ring.astype(np.float64), rcond=None)[0]
+    return np.clip(places @ slopes, 0, 255).astype(np.uint8)
+
+
+def _ring(cut: Array) -> Array:
+    """The outermost pixels of a cut."""
+    return np.concatenate([cut[0], cut[-1], cut[:, 0], cut[:, -1]])

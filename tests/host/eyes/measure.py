@@ -2,6 +2,7 @@
 
     python -m tests.host.eyes.measure words
     python -m tests.host.eyes.measure icons NODE_MODULES FAMILY ...
+    python -m tests.host.eyes.measure odds FOLDER
 
 Run by a Python that has the vision extra, and resvg-py for the icons; prints one JSON object.
 """
@@ -16,6 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PIL import Image, ImageDraw
+
+from mcpboard.errors import ToolFailed
+from mcpboard.host.eyes import album, names, sight
 from mcpboard.host.eyes.find import distinct, text_in_picture
 from mcpboard.host.eyes.seen import Icon, centre
 from mcpboard.host.eyes.vision import Vision
@@ -52,6 +57,51 @@ def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
     return {"families": told, "mb": _megabytes()}
 
 
+def odds(folder: Path) -> dict[str, Any]:
+    """What becomes of the user's own icons, of pictures that are none, and of those with nothing on them."""
+    vision, own = Vision(), sight.own_icons(folder)
+    told: dict[str, Any] = {name: _fate(vision, picture) for name, picture in ODD.items()}
+    seen = distinct(vision.icons(_home_screen(), own))
+    told["own"] = {name: [centre(icon.box) for icon in seen if icon.best[0] == name] for name in ("my app", "logo")}
+    told["without"] = sorted({icon.best[0] for icon in distinct(vision.icons(_home_screen(), ()))} & {"my app", "logo"})
+    told["shapes"] = sorted(set(album.built_in()[0])) == sorted(names.SHAPES)
+    return told
+
+
+def _fate(vision: Vision, picture: bytes) -> Any:
+    try:
+        return [len(vision.lines(picture)), len(vision.icons(picture, ()))]
+    except ToolFailed as failure:
+        return str(failure)
+
+
+def _plain(width: int, height: int, mode: str = "RGB") -> bytes:
+    return screens.encoded(Image.new(mode, (width, height)))
+
+
+ODD = {
+    "nothing": b"",
+    "no picture": b"GIF89a, or so it says",
+    "half a picture": screens.text_screen(screens.LOOKS["480 pixels"])[:200],
+    "too large": _plain(20000, 2001, "1"),
+    "black": _plain(480, 1000),
+    "one pixel": _plain(1, 1),
+    "a line": _plain(1000, 1),
+    "wide and black": _plain(1920, 1080),
+    "with alpha": _plain(300, 300, "RGBA"),
+    "grey, 16 bits": _plain(300, 300, "I;16"),
+}
+
+
+def _home_screen() -> bytes:
+    """Two drawings that no family has, as the user's PNGs have them but in other colours and sizes."""
+    image = Image.new("RGB", (1080, 2400), "#203040")
+    pen = ImageDraw.Draw(image)
+    screens.zigzag(pen, (300, 500), 90, "#ffcc00")
+    screens.target(pen, (700, 1500), 70, "#ffffff")
+    return screens.encoded(image)
+
+
 def _found(matches: list[dict[str, Any]]) -> bool:
     return any(match["match"] == "exact" for match in matches)
 
@@ -85,7 +135,10 @@ def _no_network(event: str, arguments: tuple[object, ...]) -> None:
 def main() -> None:
     sys.addaudithook(_no_network)
     what, *rest = sys.argv[1:]
-    told = words() if what == "words" else icons(Path(rest[0]), rest[1:])
+    if what == "icons":
+        told = icons(Path(rest[0]), rest[1:])
+    else:
+        told = odds(Path(rest[0])) if what == "odds" else words()
     sys.stdout.write(json.dumps(told, ensure_ascii=False))
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-LATIN = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"  # fonts-dejavu-core
-CHINESE = "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"  # fonts-wqy-microhei; has Latin letters, too
+FONT = "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"  # fonts-wqy-microhei: Chinese and Latin
 
 # What stands on each screen: 27 strings, as rows of a list with something at both ends.
 ROWS = (
@@ -45,7 +44,7 @@ class Look:
     height: int
     ground: str
     ink: str
-    font: str = CHINESE
+    font: str = FONT
     letters: int = 42
     letterboxed: bool = False
 
@@ -127,7 +126,7 @@ def _icon_screen(
 ) -> tuple[bytes, list[Placed]]:
     ground, ink, tiled = look
     image = Image.new("RGB", (1080, 2400), ground)
-    pen, font = ImageDraw.Draw(image), _font(CHINESE, 30)
+    pen, font = ImageDraw.Draw(image), _font(FONT, 30)
     placed = []
     for index, (shape, drawing) in enumerate(icons):
         x, y, size = 110 + index % ACROSS * 172, 120 + index // ACROSS * 220, SIZES[index % len(SIZES)]
@@ -139,3 +138,30 @@ def _icon_screen(
         pen.text((x - pen.textlength(label, font) / 2, y + 80), label, "#000000" if tiled else ink, font)
         placed.append(Placed(shape, drawing, x, y))
     return encoded(image), placed
+
+
+# --- the user's own ------------------------------------------------------------------------------
+
+
+def zigzag(pen: ImageDraw.ImageDraw, at: tuple[int, int], size: int, ink: str) -> None:
+    """Three slanting strokes, thick."""
+    steps = [(-0.5, 0.5), (-0.25, -0.5), (0.0, 0.5), (0.25, -0.5), (0.5, 0.5)]
+    pen.line([(at[0] + x * size, at[1] + y * size) for x, y in steps], ink, size // 8)
+
+
+def target(pen: ImageDraw.ImageDraw, at: tuple[int, int], size: int, ink: str) -> None:
+    """A ring around a square that stands on its corner."""
+    x, y, half = *at, size // 2
+    pen.ellipse((x - half, y - half, x + half, y + half), outline=ink, width=size // 12)
+    pen.polygon([(x, y - half * 0.6), (x + half * 0.6, y), (x, y + half * 0.6), (x - half * 0.6, y)], ink)
+
+
+def own_icons(folder: Path) -> None:
+    """Their PNGs: one transparent, one on a white ground; and a file that is none."""
+    image = Image.new("RGBA", (128, 128))
+    zigzag(ImageDraw.Draw(image), (64, 64), 100, "#000000")
+    image.save(folder / "my-app.png")
+    image = Image.new("RGB", (64, 64), "white")
+    target(ImageDraw.Draw(image), (32, 32), 50, "#0000ff")
+    image.save(folder / "Logo.png")
+    (folder / "broken.png").write_bytes(b"no picture")
