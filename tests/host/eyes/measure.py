@@ -34,7 +34,7 @@ def words() -> dict[str, Any]:
     vision, told = Vision(), {}
     for name, look in screens.LOOKS.items():
         picture = screens.text_screen(look)
-        seconds, lines = _timed(lambda picture=picture: vision.lines(picture))  # type: ignore[misc]
+        seconds, lines = _timed(vision.lines, picture)
         missed = [text for text in screens.STRINGS if not _found(text_in_picture(lines, text))]
         told[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
     return {"looks": told, "mb": _megabytes()}
@@ -46,11 +46,11 @@ def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
 
     vision, told = Vision(), {}
     for family in families:
-        drawn = [(shape, path) for shape, names in build.shapes().items()
-                 for path in build.drawings(family, names, node_modules)]  # fmt: skip
+        drawn = [(shape, path) for shape, called in build.shapes().items()
+                 for path in build.drawings(family, called, node_modules)]  # fmt: skip
         wrong, seconds = [], []
         for picture, placed in screens.icon_screens(drawn, build.rasterised):
-            took, found = _timed(lambda picture=picture: vision.icons(picture, ()))  # type: ignore[misc]
+            took, found = _timed(vision.icons, picture, ())
             seconds.append(took)
             wrong += [(icon.shape, seen) for icon in placed if (seen := _shown(found, icon)) != icon.shape]
         told[family] = {"of": len(drawn), "wrong": wrong, "s": sorted(seconds)[len(seconds) // 2]}
@@ -116,9 +116,9 @@ def _near(point: tuple[int, int], icon: screens.Placed) -> bool:
     return abs(point[0] - icon.x) <= NEAR and abs(point[1] - icon.y) <= NEAR
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     start = time.perf_counter()
-    made = work()
+    made = work(*arguments)
     return round(time.perf_counter() - start, 3), made
 
 
@@ -135,11 +135,12 @@ def _no_network(event: str, arguments: tuple[object, ...]) -> None:
 def main() -> None:
     sys.addaudithook(_no_network)
     what, *rest = sys.argv[1:]
-    if what == "icons":
-        told = icons(Path(rest[0]), rest[1:])
-    else:
-        told = odds(Path(rest[0])) if what == "odds" else words()
-    sys.stdout.write(json.dumps(told, ensure_ascii=False))
+    measures: dict[str, Callable[[], Any]] = {
+        "words": words,
+        "icons": lambda: icons(Path(rest[0]), rest[1:]),
+        "odds": lambda: odds(Path(rest[0])),
+    }
+    sys.stdout.write(json.dumps(measures[what](), ensure_ascii=False))
 
 
 if __name__ == "__main__":
