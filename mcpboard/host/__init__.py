@@ -24,6 +24,8 @@ from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers import kinds
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.discovery import Discovery
+from mcpboard.host.eyes import sight
+from mcpboard.host.eyes.sight import Eyes
 from mcpboard.host.identity import identity
 from mcpboard.host.leases import Owner
 from mcpboard.host.manual import INSTRUCTIONS
@@ -31,7 +33,7 @@ from mcpboard.host.owners import Owners
 from mcpboard.host.registry import Registry, Spec
 from mcpboard.host.survey import Survey
 from mcpboard.host.token import Tokens
-from mcpboard.host.tools import ROWS, Holding
+from mcpboard.host.tools import ROWS, Holding, Looking, Seeing
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.sessions import Session
 from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 SERVER = {"name": "mcpboard-host", "title": "Phones of this host", "version": __version__}
 ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # clients from SDK 1.20 on are promised (mission, Prerequisites)
+
+ICONS = "icons"  # the folder beside the identity with the user's own
 
 SWEEP_SECONDS = 5.0  # how late an idle hold may end while nobody asks
 
@@ -64,6 +68,7 @@ class Host:
         owners: Owners,
         tokens: Tokens,
         survey: Survey,
+        eyes: Eyes,
         pages: Console,
         follow: Callable[[], None],
         cloud: Worker | None = None,
@@ -72,6 +77,7 @@ class Host:
         self.manager = manager
         self._owners = owners
         self._tokens = tokens
+        self._eyes = eyes
         self._follow = follow
         self._survey = survey
         self._console = pages
@@ -111,9 +117,9 @@ class Host:
         self._follow()
         row = self._rows[call.name]
         try:
-            if isinstance(row, Holding):
-                return Outcome(self._hold(call, row))
-            return Outcome(row.work(self._survey, call.arguments))
+            if isinstance(row, Looking):
+                return Outcome(row.work(self._survey, call.arguments))
+            return Outcome(self._hold(call, row))
         except McpboardError:
             raise
         except Exception as error:
@@ -151,10 +157,11 @@ class Host:
             self._discovery.close()
         self.manager.close()
         self._survey.close()
+        self._eyes.close()
 
     # --- a call that holds its device ---
 
-    def _hold(self, call: ToolCall, row: Holding) -> Content:
+    def _hold(self, call: ToolCall, row: Holding | Seeing) -> Content:
         owner, minted = self._owners.owner(call, call.arguments)
         try:
             device = self._device(call.arguments, owner)
@@ -166,11 +173,13 @@ class Host:
             raise
         return content if minted is None else _with_session(content, minted)
 
-    def _use(self, call: ToolCall, row: Holding, owner: Owner, device: str, arguments: Arguments) -> Content:
+    def _use(self, call: ToolCall, row: Holding | Seeing, owner: Owner, device: str, arguments: Arguments) -> Content:
         def command(driver: Driver) -> Content:
             if not self._owners.may_hold(owner):
                 self.manager.end_owner(owner, "its session ended")  # which had no hold to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
+            if isinstance(row, Seeing):
+                return row.work(driver, arguments, self._eyes)
             return row.work(driver, arguments, device)
 
         return _with_notes(self.manager.run(device, owner, command, call.gone), arguments.notes)
@@ -231,8 +240,11 @@ def build(
     extra: Mapping[str, tuple[str, Driver]] | None = None,
     clock: Callable[[], float] = time.monotonic,
     pace: Pace | None = None,
+    eyes: Eyes | None = None,
 ) -> Host:
     """The host role over the files beside the identity; `extra` are devices that no file knows: id -> kind, driver.
+
+    `eyes` read pictures; by default those of the vision extra, where it is installed.
 
     Raises ConfigError for files that cannot be used, one line with path and cure.
     """
@@ -257,7 +269,8 @@ def build(
     pages = console.build(
         manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud.status if cloud else None
     )
-    return Host(manager, owners, tokens, survey, pages, registry.follow, cloud, discovery)
+    sees = eyes or sight.opened(folder / ICONS)
+    return Host(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

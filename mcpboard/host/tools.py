@@ -12,15 +12,13 @@ from mcpboard.errors import ToolFailed
 from mcpboard.host.arguments import Arguments
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.eyes import describe, find
+from mcpboard.host.eyes.seen import Icon, Line
+from mcpboard.host.eyes.sight import NO_EYES, Eyes
 from mcpboard.host.eyes.tree import Node
 from mcpboard.host.manual import TOOLS
 from mcpboard.host.survey import Survey
 from mcpboard.protocol.tools import Content, Image, Text, Tool
 
-NO_EYES = (
-    "this device tells no UI tree, and finding things in its picture needs the vision extra where the host agent runs: "
-    "pip install 'mcpboard[vision]'; until then look at take_screenshot yourself"
-)
 NO_TREE = "no UI tree on a board; use describe_screen"
 
 
@@ -30,6 +28,14 @@ class Holding:
 
     tool: Tool
     work: Callable[[Driver, Arguments, str], Content]
+
+
+@dataclass(frozen=True)
+class Seeing:
+    """A tool that holds its device, too, and tells what is on the screen: its elements, and what the eyes see."""
+
+    tool: Tool
+    work: Callable[[Driver, Arguments, Eyes], Content]
 
 
 @dataclass(frozen=True)
@@ -74,16 +80,6 @@ def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
     return _said(f"launched {app_id} on {device}")
 
 
-def _find_text(driver: Driver, arguments: Arguments, device: str) -> Content:
-    query = arguments.text("query")
-    return _listed("matches", find.find_text(_seen(driver), query))
-
-
-def _find_icon(driver: Driver, arguments: Arguments, device: str) -> Content:
-    name = arguments.text("name")
-    return _listed("candidates", find.find_icon(_seen(driver), name))
-
-
 def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
     tree = driver.ui_tree()
     if tree is None:
@@ -94,16 +90,60 @@ def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
     return Content((Text(_json(told)),), told)
 
 
-def _describe(driver: Driver, arguments: Arguments, device: str) -> Content:
-    told = describe.describe(_seen(driver), *driver.size())
-    return Content((Text(told.text),), {"elements": told.elements, "truncated": told.truncated, "text": told.text})
+# --- on its screen -------------------------------------------------------------------------------
 
 
-def _seen(driver: Driver) -> Node:
+def _find_text(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+    query, tree = arguments.text("query"), _tree(driver, eyes)
+    told = find.text_in_tree(tree, query) if tree is not None else []
+    return _listed("matches", _looked(eyes, told, lambda: find.text_in_picture(eyes.lines(_picture(driver)), query)))
+
+
+def _find_icon(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+    name, tree = arguments.text("name"), _tree(driver, eyes)
+    told = find.icon_in_tree(tree, name) if tree is not None else []
+    return _listed("candidates", _looked(eyes, told, lambda: find.icon_in_picture(eyes.icons(_picture(driver)), name)))
+
+
+def _looked(eyes: Eyes, told: list[find.Match], look: Callable[[], list[find.Match]]) -> list[find.Match]:
+    """What the tree told, with what the picture shows where the tree left doubts."""
+    if eyes.closed or find.sure(told):
+        return told
+    try:
+        return find.together(told, look())
+    except ToolFailed:
+        if not told:
+            raise
+        return told
+
+
+def _describe(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+    tree, note = _tree(driver, eyes), ""
+    lines: tuple[Line, ...] = ()
+    icons: tuple[Icon, ...] = ()
+    try:
+        if not eyes.closed:
+            picture = driver.take_screenshot().content
+            lines, icons = eyes.lines(picture), eyes.icons(picture)
+    except ToolFailed as failure:
+        if tree is None:
+            raise
+        note = f"\n(from the UI tree alone: {failure})"
+    told = describe.describe(tree, *driver.size(), lines, icons)
+    text = told.text + note
+    return Content((Text(text),), {"elements": told.elements, "truncated": told.truncated, "text": text})
+
+
+def _tree(driver: Driver, eyes: Eyes) -> Node | None:
+    """The elements on the screen, None for a device that has to be looked at; ToolFailed where nothing can look."""
     tree = driver.ui_tree()
-    if tree is None:
+    if tree is None and eyes.closed:
         raise ToolFailed(NO_EYES)
     return tree
+
+
+def _picture(driver: Driver) -> bytes:
+    return driver.take_screenshot().content
 
 
 # --- on none -----------------------------------------------------------------------------------
@@ -131,16 +171,16 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-ROWS: tuple[Holding | Looking, ...] = (
+ROWS: tuple[Holding | Seeing | Looking, ...] = (
     Holding(TOOLS["take_screenshot"], _screenshot),
     Holding(TOOLS["tap"], _tap),
     Holding(TOOLS["swipe"], _swipe),
     Holding(TOOLS["input_text"], _input_text),
     Holding(TOOLS["launch_app"], _launch_app),
-    Holding(TOOLS["find_text"], _find_text),
-    Holding(TOOLS["find_icon"], _find_icon),
+    Seeing(TOOLS["find_text"], _find_text),
+    Seeing(TOOLS["find_icon"], _find_icon),
     Holding(TOOLS["get_ui_tree"], _ui_tree),
-    Holding(TOOLS["describe_screen"], _describe),
+    Seeing(TOOLS["describe_screen"], _describe),
     Looking(TOOLS["list_devices"], _list_devices),
     Looking(TOOLS["device_status"], _device_status),
 )

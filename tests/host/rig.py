@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from mcpboard import config_host, host
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Shot
+from mcpboard.host.eyes.sight import Eyes
 from mcpboard.host.eyes.tree import Node
 from mcpboard.host.leases import CLOUD, MCP, Owner
 from mcpboard.host.token import read_main_token
@@ -226,12 +227,12 @@ class Agent:
 
 
 @contextmanager
-def agent(folder: Path, *, hold_scope: str = "session", **devices: Driver) -> Iterator[Agent]:
-    """An agent with these devices, whose clock is turned by hand."""
+def agent(folder: Path, *, hold_scope: str = "session", eyes: Eyes | None = None, **devices: Driver) -> Iterator[Agent]:
+    """An agent with these devices, whose clock is turned by hand; without `eyes` it sees no pictures."""
     clock = Clock()
     config = folder.parent / f"{folder.name}.toml"
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
     settings = config_host.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    with contextlib.closing(host.build(settings, extra, clock)) as role, served.thread(role.app) as url:
+    with contextlib.closing(host.build(settings, extra, clock, eyes or Eyes(None, folder))) as role, served.thread(role.app) as url:
         yield Agent(role, url, folder, clock)

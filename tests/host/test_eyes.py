@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpboard.host.eyes.describe import LONGEST_TEXT, MOST_BYTES, MOST_ELEMENTS, describe
-from mcpboard.host.eyes.find import MOST_MATCHES, find_icon, find_text
+from mcpboard.host.eyes.find import MOST_MATCHES, icon_in_tree, text_in_tree
 from mcpboard.host.eyes.tree import Node
 
 GEAR = Node("icon", (10, 10, 30, 40), "Settings", "Settings", "app/settings", clickable=True)
@@ -20,7 +20,7 @@ SCREEN = Node("screen", (0, 0, 100, 200), children=(GEAR, Node("group", (0, 50, 
 TEXTS = [
     pytest.param("settings", [("Settings", 1.0, "exact"), ("Wi-Fi  Settings", 0.9, "contains")], id="best first"),
     pytest.param(" WI-FI settings ", [("Wi-Fi  Settings", 1.0, "exact")], id="blanks and case do not matter"),
-    pytest.param("setings", [("Settings", 0.93, "similar")], id="a slip of the pen"),
+    pytest.param("setings", [("Settings", 0.93, "similar"), ("Wi-Fi  Settings", 0.84, "similar")], id="a slip of the pen"),
     pytest.param("battery", [("Battery nearly empty", 0.9, "contains")], id="in what is read aloud"),
     pytest.param("bluetooth", [], id="not there"),
     pytest.param("", [], id="nothing matches nothing"),
@@ -29,12 +29,12 @@ TEXTS = [
 
 @pytest.mark.parametrize(("query", "expected"), TEXTS)
 def test_words_are_found_with_how_sure_that_is(query: str, expected: list[Any]) -> None:
-    assert [(each["text"], each["score"], each["match"]) for each in find_text(SCREEN, query)] == expected
+    assert [(each["text"], each["score"], each["match"]) for each in text_in_tree(SCREEN, query)] == expected
 
 
 def test_a_match_says_where_to_tap() -> None:
     """Contract: `{text, score, box, center, match, source}`."""
-    assert find_text(SCREEN, "settings")[0] == {
+    assert text_in_tree(SCREEN, "settings")[0] == {
         "text": "Settings",
         "score": 1.0,
         "box": [10, 10, 30, 40],
@@ -47,7 +47,7 @@ def test_a_match_says_where_to_tap() -> None:
 ICONS = [
     pytest.param("Settings", [("Settings", 1.0, True)], id="by its name"),
     pytest.param("gear", [("Settings", 1.0, True)], id="by what it shows"),
-    pytest.param("setings", [("Settings", 0.93, True)], id="nearly"),
+    pytest.param("setings", [("Settings", 1.0, True)], id="nearly"),
     pytest.param("sittinks", [("Settings", 0.75, False)], id="just alike enough to be told, and not to be sure"),
     pytest.param("back", [("back", 1.0, True)], id="by its id"),
     pytest.param("Wi-Fi", [], id="no icon"),
@@ -56,12 +56,12 @@ ICONS = [
 
 @pytest.mark.parametrize(("name", "expected"), ICONS)
 def test_icons_are_found_by_what_people_call_them(name: str, expected: list[Any]) -> None:
-    assert [(each["name"], each["score"], each["confident"]) for each in find_icon(SCREEN, name)] == expected
+    assert [(each["name"], each["score"], each["confident"]) for each in icon_in_tree(SCREEN, name)] == expected
 
 
 def test_matches_are_counted() -> None:
     crowd = Node("screen", (0, 0, 9, 9), children=(ROW,) * 100)
-    assert len(find_text(crowd, "settings")) == MOST_MATCHES
+    assert len(text_in_tree(crowd, "settings")) == MOST_MATCHES
 
 
 def test_a_screen_is_told_in_reading_order() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from mcpboard.host.eyes.tree import Node
+from mcpboard.host.eyes.find import LEAST_SCORE, distinct
+from mcpboard.host.eyes.seen import Icon, Line, centre, inside
+from mcpboard.host.eyes.tree import Box, Node
+from mcpboard.host.eyes.words import likeness
 
 MOST_ELEMENTS = 200  # lines; the contract's limit, for a model's sake
 MOST_BYTES = 20_000  # of UTF-8, the same
 LONGEST_TEXT = 200  # characters of one element
 LINE_PIXELS = 24  # elements whose tops differ by less stand in one line, read from left to right
+CLEAR_ICON = 0.85  # of 1; what is less like an icon than that may be anything
+FACE = 4  # times as long as its icon may a button be
 
 
 @dataclass(frozen=True)
@@ -23,23 +28,89 @@ class Description:
     truncated: bool
 
 
-def describe(tree: Node, width: int, height: int) -> Description:
-    """The elements with words or a use, as `[n] kind "text" @x,y`."""
-    worth = sorted((node for node in tree.walk() if node.label or node.clickable), key=_reading_order)
-    kept = _capped([_line(number, node) for number, node in enumerate(worth, 1)])
+@dataclass(frozen=True)
+class Element:
+    """One line of the table."""
+
+    kind: str
+    text: str
+    box: Box
+
+
+def describe(
+    tree: Node | None, width: int, height: int, lines: Sequence[Line] = (), icons: Iterable[Icon] = ()
+) -> Description:
+    """Everything with words or a use, as `[n] kind "text" @x,y`: elements, and what the picture shows besides."""
+    worth = list(_in_reading_order(_merged(tree, lines, icons)))
+    kept = _capped([_line(number, element) for number, element in enumerate(worth, 1)])
     truncated = len(kept) < len(worth)
     head = f"screen {width}x{height}, {len(kept)} of {len(worth)} elements" + (", truncated" if truncated else "")
     return Description("\n".join([head, *kept]), len(kept), truncated)
 
 
-def _reading_order(node: Node) -> tuple[int, int]:
-    left, top, _, _ = node.box
-    return top // LINE_PIXELS, left
+# --- one from three ------------------------------------------------------------------------------
 
 
-def _line(number: int, node: Node) -> str:
-    x, y = node.center
-    return f"[{number}] {node.role} {json.dumps(node.label[:LONGEST_TEXT], ensure_ascii=False)} @{x},{y}"
+def _merged(tree: Node | None, lines: Sequence[Line], icons: Iterable[Icon]) -> list[Element]:
+    """The elements, the words that no element says, the icons that are neither."""
+    nodes = () if tree is None else tree.walk()
+    told = [Element(node.role, node.label, node.box) for node in nodes if node.label or node.clickable]
+    clear = [icon for icon in distinct(icons) if icon.best[1] >= CLEAR_ICON]
+    drawn = [icon for icon in clear if not any(inside(centre(icon.box), line.box) for line in lines)]
+    named, others = _with_icons(told, drawn)
+    words = [Element("text", line.text, line.box) for line in lines if not _said(line, told)]
+    return [*named, *words, *others]
+
+
+def _said(line: Line, told: Iterable[Element]) -> bool:
+    """Whether an element at that place says the same."""
+    here = [element for element in told if inside(centre(line.box), element.box)]
+    return any(likeness(element.text, line.text)[0] >= LEAST_SCORE for element in here)
+
+
+def _with_icons(told: Sequence[Element], icons: Iterable[Icon]) -> tuple[list[Element], list[Element]]:
+    """The elements, those without words called by the icon they show; and the icons on no element of their size."""
+    named, others = list(told), []
+    for icon in icons:
+        shape, place = icon.best[0], _smallest_around(icon, named)
+        if place is None:
+            others.append(Element("icon", shape, icon.box))
+        elif not named[place].text:
+            named[place] = replace(named[place], text=shape)
+    return named, others
+
+
+def _smallest_around(icon: Icon, elements: Sequence[Element]) -> int | None:
+    """Which element an icon is the face of: the smallest one at its place, unless that holds more than an icon."""
+    around = [index for index, element in enumerate(elements) if inside(centre(icon.box), element.box)]
+    smallest = min(around, key=lambda index: _side(elements[index].box), default=None)
+    if smallest is None or _side(elements[smallest].box) > FACE * _side(icon.box):
+        return None
+    return smallest
+
+
+def _side(box: Box) -> int:
+    left, top, right, bottom = box
+    return max(right - left, bottom - top)
+
+
+# --- one line each -------------------------------------------------------------------------------
+
+
+def _in_reading_order(elements: Iterable[Element]) -> Iterator[Element]:
+    """Lines from the top down, and each from left to right."""
+    row: list[Element] = []
+    for element in sorted(elements, key=lambda element: element.box[1]):
+        if row and element.box[1] - row[0].box[1] >= LINE_PIXELS:
+            yield from sorted(row, key=lambda element: element.box[0])
+            row = []
+        row.append(element)
+    yield from sorted(row, key=lambda element: element.box[0])
+
+
+def _line(number: int, element: Element) -> str:
+    x, y = centre(element.box)
+    return f"[{number}] {element.kind} {json.dumps(element.text[:LONGEST_TEXT], ensure_ascii=False)} @{x},{y}"
 
 
 def _capped(lines: Iterable[str]) -> list[str]:
