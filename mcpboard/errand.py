@@ -17,7 +17,6 @@ from mcpboard.deadline import Timed
 
 if TYPE_CHECKING:
     import requests
-    from requests.adapters import HTTPAdapter
 
 HEADERS: Mapping[str, str] = {
     "User-Agent": "mcpboard",
@@ -76,19 +75,20 @@ def send(
     Raises what requests, urllib3, http.client and the socket raise: `translated` sorts it. Closing
     the response does not close the socket.
     """
-    adapter, errand = _parts()
+    session, errand = _parts()
     request = errand(sock)
     request.prepare(method=method, url=url, headers=headers, data=body)
-    return adapter.send(request)
+    return session.send(request, stream=True, allow_redirects=False)
 
 
 @functools.cache
-def _parts() -> tuple[HTTPAdapter, type[Any]]:
-    """The adapter and the kind of request that it takes; made for the first request.
+def _parts() -> tuple[requests.Session, type[Any]]:
+    """The session and the kind of request that it takes; made for the first request.
 
-    The one place that imports requests: an idle server does without its 9 MB. A session around
-    the adapter would only have cookies, redirects and the environment to add.
+    The one place that imports requests: an idle server does without its 9 MB.
     """
+    from http.cookiejar import DefaultCookiePolicy
+
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.connection import HTTPConnection
@@ -114,4 +114,17 @@ def _parts() -> tuple[HTTPAdapter, type[Any]]:
                 )  # fmt: skip
             return self.build_response(request, connection.getresponse())
 
-    return OwnSocket(), Errand
+    class Direct(requests.Session):
+        """No proxy or netrc from the environment, no cookies, no redirects."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.trust_env = False
+            self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self.mount("http://", OwnSocket())
+            self.mount("https://", OwnSocket())
+
+        def get_redirect_target(self, resp: requests.Response) -> None:
+            """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
+
+    return Direct(), Errand

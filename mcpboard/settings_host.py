@@ -69,7 +69,8 @@ def cloud_proxy(value: object) -> str:
     except ValueError:
         parts, port_known = urlsplit(""), False
     bare = parts._replace(scheme="", netloc="").geturl() in ("", "/")  # no path, query or fragment
-    if isinstance(value, str) and parts.scheme == "http" and parts.hostname and port_known and bare and "@" not in value:
+    usable = parts.scheme == "http" and parts.hostname and port_known and bare
+    if isinstance(value, str) and usable and "@" not in value:
         return value.rstrip("/")
     raise ConfigError("a proxy such as http://proxy.example:3128 is expected, without name and password")
 

@@ -266,8 +266,9 @@ def build(
     survey = Survey(manager)
     enrolled = enrolment.read(folder)
     cloud = Worker(manager, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
+    told = cloud.status if cloud else None
     pages = console.build(
-        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud.status if cloud else None
+        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told
     )
     sees = eyes or sight.opened(folder / ICONS)
     return Host(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
