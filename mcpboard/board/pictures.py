@@ -7,7 +7,10 @@ from collections.abc import Mapping
 
 from mcpboard.protocol.tools import Image
 
-_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+# Every other ASCII character. The C library finds one in a long text so fast that looking for all
+# of them takes a quarter of what walking the text once would.
+_FOREIGN = tuple(character for character in map(chr, range(128)) if character not in _ALPHABET)
 _HEAD = 16  # base64 characters, 12 bytes: as far as the longest magic reaches
 
 # First bytes -> label. What the sender says of the format is not asked: a wrong label makes some
@@ -44,10 +47,10 @@ def _cleaned(data: str) -> str:
 
 
 def _is_base64(data: str) -> bool:
-    """True for whole groups of four; a table walk in C, three times as fast as a pattern."""
-    digits = data.rstrip("=")
-    well_cut = len(data) % 4 == 0 and len(data) - len(digits) <= 2
-    return well_cut and digits.isascii() and not digits.encode("ascii").translate(None, _ALPHABET)
+    """True for whole groups of four, padded at the end alone; nothing of the text is copied."""
+    padding = data.count("=", -2)
+    well_cut = len(data) % 4 == 0 and data.find("=", 0, len(data) - padding) < 0
+    return well_cut and data.isascii() and not any(character in data for character in _FOREIGN)
 
 
 def _label(data: str) -> str | None:
