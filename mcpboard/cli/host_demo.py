@@ -87,7 +87,7 @@ def _listeners(settings: HostSettings) -> list[socket.socket]:
 
 
 def _session(role: host.Host, url: str, secret: str, scheduler: Scheduler) -> bool:
-    """Two clients and a cloud that want one phone, told line by line; False when anything goes otherwise than planned."""
+    """Two clients and a cloud that want one phone, told line by line; False when it goes otherwise."""
     with Client(url, secret, timeout=CALL_SECONDS) as client:
         try:
             print(f"{url} speaks MCP {client.version or _opened(client)}; it has these devices:")
