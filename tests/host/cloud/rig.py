@@ -55,9 +55,12 @@ def working(
     manager = DeviceManager()
     for name, driver in devices.items():
         manager.add(name, "fake", driver)
-    with contextlib.closing(Eyes(None, folder)) as blind, contextlib.closing(manager):
-        with contextlib.closing(Worker(manager, list, blind, joined, folder, None, pace)) as worker:
-            yield worker, manager
+    with (
+        contextlib.closing(Eyes(None, folder)) as blind,
+        contextlib.closing(manager),
+        contextlib.closing(Worker(manager, list, blind, joined, folder, None, pace)) as worker,
+    ):
+        yield worker, manager
 
 
 class TurnedPace(Pace):
