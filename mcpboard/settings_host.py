@@ -16,6 +16,7 @@ HOST = "host"
 IDENTITY_FILE = "host_identity.json"
 SESSION, TOKEN = "session", "token"  # what a legacy session holds its devices for
 _HIGHEST_PORT = 65535  # 16 bits in TCP
+_PROXY_FORM = "a proxy such as http://proxy.example:3128 is expected, without name and password"
 _TRUE = frozenset({"true", "1", "yes"})
 
 
@@ -65,14 +66,13 @@ def cloud_proxy(value: object) -> str:
     """The URL of an HTTP proxy, without the slash at its end."""
     try:
         parts = urlsplit(str(value))
-        port_known = parts.port != 0
+        whole = parts.scheme == "http" and parts.hostname and parts.port != 0
     except ValueError:
-        parts, port_known = urlsplit(""), False
+        raise ConfigError(_PROXY_FORM) from None
     bare = parts._replace(scheme="", netloc="").geturl() in ("", "/")  # no path, query or fragment
-    usable = parts.scheme == "http" and parts.hostname and port_known and bare
-    if isinstance(value, str) and usable and "@" not in value:
+    if isinstance(value, str) and whole and bare and parts.username is None:
         return value.rstrip("/")
-    raise ConfigError("a proxy such as http://proxy.example:3128 is expected, without name and password")
+    raise ConfigError(_PROXY_FORM)
 
 
 def truth(word: str) -> bool:

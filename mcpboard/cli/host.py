@@ -52,7 +52,7 @@ def _add_run(verbs: Verbs) -> None:
         if row.flag:
             option, _, metavar = row.flag.partition(" ")
             parser.add_argument(option, dest=row.key, metavar=metavar, help=row.meaning)
-    parser.add_argument("--demo", action="store_true", help="with three simulated phones and a board, and a session")
+    parser.add_argument("--demo", action="store_true", help="with three pretend phones, a board, a cloud and a session")
 
 
 def _add_tokens(verbs: Verbs) -> None:

@@ -1,4 +1,4 @@
-"""`device-host-agent run --demo`: three phones and a board, two clients that want the same phone, then it serves."""
+"""`device-host-agent run --demo`: three phones and a board, clients and a cloud that want the same, then it serves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpboard import host
+from mcpboard.cli import host_demo_cloud
 from mcpboard.cli.demo import served
 from mcpboard.cli.host import listeners
 from mcpboard.cli.simulate import simulator
@@ -25,6 +26,7 @@ from mcpboard.host.drivers.board import Board
 from mcpboard.host.drivers.simulated import Simulated
 from mcpboard.serving import server
 from mcpboard.settings_host import HostSettings
+from mcpboard.simulator.scheduler import Scheduler
 
 PHONES = ("phone-1", "phone-2", "phone-3")
 CALL_SECONDS = 30.0  # limit for one call of the scripted session
@@ -39,11 +41,12 @@ def demo(settings: HostSettings) -> int:
     with (
         simulator(0, 0) as board,
         served(0, board.agent_url, board.config_web_url) as board_url,
-        contextlib.closing(host.build(settings, _devices(board_url))) as role,
+        host_demo_cloud.cloud() as (scheduler, joined),
+        contextlib.closing(host.build(settings, _devices(board_url), joined=joined)) as role,
         _serving(role, settings) as url,
     ):
         secret = token.read_main_token(settings.folder)
-        if not _session(role, url, secret):
+        if not _session(role, url, secret, scheduler):
             return 1
         print(_invitation(url, secret, board.agent_url), flush=True)
         stopped.wait()
@@ -83,14 +86,14 @@ def _listeners(settings: HostSettings) -> list[socket.socket]:
 # --- two clients ---------------------------------------------------------------------------------
 
 
-def _session(role: host.Host, url: str, secret: str) -> bool:
-    """Two clients that want one phone, told line by line; False when anything else than planned happens."""
+def _session(role: host.Host, url: str, secret: str, scheduler: Scheduler) -> bool:
+    """Two clients and a cloud that want one phone, told line by line; False when it goes otherwise."""
     with Client(url, secret, timeout=CALL_SECONDS) as client:
         try:
             print(f"{url} speaks MCP {client.version or _opened(client)}; it has these devices:")
             for device in json.loads(client.call("list_devices").text):
                 print(f"  {device['id']}, {device['kind']}: {device['state']}")
-            return _contend(role, client)
+            return _contend(role, client, scheduler)
         except ClientError as error:
             logging.getLogger(__name__).error("the session failed: %s", error)
             return False
@@ -101,7 +104,7 @@ def _opened(client: Client) -> str | None:
     return client.version
 
 
-def _contend(role: host.Host, client: Client) -> bool:
+def _contend(role: host.Host, client: Client, scheduler: Scheduler) -> bool:
     first = _told(client, "the first client taps on phone-1", "tap", device_id="phone-1", x=75, y=356, session_id="new")
     told = _told(client, "the second wants it, too", "tap", device_id="phone-1", x=75, y=356, session_id="new")
     if first is None or told is not None:
@@ -112,10 +115,10 @@ def _contend(role: host.Host, client: Client) -> bool:
     print("  the operator releases phone-1")
     last = _told(client, "now the second has it", "tap", device_id="phone-1", x=250, y=500, session_id="new")
     _told(client, "and looks through the board", "take_screenshot", device_id="board-1")
-    role.manager.release("phone-1")
-    role.manager.release("phone-2")
-    role.manager.release("board-1")
-    return last is not None
+    shared = host_demo_cloud.contend(scheduler, held="phone-2", free="phone-3")
+    for device in ("phone-1", "phone-2", "board-1"):
+        role.manager.release(device)
+    return last is not None and shared
 
 
 def _told(client: Client, what: str, tool: str, **arguments: Any) -> Mapping[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mcpboard.client import Client
 from mcpboard.errors import ClientError, ConfigError, PeerUnreachable
 from mcpboard.host import registry, token
+from mcpboard.host.cloud import enrolment
 from mcpboard.host.drivers import base, kinds
 from mcpboard.settings_host import HostSettings
 
@@ -37,6 +38,7 @@ def _findings(settings: HostSettings) -> Iterator[Finding]:
     if secret is not None:
         yield _agent(settings.url, secret)
     yield from _devices(settings)
+    yield _cloud(settings)
 
 
 def _token(settings: HostSettings) -> tuple[Finding, str | None]:
@@ -75,3 +77,11 @@ def _devices(settings: HostSettings) -> Iterator[Finding]:
             driver.close()
         words = str(probe.details.get("error", "")) or probe.state
         yield Finding(f"device {spec.id}", probe.state == base.READY, words)
+
+
+def _cloud(settings: HostSettings) -> Finding:
+    try:
+        found = enrolment.read(settings.folder)
+    except ConfigError as error:
+        return Finding("cloud", False, str(error))
+    return Finding("cloud", True, "not enrolled" if found is None else f"enrolled at {found.url} as {found.host_id}")

@@ -16,7 +16,7 @@ from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, ToolFailed, 
 from mcpboard.host import console, plugged
 from mcpboard.host.arguments import Arguments
 from mcpboard.host.cloud import enrolment
-from mcpboard.host.cloud.pace import Pace
+from mcpboard.host.cloud.enrolment import Enrolment
 from mcpboard.host.cloud.status import NOT_ENROLLED, CloudStatus
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.console import Console
@@ -239,13 +239,13 @@ def build(
     settings: HostSettings,
     extra: Mapping[str, tuple[str, Driver]] | None = None,
     clock: Callable[[], float] = time.monotonic,
-    pace: Pace | None = None,
     eyes: Eyes | None = None,
+    joined: Enrolment | None = None,
 ) -> Host:
-    """The host role over the files beside the identity; `extra` are devices that no file knows: id -> kind, driver.
+    """The host role over the files beside the identity.
 
+    `extra` are devices that no file knows, id -> kind and driver, `joined` is such an enrolment.
     `eyes` read pictures; by default those of the vision extra, where it is installed.
-
     Raises ConfigError for files that cannot be used, one line with path and cure.
     """
     folder = Path(settings.identity_path).parent
@@ -264,13 +264,11 @@ def build(
     registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
     discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
     survey = Survey(manager)
-    enrolled = enrolment.read(folder)
-    cloud = Worker(manager, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
-    told = cloud.status if cloud else None
-    pages = console.build(
-        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told
-    )
+    enrolled = joined or enrolment.read(folder)
     sees = eyes or sight.opened(folder / ICONS)
+    cloud = Worker(manager, survey.devices, sees, enrolled, folder, settings.cloud_proxy) if enrolled else None
+    told = cloud.status if cloud else None
+    pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told)
     return Host(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
 
 

@@ -350,7 +350,7 @@ def test_there_is_nothing_to_connect_to_before_the_first_start(tmp_path: Path) -
 # --- the demonstration -------------------------------------------------------------------------
 
 
-def test_the_demonstration_shows_two_clients_and_keeps_serving(tmp_path: Path) -> None:
+def test_the_demonstration_shows_two_clients_and_a_cloud_and_keeps_serving(tmp_path: Path) -> None:
     command = [*COMMAND, "run", "--demo", "--port", "0", "--data", str(tmp_path / "data")]
     with subprocess.Popen(command, cwd=ROOT, env=environment(), text=True, stdout=subprocess.PIPE) as child:
         guard = threading.Timer(2 * LIMIT_S, child.kill)
@@ -372,4 +372,6 @@ def test_the_demonstration_shows_two_clients_and_keeps_serving(tmp_path: Path) -
     ]
     assert "the second wants it, too (tap): refused, device phone-1 is busy" in told
     assert "now the second has it (tap): tapped" in told
+    assert "a cloud wants phone-2, too: failed, device held by an active MCP session" in told
+    assert "so it takes phone-3 (launch_app, take_screenshot): succeeded" in told
     assert code == 0

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import BadArgument, DeviceBusy, InvalidParams, PeerBroken
+from mcpboard.host.arguments import Arguments
+from mcpboard.host.drivers.base import Driver
+from mcpboard.host.eyes.sight import Eyes
 from mcpboard.host.leases import CLOUD, MCP, Owner
-from mcpboard.host.tools import ROWS, Holding
+from mcpboard.host.tools import ROWS, Holding, Seeing
 from mcpboard.protocol.tools import Content, Image, Text, check_arguments
 
 MOST_STEPS = 200  # a person's errand has some twenty
@@ -23,7 +26,7 @@ CLAIMED, RUNNING = "claimed", "running"
 
 HELD_BY_MCP = "device held by an active MCP session"  # to the letter (mission, Concurrency model)
 
-_TOOLS = {row.tool.name: row for row in ROWS if isinstance(row, Holding)}
+_TOOLS = {row.tool.name: row for row in ROWS if isinstance(row, (Holding, Seeing))}
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def turned_away(busy: DeviceBusy) -> Ending:
 class Step:
     """One operation: a row of the tools' table, and its arguments."""
 
-    row: Holding
+    row: Holding | Seeing
     arguments: Mapping[str, Any]
 
     @property
@@ -68,6 +71,12 @@ class Step:
     def acts(self) -> bool:
         """Whether it may change something on the device."""
         return not self.row.tool.annotations.get("readOnlyHint", False)
+
+    def work(self, driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
+        """The one command that it makes of the driver."""
+        if isinstance(self.row, Seeing):
+            return self.row.work(driver, arguments, eyes)
+        return self.row.work(driver, arguments, device)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from mcpboard.settings_host import IDENTITY_FILE
 from mcpboard.simulator.scheduler import Scheduler
 
 from ..rig import LIMIT_S
-from ..test_cli_host import COMMAND, ROOT, environment
+from ..test_cli_host import COMMAND, ROOT, environment, run
 from .rig import enrolled
 
 
@@ -57,6 +57,15 @@ def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(tmp_p
     (post,) = scheduler.posts("register")
     assert sorted(post.body) == ["devices", "enrol_token", "name", "platform", "version"]
     assert post.body["platform"] == sys.platform
+
+
+def test_the_doctor_tells_how_it_stands(tmp_path: Path, scheduler: Scheduler) -> None:
+    folder = tmp_path / "data"
+    assert "ok  cloud: not enrolled\n" in run("doctor", "--data", str(folder)).stdout
+    found = enrolled(folder, scheduler)
+    assert f"ok  cloud: enrolled at {scheduler.url} as {found.host_id}\n" in run("doctor", "--data", str(folder)).stdout
+    (folder / ENROLMENT_FILE).write_text("[]", "utf-8")
+    assert f"NO  cloud: {folder}/{ENROLMENT_FILE}: not a JSON object any more" in run("doctor", "--data", str(folder)).stdout
 
 
 def test_what_devices_there_are_is_told(tmp_path: Path, scheduler: Scheduler) -> None:

