@@ -33,7 +33,7 @@ from mcpboard.host.owners import Owners
 from mcpboard.host.registry import Registry, Spec
 from mcpboard.host.survey import Survey
 from mcpboard.host.token import Tokens
-from mcpboard.host.tools import ROWS, Holding, Looking, Seeing
+from mcpboard.host.tools import ROWS, Holding
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.sessions import Session
 from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
@@ -117,9 +117,9 @@ class Host:
         self._follow()
         row = self._rows[call.name]
         try:
-            if isinstance(row, Looking):
-                return Outcome(row.work(self._survey, call.arguments))
-            return Outcome(self._hold(call, row))
+            if isinstance(row, Holding):
+                return Outcome(self._hold(call, row))
+            return Outcome(row.work(self._survey, call.arguments))
         except McpboardError:
             raise
         except Exception as error:
@@ -161,7 +161,7 @@ class Host:
 
     # --- a call that holds its device ---
 
-    def _hold(self, call: ToolCall, row: Holding | Seeing) -> Content:
+    def _hold(self, call: ToolCall, row: Holding) -> Content:
         owner, minted = self._owners.owner(call, call.arguments)
         try:
             device = self._device(call.arguments, owner)
@@ -173,14 +173,12 @@ class Host:
             raise
         return content if minted is None else _with_session(content, minted)
 
-    def _use(self, call: ToolCall, row: Holding | Seeing, owner: Owner, device: str, arguments: Arguments) -> Content:
+    def _use(self, call: ToolCall, row: Holding, owner: Owner, device: str, arguments: Arguments) -> Content:
         def command(driver: Driver) -> Content:
             if not self._owners.may_hold(owner):
                 self.manager.end_owner(owner, "its session ended")  # which had no hold to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
-            if isinstance(row, Seeing):
-                return row.work(driver, arguments, self._eyes)
-            return row.work(driver, arguments, device)
+            return row.work(driver, arguments, device, self._eyes)
 
         return _with_notes(self.manager.run(device, owner, command, call.gone), arguments.notes)
 
@@ -263,14 +261,13 @@ def build(
     adb = kinds.adb_server(settings)
     registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
     discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
-    survey = Survey(manager)
+    survey, eyes = Survey(manager), eyes or sight.opened(folder / ICONS)
     enrolled = enrolment.read(folder)
-    cloud = Worker(manager, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
+    cloud = Worker(manager, eyes, survey.devices, enrolled, folder, settings.cloud_proxy, pace) if enrolled else None
     pages = console.build(
         manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud and cloud.status
     )
-    sees = eyes or sight.opened(folder / ICONS)
-    return Host(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
+    return Host(manager, owners, tokens, survey, eyes, pages, registry.follow, cloud, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]

@@ -24,18 +24,10 @@ NO_TREE = "no UI tree on a board; use describe_screen"
 
 @dataclass(frozen=True)
 class Holding:
-    """A tool that holds its device: `work` is the one command that it makes of the driver."""
+    """A tool that holds its device: `work` is the one command that it makes of the driver and of the eyes."""
 
     tool: Tool
-    work: Callable[[Driver, Arguments, str], Content]
-
-
-@dataclass(frozen=True)
-class Seeing:
-    """A tool that holds its device, too, and tells what is on the screen: its elements, and what the eyes see."""
-
-    tool: Tool
-    work: Callable[[Driver, Arguments, Eyes], Content]
+    work: Callable[[Driver, Arguments, str, Eyes], Content]
 
 
 @dataclass(frozen=True)
@@ -49,38 +41,38 @@ class Looking:
 # --- on a device -------------------------------------------------------------------------------
 
 
-def _screenshot(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _screenshot(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     shot = driver.take_screenshot()
     picture = Image(base64.b64encode(shot.content).decode("ascii"), shot.mime)
     return Content((picture, Text(f"{shot.width}x{shot.height} {device}{shot.note and f'. {shot.note}'}")))
 
 
-def _tap(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _tap(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     at = arguments.point(driver.size())
     driver.tap(at)
     return _said(f"tapped {at[0]},{at[1]} on {device}")
 
 
-def _swipe(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _swipe(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     size = driver.size()
     start, end = arguments.point(size, "start_x", "start_y"), arguments.point(size, "end_x", "end_y")
     driver.swipe(start, end, arguments.duration_ms("duration_ms"))
     return _said(f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}")
 
 
-def _input_text(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _input_text(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     text = arguments.typed("text")
     driver.input_text(text)
     return _said(f"typed {len(text)} characters on {device}")
 
 
-def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _launch_app(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     app_id = arguments.text("app_id")
     driver.launch_app(app_id)
     return _said(f"launched {app_id} on {device}")
 
 
-def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _ui_tree(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     tree = driver.ui_tree()
     if tree is None:
         raise ToolFailed(NO_TREE)
@@ -93,13 +85,13 @@ def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
 # --- on its screen -------------------------------------------------------------------------------
 
 
-def _find_text(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _find_text(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     query, tree = arguments.text("query"), _tree(driver, eyes)
     told = find.text_in_tree(tree, query) if tree is not None else []
     return _listed("matches", _looked(eyes, told, lambda: find.text_in_picture(eyes.lines(_picture(driver)), query)))
 
 
-def _find_icon(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _find_icon(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     name, tree = arguments.text("name"), _tree(driver, eyes)
     told = find.icon_in_tree(tree, name) if tree is not None else []
     return _listed("candidates", _looked(eyes, told, lambda: find.icon_in_picture(eyes.icons(_picture(driver)), name)))
@@ -117,7 +109,7 @@ def _looked(eyes: Eyes, told: list[find.Match], look: Callable[[], list[find.Mat
         return told
 
 
-def _describe(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _describe(driver: Driver, arguments: Arguments, device: str, eyes: Eyes) -> Content:
     tree, note = _tree(driver, eyes), ""
     lines: tuple[Line, ...] = ()
     icons: tuple[Icon, ...] = ()
@@ -171,16 +163,16 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-ROWS: tuple[Holding | Seeing | Looking, ...] = (
+ROWS: tuple[Holding | Looking, ...] = (
     Holding(TOOLS["take_screenshot"], _screenshot),
     Holding(TOOLS["tap"], _tap),
     Holding(TOOLS["swipe"], _swipe),
     Holding(TOOLS["input_text"], _input_text),
     Holding(TOOLS["launch_app"], _launch_app),
-    Seeing(TOOLS["find_text"], _find_text),
-    Seeing(TOOLS["find_icon"], _find_icon),
+    Holding(TOOLS["find_text"], _find_text),
+    Holding(TOOLS["find_icon"], _find_icon),
     Holding(TOOLS["get_ui_tree"], _ui_tree),
-    Seeing(TOOLS["describe_screen"], _describe),
+    Holding(TOOLS["describe_screen"], _describe),
     Looking(TOOLS["list_devices"], _list_devices),
     Looking(TOOLS["device_status"], _device_status),
 )

@@ -33,6 +33,7 @@ from mcpboard.host.cloud.pace import Pace
 from mcpboard.host.cloud.wire import LOST, Cloud, short
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers.base import Driver
+from mcpboard.host.eyes.sight import Eyes
 from mcpboard.protocol.tools import Content
 
 log = logging.getLogger(__name__)
@@ -44,9 +45,10 @@ class Runner:
     """Carries assignments out on the manager's devices; one `carry_out` a thread, any number of threads."""
 
     def __init__(
-        self, manager: DeviceManager, cloud: Cloud, outbox: Outbox, pace: Pace, host_id: str, lease_s: float
+        self, manager: DeviceManager, eyes: Eyes, cloud: Cloud, outbox: Outbox, pace: Pace, host_id: str, lease_s: float
     ) -> None:
         self._manager = manager
+        self._eyes = eyes
         self._cloud = cloud
         self._outbox = outbox
         self._pace = pace
@@ -130,7 +132,7 @@ class Runner:
 
         def command(driver: Driver) -> Content:
             run.touched |= step.acts
-            return step.row.work(driver, arguments, run.device)
+            return step.row.work(driver, arguments, run.device, self._eyes)
 
         touched = run.touched
         try:

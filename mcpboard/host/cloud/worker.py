@@ -22,6 +22,7 @@ from mcpboard.host.cloud.runner import Runner
 from mcpboard.host.cloud.status import CloudStatus, Under
 from mcpboard.host.cloud.wire import Cloud
 from mcpboard.host.devices import DeviceManager
+from mcpboard.host.eyes.sight import Eyes
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Worker:
     def __init__(
         self,
         manager: DeviceManager,
+        eyes: Eyes,
         survey: Survey,
         enrolment: Enrolment,
         folder: Path,
@@ -51,7 +53,7 @@ class Worker:
         self._bells = bells = Bells()
         self._cloud = cloud = Cloud(enrolment, proxy)
         self._outbox = outbox = Outbox(folder, enrolment.host_id)
-        self._runner = runner = Runner(manager, cloud, outbox, pace, enrolment.host_id, enrolment.lease_s)
+        self._runner = runner = Runner(manager, eyes, cloud, outbox, pace, enrolment.host_id, enrolment.lease_s)
         self._crew = crew = Crew(runner.carry_out, bells.run_ended)
         self._heartbeat = Heartbeat(manager, survey, cloud, crew, runner, bells, pace, enrolment.heartbeat_s)
         self._claims = Claims(manager, cloud, crew, runner, outbox, bells, pace, enrolment.claim_wait_s)

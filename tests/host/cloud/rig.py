@@ -17,6 +17,7 @@ from mcpboard.host.cloud.pace import Pace
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers.base import Driver
+from mcpboard.host.eyes.sight import Eyes
 from mcpboard.host.identity import identity
 from mcpboard.settings_host import IDENTITY_FILE
 from mcpboard.simulator.scheduler import Job, Scheduler
@@ -54,7 +55,8 @@ def working(
     manager = DeviceManager()
     for name, driver in devices.items():
         manager.add(name, "fake", driver)
-    with contextlib.closing(manager), contextlib.closing(Worker(manager, list, joined, folder, None, pace)) as worker:
+    worker = Worker(manager, Eyes(None, folder), list, joined, folder, None, pace)
+    with contextlib.closing(manager), contextlib.closing(worker):
         yield worker, manager
 
 
