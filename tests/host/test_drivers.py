@@ -25,7 +25,7 @@ from mcpboard.host.drivers.board import Board
 from mcpboard.host.drivers.iphone import IPhone
 from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.drivers.simulated import Simulated
-from mcpboard.host.eyes.find import find_icon, find_text
+from mcpboard.host.eyes.find import icon_in_tree, text_in_tree
 from mcpboard.host.registry import Spec
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
@@ -75,7 +75,7 @@ def phone() -> Simulated:
 
 
 def center(tree: Any, name: str) -> tuple[int, int]:
-    x, y = find_icon(tree, name)[0]["center"]
+    x, y = icon_in_tree(tree, name)[0]["center"]
     return x, y
 
 
@@ -109,8 +109,8 @@ def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: Simulated) -> 
     phone.swipe((249, 900), (249, 300), 300)
     tree = phone.ui_tree()
     assert tree is not None
-    assert find_text(tree, "Airplane Mode") == []
-    x, y = find_text(tree, "Battery")[0]["center"]
+    assert text_in_tree(tree, "Airplane Mode") == []
+    x, y = text_in_tree(tree, "Battery")[0]["center"]
     phone.tap((x, y))
     assert phone.phone.view().page == "Battery"
 
@@ -127,7 +127,7 @@ def test_text_goes_into_the_field_that_was_tapped(phone: Simulated) -> None:
     assert phone.phone.text == "Grüße 你好\n"
     tree = phone.ui_tree()
     assert tree is not None
-    assert find_text(tree, "Grüße 你好")
+    assert text_in_tree(tree, "Grüße 你好")
 
 
 def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: Simulated) -> None:
