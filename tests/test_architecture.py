@@ -149,7 +149,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 # File -> modules it may import inside a function: first use, and optional extras.
 LATE = {
-    "errand.py": {"requests", "urllib3", "http"}, "laptop/tomltext.py": {"tomlkit"}, "laptop/yamltext.py": {"ruamel"},
+    "errand.py": {"requests", "urllib3", "http"}, "serving/wsgi.py": {"werkzeug"}, "laptop/tomltext.py": {"tomlkit"}, "laptop/yamltext.py": {"ruamel"},
     "host/drivers/kinds.py": {"mcpboard"}, "host/console/render.py": {"jinja2"},
     "host/eyes/sight.py": {"mcpboard"},
 }  # fmt: skip

@@ -27,7 +27,7 @@ INTERNAL = "internal error; the server's log has the details"
 
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 BrokenOff = ClientDisconnected  # raised by a body that cannot be finished: its reader must see that it is not whole
-StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+StartResponse = Callable[..., Any]
 # Built once: HTTPStatus look-ups are slow, and there are few.
 STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -77,6 +77,8 @@ class Edge:
         head = read_head(environ)
         try:
             exchange = self._exchange(head, environ)
+            if isinstance(exchange, Reply):
+                return page(exchange, environ, start_response)
         except Refused as refused:
             exchange = Exchange(refusal(refused))
         except ClientDisconnected:
@@ -86,12 +88,13 @@ class Edge:
             exchange = Exchange(refusal(Refused(500, {"error": INTERNAL})))
         return _start(exchange, head.method == "HEAD", start_response)
 
-    def _exchange(self, head: Head, environ: Environ) -> Exchange:
+    def _exchange(self, head: Head, environ: Environ) -> Exchange | Reply:
+        """The exchange that `head` begins, or for a page of the role's own just its reply."""
         endpoint = self._role.endpoint()
         admitted = endpoint.admit(head)
         body = read_body(environ) if head.method == "POST" else b""
         if admitted.page:
-            return Exchange(self._role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body)))
+            return self._role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
         step = endpoint.receive(admitted, body)
         if isinstance(step, Reply):
             return Exchange(step)
@@ -187,6 +190,21 @@ def refusal(refused: Refused) -> Reply:
     """The HTTP answer that `refused` carries; its body is JSON for every status."""
     body = () if refused.body is None else (json.dumps(refused.body).encode("utf-8"),)
     return Reply(refused.status, (JSON, *refused.headers), body)
+
+
+def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """A page as browsers like it: with an ETag, and 304 in place of what they have already.
+
+    werkzeug is imported for the first page: a board that serves MCP alone does without its 2 MB.
+    """
+    from werkzeug.wrappers import Response
+
+    content = b"".join(part for part in reply.parts if isinstance(part, bytes))
+    response = Response(content, reply.status, list(reply.headers))
+    if reply.status == HTTPStatus.OK:
+        response.add_etag()
+        response.make_conditional(environ)
+    return response(environ, start_response)
 
 
 def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:

@@ -9,6 +9,8 @@ import html
 import http.client
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,3 +157,19 @@ def test_what_comes_from_outside_is_escaped() -> None:
     page = home.home("board.local", True, {"<b>": {"state": "<i>", "seconds_ago": "<u>"}}, False).parts[0]
     assert isinstance(page, bytes)
     assert not re.search(rb"<b>|<i>|<u>", page)
+
+
+def test_a_page_that_the_browser_has_already_is_not_sent_again() -> None:
+    with rig.in_front_of() as client:
+        host = "192.168.42.1:8080"
+        _, headers, _ = get(client, Host=host)
+        again = get(client, Host=host, **{"If-None-Match": headers["etag"]})
+        changed = get(client, Host="192.168.42.1:8090", **{"If-None-Match": headers["etag"]})
+    assert (again[0], again[2]) == (304, "")
+    assert changed[0] == 200
+
+
+def test_what_reads_no_pages_never_loads_what_writes_them() -> None:
+    """werkzeug brings 2 MB, which a board that serves MCP alone does without."""
+    program = "import sys, mcpboard.board, mcpboard.serving.server; sys.exit('werkzeug' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=rig.LIMIT_S).returncode == 0
