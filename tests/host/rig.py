@@ -234,5 +234,6 @@ def agent(folder: Path, *, hold_scope: str = "session", eyes: Eyes | None = None
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
     settings = config_host.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    with contextlib.closing(host.build(settings, extra, clock, eyes or Eyes(None, folder))) as role, served.thread(role.app) as url:
+    role = host.build(settings, extra, clock, eyes=eyes or Eyes(None, folder))
+    with contextlib.closing(role), served.thread(role.app) as url:
         yield Agent(role, url, folder, clock)
