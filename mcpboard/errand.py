@@ -7,6 +7,7 @@ sent goes out once, over the socket that the caller connected, within that socke
 from __future__ import annotations
 
 import contextlib
+import copy
 import enum
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -75,15 +76,18 @@ def send(
     Raises what requests, urllib3, http.client and the socket raise: `translated` sorts it. Closing
     the response does not close the socket.
     """
-    session, errand = _parts()
-    request = errand(sock)
-    request.prepare(method=method, url=url, headers=headers, data=body)
+    session, prepared = _parts()
+    request = copy.copy(prepared(method, url, *headers.items()))
+    request.sock = sock
+    if body is not None:
+        request.headers = request.headers.copy()
+        request.prepare_body(body, None)
     return session.send(request, stream=True, allow_redirects=False)
 
 
 @functools.cache
-def _parts() -> tuple[requests.Session, type[Any]]:
-    """The session and the kind of request that it takes; made for the first request.
+def _parts() -> tuple[requests.Session, Callable[..., Any]]:
+    """The session, and what prepares a request for it; made for the first request.
 
     The one place that imports requests: an idle server does without its 9 MB.
     """
@@ -91,14 +95,20 @@ def _parts() -> tuple[requests.Session, type[Any]]:
 
     import requests
     from requests.adapters import HTTPAdapter
+    from requests.structures import CaseInsensitiveDict
     from urllib3.connection import HTTPConnection
 
     class Errand(requests.PreparedRequest):
         """A request that brings the socket it travels on."""
 
-        def __init__(self, sock: Timed) -> None:
-            super().__init__()
-            self.sock = sock
+        sock: Timed
+
+    @functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary
+    def prepared(method: str, url: str, *headers: tuple[str, str]) -> Errand:
+        """A request without a body, to be copied: checking URL and headers is half its cost."""
+        request = Errand()
+        request.prepare(method=method, url=url, headers=dict(headers))
+        return request
 
     class OwnSocket(HTTPAdapter):
         """Sends each errand over its own socket: no pool, no proxy, no retry, one deadline for everything."""
@@ -114,6 +124,14 @@ def _parts() -> tuple[requests.Session, type[Any]]:
                 )  # fmt: skip
             return self.build_response(request, connection.getresponse())
 
+        def build_response(self, request: Errand, raw: Any) -> requests.Response:  # type: ignore[override]
+            """As the parent does, but for the cookies, which nobody takes here."""
+            response = requests.Response()
+            response.status_code, response.reason = raw.status, raw.reason
+            response.headers = CaseInsensitiveDict(raw.headers)
+            response.raw, response.request, response.url = raw, request, cast(str, request.url)
+            return response
+
     class Direct(requests.Session):
         """No proxy or netrc from the environment, no cookies, no redirects."""
 
@@ -127,4 +145,4 @@ def _parts() -> tuple[requests.Session, type[Any]]:
         def get_redirect_target(self, resp: requests.Response) -> None:
             """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
 
-    return Direct(), Errand
+    return Direct(), prepared
