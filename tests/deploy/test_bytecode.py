@@ -177,6 +177,5 @@ def test_the_oldest_setuptools_makes_the_same_wheel(tmp_path: Path) -> None:
     )  # fmt: skip
     (wheel,) = (tmp_path / "dist").iterdir()
     assert wheel.name == f"mcpboard-{tree.VERSION}-py3-none-any.whl"
-    expected = {path.relative_to(tree.ROOT).as_posix() for path in (tree.ROOT / "mcpboard").rglob("*.py")}
     kept = {path for path in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in path}
-    assert kept == {path for path in expected if not path.startswith("mcpboard/simulator/")} | {"mcpboard/py.typed"}
+    assert kept == {path for path in tree.package_files() if not path.startswith("mcpboard/simulator/")}

@@ -33,10 +33,6 @@ NEVER_IN_A_BRIDGE = ("board", "host", "serving", "simulator")
 MAIN = tree.DEPLOY / "mcpb/server/main.py"
 
 
-def sources() -> set[str]:
-    return {path.relative_to(tree.ROOT).as_posix() for path in (tree.ROOT / "mcpboard").rglob("*.py")}
-
-
 # --- wheel and sdist -------------------------------------------------------------------------
 
 
@@ -57,7 +53,7 @@ def test_the_wheel_holds_every_module_and_says_its_version(built: Path) -> None:
     with zipfile.ZipFile(built / f"mcpboard-{tree.VERSION}-py3-none-any.whl") as wheel:
         modules = {name for name in wheel.namelist() if ".dist-info/" not in name}
         said = Parser().parsestr(wheel.read(f"mcpboard-{tree.VERSION}.dist-info/METADATA").decode())
-    assert modules == sources() | {"mcpboard/py.typed"}
+    assert modules == tree.package_files()
     assert (said["Name"], said["Version"]) == ("mcpboard", tree.VERSION)
 
 
@@ -65,7 +61,7 @@ def test_the_wheel_holds_every_module_and_says_its_version(built: Path) -> None:
 def test_the_sdist_holds_what_a_wheel_is_made_of(built: Path) -> None:
     with tarfile.open(built / f"mcpboard-{tree.VERSION}.tar.gz") as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    assert held >= sources() | {"mcpboard/py.typed", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
+    assert held >= tree.package_files() | {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
 
 
 # --- the bundle ------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_bundle_holds_the_bridge_and_pure_python(bundle: Path) -> None:
     assert json.loads((bundle / "manifest.json").read_text("utf-8"))["version"] == tree.VERSION
     held = {path.relative_to(bundle / "server/lib").as_posix() for path in (bundle / "server/lib").rglob("*.py")}
-    ours = {path for path in sources() if path.split("/")[1] not in NEVER_IN_A_BRIDGE}
+    ours = {path for path in tree.package_files() if path.endswith(".py") and path.split("/")[1] not in NEVER_IN_A_BRIDGE}
     assert {path for path in held if path.startswith("mcpboard/")} == ours
     assert not [path for path in bundle.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")]
 

@@ -89,6 +89,12 @@ def files(root: Path) -> dict[str, int]:
     }
 
 
+def package_files() -> set[str]:
+    """Every file of the package, modules and what they read, by its path below the root."""
+    found = (path for path in (ROOT / "mcpboard").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
 def on_boards(path: Path) -> bool:
     """Whether this file of the package is part of the board's subset."""
     return path.relative_to(ROOT / "mcpboard").parts[0] not in NOT_ON_BOARDS
