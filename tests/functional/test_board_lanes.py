@@ -15,6 +15,7 @@ import pytest
 
 from mcpboard.errors import NOT_SENT
 from mcpboard.serving import server
+from mcpboard.serving.channel import Channel
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer, tool_answer
@@ -158,12 +159,20 @@ def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
     simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One thread in place of eight, so that a call has to wait for it at all."""
+    noticed, close = threading.Semaphore(0), Channel.handle_close
+
+    def closing(channel: Channel) -> None:
+        close(channel)
+        noticed.release()
+
     monkeypatch.setitem(server.WAITRESS, "threads", 1)
+    monkeypatch.setattr(Channel, "handle_close", closing)
     with rig.in_front_of(simulator.agent_url) as client:
         with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
             assert hold.entered.wait(rig.LIMIT_S)
             for reset in (False, True):
                 client.begin("enter_text", **ARGUMENTS["enter_text"]).leave(reset=reset)
+                assert noticed.acquire(timeout=rig.LIMIT_S), "the server has not seen that its client left"
             hold.release()
             assert not first.answer().is_error
         assert not client.call("keyboard_tap", keys=["enter"]).is_error
