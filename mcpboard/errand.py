@@ -1,4 +1,4 @@
-"""One HTTP request over a socket of its own: the only module that names requests.
+"""One HTTP request over a socket of its own, and what its errors come down to: the only way to `courier`.
 
 No pool, no proxy or netrc from the environment, no cookies, no redirects, no second try: what is
 sent goes out once, over the socket that the caller connected, within that socket's deadline.
@@ -7,12 +7,9 @@ sent goes out once, over the socket that the caller connected, within that socke
 from __future__ import annotations
 
 import contextlib
-import copy
 import enum
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from mcpboard.deadline import Timed
 
@@ -76,73 +73,6 @@ def send(
     Raises what requests, urllib3, http.client and the socket raise: `translated` sorts it. Closing
     the response does not close the socket.
     """
-    session, prepared = _parts()
-    request = copy.copy(prepared(method, url, *headers.items()))
-    request.sock = sock
-    if body is not None:
-        request.headers = request.headers.copy()
-        request.prepare_body(body, None)
-    return session.send(request, stream=True, allow_redirects=False)
+    from mcpboard import courier  # on first use: it brings 9 MB, which an idle server does without
 
-
-@functools.cache
-def _parts() -> tuple[requests.Session, Callable[..., Any]]:
-    """The session, and what prepares a request for it; made for the first request.
-
-    The one place that imports requests: an idle server does without its 9 MB.
-    """
-    from http.cookiejar import DefaultCookiePolicy
-
-    import requests
-    from requests.adapters import HTTPAdapter
-    from requests.structures import CaseInsensitiveDict
-    from urllib3.connection import HTTPConnection
-
-    class Errand(requests.PreparedRequest):
-        """A request that brings the socket it travels on."""
-
-        sock: Timed
-
-    @functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary
-    def prepared(method: str, url: str, *headers: tuple[str, str]) -> Errand:
-        """A request without a body, to be copied: checking URL and headers is half its cost."""
-        request = Errand()
-        request.prepare(method=method, url=url, headers=dict(headers))
-        return request
-
-    class OwnSocket(HTTPAdapter):
-        """Sends each errand over its own socket: no pool, no proxy, no retry, one deadline for everything."""
-
-        def send(self, request: Errand, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
-            connection = HTTPConnection(urlsplit(cast(str, request.url)).netloc)
-            connection.sock = cast(Any, request.sock)
-            # A server may answer early and close, for example with 503; then its answer counts.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                connection.request(
-                    cast(str, request.method), request.path_url, request.body, request.headers,
-                    preload_content=False, decode_content=False,
-                )  # fmt: skip
-            return self.build_response(request, connection.getresponse())
-
-        def build_response(self, request: Errand, raw: Any) -> requests.Response:  # type: ignore[override]
-            """As the parent does, but for the cookies, which nobody takes here."""
-            response = requests.Response()
-            response.status_code, response.reason = raw.status, raw.reason
-            response.headers = CaseInsensitiveDict(raw.headers)
-            response.raw, response.request, response.url = raw, request, cast(str, request.url)
-            return response
-
-    class Direct(requests.Session):
-        """No proxy or netrc from the environment, no cookies, no redirects."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.trust_env = False
-            self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-            self.mount("http://", OwnSocket())
-            self.mount("https://", OwnSocket())
-
-        def get_redirect_target(self, resp: requests.Response) -> None:
-            """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
-
-    return Direct(), prepared
+    return courier.send(sock, method, url, body, headers)

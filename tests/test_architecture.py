@@ -69,7 +69,8 @@ DIRECTIONS = {
     "protocol": {"errors"},
     "serving": {"protocol", "errors"},
     "deadline": set(),
-    "errand": {"deadline"},
+    "errand": {"courier", "deadline"},
+    "courier": {"deadline"},
     "link": {"protocol", "errand", "deadline", "errors"},
     "client": {"link", "protocol", "deadline", "errors"},
     "clients": set(),
@@ -118,8 +119,8 @@ def test_the_core_imports_nothing_that_can_wait() -> None:
 ONLY = {
     "waitress": lambda file: file.startswith("serving/"),
     "werkzeug": lambda file: file.startswith("serving/"),
-    "requests": lambda file: file == "errand.py",
-    "urllib3": lambda file: file == "errand.py",
+    "requests": lambda file: file == "courier.py",
+    "urllib3": lambda file: file == "courier.py",
     "signal": lambda file: file == "serving/server.py" or file.startswith("cli/"),
     "tomllib": lambda file: file == "documents.py",
     "tomli": lambda file: file == "documents.py",
@@ -149,7 +150,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 # File -> modules it may import inside a function: first use, and optional extras.
 LATE = {
-    "errand.py": {"requests", "urllib3", "http"}, "serving/wsgi.py": {"werkzeug"}, "laptop/tomltext.py": {"tomlkit"}, "laptop/yamltext.py": {"ruamel"},
+    "errand.py": {"mcpboard"}, "serving/wsgi.py": {"werkzeug"}, "laptop/tomltext.py": {"tomlkit"}, "laptop/yamltext.py": {"ruamel"},
     "host/drivers/kinds.py": {"mcpboard"}, "host/console/render.py": {"jinja2"},
     "host/eyes/sight.py": {"mcpboard"},
 }  # fmt: skip
