@@ -122,10 +122,14 @@ def _literal(target: Target) -> Mapping[str, Any]:
     return {} if target.token is None else _authorised(target, target.token.value)
 
 
+# The client ends a program that writes a longer line, so a large bundle is better an error.
+LINE_FLAG = ("--longest-line", str(10 << 20))  # bytes
+
+
 def _desktop(target: Target) -> Mapping[str, Any]:
     command, *before = target.program
     token = () if target.token is None else ("--token-file", target.token.file)
-    return {"command": command, "args": [*before, "bridge", target.url, *token]}
+    return {"command": command, "args": [*before, "bridge", target.url, *LINE_FLAG, *token]}
 
 
 def _vscode_id(target: Target) -> str:
