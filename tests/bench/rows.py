@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import provision
-from tests.bench import hostile, programs, traffic
+from tests.bench import host, hostile, programs, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
 from tests.bench.traffic import Caller, crowd, medians
 from tests.deploy import boards
+from tests.host.eyes import measured
 
 SDK = "mcp==2.3.0"
 SDK_SERVER = Path(__file__).with_name("sdk_server.py")
@@ -265,6 +266,14 @@ def _ends_whole(caller: Caller) -> bool:
     return last.endswith(b"}}")
 
 
+def console(_: Servers) -> Iterator[Row]:
+    yield Row(*host.watched())
+
+
+def eyes(_: Servers) -> Iterator[Row]:
+    yield from (Row(*row) for row in measured.rows())
+
+
 ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
     "instructions": instructions,
     "list": listing,
@@ -275,4 +284,6 @@ ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
     "start": cold_start,
     "stalled": stalled,
     "sigterm": sigterm,
+    "console": console,
+    "eyes": eyes,
 }

@@ -1,0 +1,71 @@
+"""The host's rows: MCP with and without people who look at the console."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.bench.traffic import join
+from tests.host.console.rig import Agent, agent
+from tests.host.rig import Caller, Fake
+
+PHONES = 8  # each with a client of its own that taps and taps
+TAPS = 60  # of each client, in each of the two parts
+TABS = 20
+POLL_S = 2.0  # as htmx does it in the pages
+SLOWER = 1.5  # x without tabs, shown and not asserted
+
+
+def watched() -> tuple[str, str, str, str, bool]:
+    """Metric, measured, beside, target and whether it was reached."""
+    phones = {f"phone-{number}": Fake() for number in range(PHONES)}
+    with tempfile.TemporaryDirectory() as folder, agent(Path(folder, "data"), real_time=True, **phones) as host:
+        alone = _taps(host, phones)
+        with _tabs(host):
+            looked_at = _taps(host, phones)
+    ratio = looked_at / alone
+    metric = f"{PHONES} clients tapping, {TABS} console tabs open, p50"
+    beside = f"no tab {alone * 1e6:,.0f} us"
+    return metric, f"{looked_at * 1e6:,.0f} us", beside, f"<= {SLOWER} x; {ratio:.2f} x", ratio <= SLOWER
+
+
+def _taps(host: Agent, phones: dict[str, Fake]) -> float:
+    """Median seconds of a tap while every phone has a client."""
+    times: list[float] = []
+
+    def client(name: str) -> None:
+        caller = Caller(host.url, host.token).open()
+        for _ in range(TAPS):
+            began = time.perf_counter()
+            caller.call("tap", x=1, y=1, device_id=name)
+            times.append(time.perf_counter() - began)
+        caller.send("DELETE")
+
+    join(threading.Thread(target=client, args=(name,), name="client") for name in phones)
+    return statistics.median(times)
+
+
+@contextmanager
+def _tabs(host: Agent) -> Iterator[None]:
+    over = threading.Event()
+    browser = host.browser()
+
+    def tab(number: int) -> None:
+        path = "/live/dashboard/0" if number % 2 else f"/live/picture/phone-{number % PHONES}/0"
+        while not over.wait(POLL_S * (number + 1) / TABS if number else POLL_S):
+            browser.get(path)
+
+    tabs = [threading.Thread(target=tab, args=(number,), name="tab") for number in range(TABS)]
+    for each in tabs:
+        each.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for each in tabs:
+            each.join()
