@@ -143,7 +143,7 @@ class TestRefusals:
     def test_serve_refuses_its_settings(self, tmp_path: Path, text: str, said: str) -> None:
         file = tmp_path / "m.toml"
         file.write_text(text)
-        for _ in range(2):
+        for _ in range(5):
             assert said in one_line(run("serve", "--config", str(file)))
 
     def test_a_missing_file_that_was_named(self) -> None:
