@@ -159,21 +159,32 @@ def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
     simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One thread in place of eight, so that a call has to wait for it at all."""
-    noticed, close = threading.Semaphore(0), Channel.handle_close
+    arrived, noticed, gone = threading.Semaphore(0), threading.Semaphore(0), set[Channel]()
+    complete, close = Channel._complete, Channel.handle_close
+
+    def completing(channel: Channel, request: Any) -> None:
+        complete(channel, request)
+        arrived.release()
 
     def closing(channel: Channel) -> None:
-        queued = bool(channel.requests)
+        owed = bool(channel.requests) and channel not in gone
         close(channel)
-        if queued:
+        if owed:
+            gone.add(channel)
             noticed.release()
 
     monkeypatch.setitem(server.WAITRESS, "threads", 1)
+    monkeypatch.setattr(Channel, "_complete", completing)
     monkeypatch.setattr(Channel, "handle_close", closing)
     with rig.in_front_of(simulator.agent_url) as client:
         with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
             assert hold.entered.wait(rig.LIMIT_S)
+            while arrived.acquire(blocking=False):
+                pass
             for reset in (False, True):
-                client.begin("enter_text", **ARGUMENTS["enter_text"]).leave(reset=reset)
+                queued = client.begin("enter_text", **ARGUMENTS["enter_text"])
+                assert arrived.acquire(timeout=rig.LIMIT_S)
+                queued.leave(reset=reset)
                 assert noticed.acquire(timeout=rig.LIMIT_S), "the server has not seen that its client left"
             hold.release()
             assert not first.answer().is_error
