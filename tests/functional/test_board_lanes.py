@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import threading
@@ -173,7 +174,7 @@ def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
             gone.add(channel)
             noticed.release()
 
-    monkeypatch.setitem(server.WAITRESS, "threads", 1)
+    monkeypatch.setattr(server, "Server", functools.partial(server.Server, threads=1))
     monkeypatch.setattr(Channel, "_complete", completing)
     monkeypatch.setattr(Channel, "handle_close", closing)
     with rig.in_front_of(simulator.agent_url) as client:
