@@ -86,8 +86,7 @@ class Debian:
     """The real programs, unpacked and run by their own loader: nothing of it is installed."""
 
     def __init__(self) -> None:
-        self.shelved = shelf.debian("trixie", "extract", "adb", "adbd", "base-files")
-        root = self.shelved / "root"
+        root = self.shelved = shelf.debian("trixie", "extract", "adb", "adbd", "base-files")
         (loader,) = [*root.glob("usr/lib*/ld-linux-*.so.*")][:1]
         (libraries,) = root.glob("usr/lib/*-linux-gnu*")
         self._loading = [str(loader), "--library-path", f"{libraries}:{libraries / 'android'}"]
