@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -78,7 +78,8 @@ class Screen:
 
     def until(self, claim: Callable[[], Any], told: str = "") -> Any:
         """What the claim comes to once it is true, while the page may change under it."""
-        passing = [NoSuchElementException, StaleElementReferenceException]
+        # The last is what the driver says of a node that went away while it was being read.
+        passing = [NoSuchElementException, StaleElementReferenceException, WebDriverException]
         return WebDriverWait(self.driver, LIMIT_S, 0.1, passing).until(lambda _: claim(), told)
 
 
