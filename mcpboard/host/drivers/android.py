@@ -24,7 +24,7 @@ from mcpboard.host.drivers.adb import (
     is_address,
 )
 from mcpboard.host.drivers.adb_wire import Done
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
 from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.eyes.tree import Node
 
@@ -58,25 +58,13 @@ CURES: Mapping[str, str] = {
 }
 
 
-class Android:
+class Android(Sighted):
     """The driver of one phone; without a serial, of the only one that is attached."""
 
     def __init__(self, serial: str | None = None, adb: Adb | None = None) -> None:
         self._wanted = serial
         self._adb = adb or Adb()
-        self._size: Point | None = None
         self._display: str | None = None  # which one pictures are of, where there are several
-
-    def size(self) -> Point:
-        if self._size is None:
-            self.take_screenshot()
-        assert self._size is not None
-        return self._size
-
-    def take_screenshot(self) -> Shot:
-        shot = self.peek()
-        self._size = shot.width, shot.height
-        return shot
 
     def peek(self) -> Shot:
         picture = png.whole(self._picture())

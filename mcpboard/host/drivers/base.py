@@ -73,6 +73,26 @@ class Driver(Protocol):
         """Let go of the device; nothing is called afterwards."""
 
 
+class Sighted:
+    """The half of a driver that keeps the size of the client's last picture; `peek` is what differs."""
+
+    _size: Point | None = None
+
+    def peek(self) -> Shot:
+        raise NotImplementedError
+
+    def size(self) -> Point:
+        if self._size is None:
+            self.take_screenshot()
+        assert self._size is not None
+        return self._size
+
+    def take_screenshot(self) -> Shot:
+        shot = self.peek()
+        self._size = shot.width, shot.height
+        return shot
+
+
 class NoDriver:
     """Stands in for a kind of device that this installation cannot drive: every command says why."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpboard.client import CallResult, Client
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
 from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.eyes.tree import Node
 
@@ -20,25 +20,13 @@ PROBE_SECONDS = 2.0
 SCALE = 1000  # right and bottom edge of a board's screen
 
 
-class Board:
+class Board(Sighted):
     """The driver of one board. A board that was away needs nothing but the next call."""
 
     def __init__(self, url: str = STANDARD_URL, interface: str | None = None) -> None:
         self._client = Client(url, interface=interface)
         self._where = url if interface is None else f"{url} on {interface}"
-        self._size: Point | None = None
         self._focus: Mapping[str, float] | None = None  # where the last tap went, in the board's units
-
-    def size(self) -> Point:
-        if self._size is None:
-            self.take_screenshot()
-        assert self._size is not None
-        return self._size
-
-    def take_screenshot(self) -> Shot:
-        shot = self.peek()
-        self._size = shot.width, shot.height
-        return shot
 
     def peek(self) -> Shot:
         result = self._call("screenshot")

@@ -12,7 +12,7 @@ from typing import Any
 from mcpboard.deadline import Deadline
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers import apps, characters, xcuitest
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
 from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.drivers.wda import (
     ACT_SECONDS,
@@ -44,7 +44,7 @@ TURNED = (
 WHY = "no key of an iPhone's keyboard does that"
 
 
-class IPhone:
+class IPhone(Sighted):
     """The driver of one iPhone. A WebDriverAgent that was away needs nothing but the next call.
 
     Raises ConfigError for a URL that cannot be used.
@@ -52,19 +52,7 @@ class IPhone:
 
     def __init__(self, url: str = STANDARD_URL) -> None:
         self._wda = Wda(url)
-        self._size: Point | None = None
         self._tap = TAP
-
-    def size(self) -> Point:
-        if self._size is None:
-            self.take_screenshot()
-        assert self._size is not None
-        return self._size
-
-    def take_screenshot(self) -> Shot:
-        shot = self.peek()
-        self._size = shot.width, shot.height
-        return shot
 
     def peek(self) -> Shot:
         picture = self._wda.picture()

@@ -78,9 +78,18 @@ class Screen:
 
     def until(self, claim: Callable[[], Any], told: str = "") -> Any:
         """What the claim comes to once it is true, while the page may change under it."""
-        # The last is what the driver says of a node that went away while it was being read.
-        passing = [NoSuchElementException, StaleElementReferenceException, WebDriverException]
-        return WebDriverWait(self.driver, LIMIT_S, 0.1, passing).until(lambda _: claim(), told)
+        passing = [NoSuchElementException, StaleElementReferenceException]
+
+        def tried(_: webdriver.Chrome) -> Any:
+            try:
+                return claim()
+            except WebDriverException as error:
+                # What the driver says, without a kind of its own, of a node that went away while it was read.
+                if "does not belong to the document" in str(error.msg):
+                    return None
+                raise
+
+        return WebDriverWait(self.driver, LIMIT_S, 0.1, passing).until(tried, told)
 
 
 @pytest.fixture(scope="module")
