@@ -87,13 +87,22 @@ class Watched:
         self._looks, self._present = files.looks, files.present
 
     def current(self) -> Settings:
-        """The settings in force; costs a stat of each file while nothing has changed."""
-        with self._lock:
-            if {path: look(path) for path in self._looks} != self._looks:
+        """The settings in force; costs a stat of each file while nothing has changed.
+
+        Without the lock then: a stat lets other threads run, and each of them would stop at the lock.
+        """
+        for path, seen in self._looks.items():
+            if look(path) != seen:
                 self._follow()
-            return self._settings
+                break
+        return self._settings
 
     def _follow(self) -> None:
+        with self._lock:
+            if {path: look(path) for path in self._looks} != self._looks:  # nobody else has followed yet
+                self._load()
+
+    def _load(self) -> None:
         files = Files(self._present)
         try:
             loaded = _load(*self._origin, files)
@@ -103,11 +112,12 @@ class Watched:
             # call would take their change for a new one.
             self._looks = {path: look(path) for path in self._looks} | files.looks
             return
-        self._looks, self._present = files.looks, files.present
         self._tell(loaded)
         held = {row.key: getattr(self._settings, row.key) for row in SETTINGS if not row.live}
         sources = {**loaded.sources, **{key: self._settings.sources[key] for key in held}}
         self._settings, self._loaded = replace(loaded, sources=sources, **held), loaded
+        # Last, because `current` goes by the looks without a lock.
+        self._looks, self._present = files.looks, files.present
 
     def _tell(self, loaded: Settings) -> None:
         changed = [row for row in SETTINGS if getattr(loaded, row.key) != getattr(self._loaded, row.key)]

@@ -17,6 +17,7 @@ from typing import Any
 Clock = Callable[[], float]  # seconds, monotonic: the board's wall clock jumps when it first hears the time
 
 CONNECT_SECONDS = 1.0  # per address on loopback; two addresses (localhost) stay within the 2 s a connection may take
+LATE_SECONDS = 0.02  # that a read may end after its deadline: each change of a timeout is a system call
 IP_BOUND_IF = 25  # macOS; not in the socket module
 
 
@@ -53,14 +54,20 @@ class Timed:
     handed_over = False
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(self.deadline.remaining())  # type: ignore[attr-defined]
+        self._keep_time()
         return super().recv_into(*args, **kwargs)  # type: ignore[misc,no-any-return]
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         self.handed_over = False
-        self.settimeout(self.deadline.remaining())  # type: ignore[attr-defined]
+        self._keep_time()
         super().sendall(*args, **kwargs)  # type: ignore[misc]
         self.handed_over = True
+
+    def _keep_time(self) -> None:
+        left = self.deadline.remaining()
+        timeout: float | None = self.gettimeout()  # type: ignore[attr-defined]
+        if timeout is None or not left <= timeout <= left + LATE_SECONDS:
+            self.settimeout(left)  # type: ignore[attr-defined]
 
     def hang_up(self) -> None:
         """Close now, also while a reader made by `makefile` is about, for which `close` would wait; repeatable."""

@@ -6,9 +6,9 @@ sent goes out once, over the socket that the caller connected, within that socke
 
 from __future__ import annotations
 
-import contextlib
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mcpboard.deadline import Timed
@@ -53,16 +53,21 @@ def fault_of(error: type[BaseException]) -> Fault | None:
     return next((FAULTS[name] for name in ancestry if name in FAULTS), None)
 
 
-@contextlib.contextmanager
-def translated(to: Callable[[Exception, Fault], Exception]) -> Iterator[None]:
-    """Lets out what `to` makes of an error of requests, urllib3, http.client or a socket; ours and bugs pass."""
-    try:
-        yield
-    except Exception as error:
-        fault = fault_of(type(error))
-        if fault is None:
-            raise
-        raise to(error, fault) from error
+class Translated:
+    """A block that lets out what `to` makes of an error of requests, http.client or a socket; ours and bugs pass."""
+
+    def __init__(self, to: Callable[[Exception, Fault], Exception]) -> None:
+        self._to = to
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        fault = fault_of(type(error)) if isinstance(error, Exception) else None
+        if fault is not None:
+            raise self._to(error, fault) from error
 
 
 def send(
@@ -70,7 +75,7 @@ def send(
 ) -> requests.Response:
     """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
 
-    Raises what requests, urllib3, http.client and the socket raise: `translated` sorts it. Closing
+    Raises what requests, urllib3, http.client and the socket raise: `Translated` sorts it. Closing
     the response does not close the socket.
     """
     from mcpboard import courier  # on first use: it brings 9 MB, which an idle server does without

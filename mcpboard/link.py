@@ -12,13 +12,13 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
 
 from mcpboard import __version__, errand
 from mcpboard.deadline import Deadline, DeadlineSocket, Timed, connect
-from mcpboard.errand import Fault
+from mcpboard.errand import Fault, Translated
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -158,7 +158,7 @@ class Arriving:
         self.status: int = response.status_code
         self.fields = [(str(name), str(value)) for name, value in response.raw.headers.items()]  # as sent, in order
         self.headers = {name.lower(): value for name, value in self.fields}
-        self.length: int | None = response.raw.length_remaining  # bytes of the body, None where it is not said
+        self.length: int | None = response.raw.length  # bytes of the body, None where it is not said
         self._response = response
         self._sock = sock
 
@@ -172,7 +172,7 @@ class Arriving:
         """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""
         received = 0
         with _translated(self._sock, "the answer broke off"):
-            for piece in self._response.raw.stream(PIECE, decode_content=False):
+            while received != self.length and (piece := self._response.raw.read1(PIECE)):
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):
@@ -249,13 +249,13 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
 # --- errors of others ------------------------------------------------------------------------
 
 
-def _translated(sock: Timed, broken: str) -> AbstractContextManager[None]:
+def _translated(sock: Timed, broken: str) -> Translated:
     def told(error: Exception, fault: Fault) -> ClientError:
         delivery = UNKNOWN if sock.handed_over else NOT_SENT
         kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
         return kind(f"{words}; {FATES[delivery]}", delivery=delivery)
 
-    return errand.translated(told)
+    return Translated(told)
 
 
 def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:

@@ -70,12 +70,11 @@ class Board:
     def newest(self) -> Endpoint:
         """The same after the Agent's catalogue was read again, should the copy be old."""
         self._catalogue.refresh()
-        # The files were looked at when this request came; once is enough.
-        return self._endpoint(self._made[0] if self._made else self._current())
+        return self._endpoint(self._settings())
 
     def run(self, call: ToolCall) -> Outcome:
         """Forward one call; the endpoint has checked that its row is on offer."""
-        settings = self._current()
+        settings = self._settings()
         row = next(row for row in self._catalogue.rows(shell=True) if row.tool.name == call.name)
         backend = self._backend(row.backend, settings)
         return self._forward.run(row, call, backend, settings.support_bundle_max_bytes)
@@ -92,8 +91,12 @@ class Board:
     def close_session(self, step: CloseSession) -> None:
         raise NotImplementedError("a board has no sessions, its endpoint never ends one")
 
+    def _settings(self) -> Settings:
+        """The settings of this request: the files were looked at when it came, and once is enough."""
+        return self._made[0] if self._made else self._current()
+
     def _fetch_catalogue(self) -> Answer:
-        return self._backend(AGENT, self._current()).call("GET", "/api/tools", None, CATALOGUE_S)
+        return self._backend(AGENT, self._settings()).call("GET", "/api/tools", None, CATALOGUE_S)
 
     def _backend(self, name: str, settings: Settings) -> Backend:
         """The backend at the address of the moment, kept while the address stays."""

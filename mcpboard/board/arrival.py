@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -70,7 +69,7 @@ class Head(Protocol):
     """What a body stream needs of a response whose head has come; one of requests is one."""
 
     status_code: int
-    raw: Any  # with `length_remaining`, as in urllib3
+    raw: Any  # with `length`, as in http.client
 
     @property
     def headers(self) -> Mapping[str, str]: ...
@@ -89,7 +88,7 @@ class BodyStream:
         self.trip = trip
         self.status = response.status_code
         self.content_type = response.headers.get("Content-Type", "")
-        self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
+        self.length: int | None = response.raw.length  # None when chunked or not announced
         self._response = response
         self._read = read  # at most so many bytes, b"" at the end; raises ToolError only
         self._first = b""
@@ -105,6 +104,10 @@ class BodyStream:
         if not block:
             raise StopIteration
         return block
+
+    def whole(self) -> bytes:
+        """All of the body; read in one piece where its length is known, because joining would copy it."""
+        return self._block(self.length) if self.length else b"".join(self)
 
     def close(self) -> None:
         """Let go of the connection; more than once is fine."""
@@ -124,25 +127,27 @@ class BodyStream:
         self._first = self._first or self._block()
         return Answer(self.status, self.content_type, self._first)
 
-    def _block(self) -> bytes:
+    def _block(self, size: int = BLOCK) -> bytes:
         # Filled up, so that a body of one block is known to be whole before any of it is passed on.
         block = b""
-        while not self._over and len(block) < BLOCK:
-            block += self._piece(BLOCK - len(block))
+        while not self._over and len(block) < size:
+            block += self._piece(size - len(block))
         return block
 
     def _piece(self, size: int) -> bytes:
         if self._closed:
             raise self.trip.misread("it was given up before its end")
-        with contextlib.ExitStack() as undo:
-            undo.callback(self.close)
+        try:
             piece = self._read(size)
             self._arrived += len(piece)
             self._check_size(self._arrived)
-            self._over = not piece or self._arrived == self.length
-            if self._over and self.length not in (None, self._arrived):
+            ended = not piece or self._arrived == self.length
+            if ended and self.length not in (None, self._arrived):
                 raise self.trip.misread(f"it ended after {self._arrived} of {self.length} bytes")
-            undo.pop_all()
+            self._over = ended
+        except BaseException:
+            self.close()
+            raise
         return piece
 
     def _check_size(self, size: int) -> None:

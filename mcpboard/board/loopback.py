@@ -12,7 +12,6 @@ import contextlib
 import functools
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ from urllib.parse import urlsplit
 from mcpboard import errand
 from mcpboard.board.arrival import Answer, BodyStream, Ceiling, Trip
 from mcpboard.deadline import Clock, Deadline, DeadlineSocket, connect
-from mcpboard.errand import Fault
+from mcpboard.errand import Fault, Translated
 from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Backend:
     def call(self, method: str, path: str, body: bytes | None, seconds: float, limit: int = ANSWER_LIMIT) -> Answer:
         """The answer to one request: whole, at most `limit` bytes, within `seconds` from connecting to last byte."""
         with contextlib.closing(self._open(method, path, body, seconds, Ceiling(limit))) as stream:
-            return Answer(stream.status, stream.content_type, b"".join(stream))
+            return Answer(stream.status, stream.content_type, stream.whole())
 
     def stream(self, path: str, first_byte_seconds: float, total_seconds: float, limit: int) -> BodyStream:
         """The body of a GET as it arrives; its first block is here already, so early failures raise at once.
@@ -79,11 +78,8 @@ class Backend:
         """
         whole = Deadline(total_seconds, self._clock)
         stream = self._open("GET", path, None, first_byte_seconds, Ceiling(limit, " (support_bundle_max_bytes)"))
-        with contextlib.ExitStack() as undo:
-            undo.callback(stream.close)
-            stream.begin()
-            stream.trip.sock.deadline = whole
-            undo.pop_all()
+        stream.begin()
+        stream.trip.sock.deadline = whole
         return stream
 
     @property
@@ -125,13 +121,13 @@ class Backend:
 
 def _read(trip: Trip, response: requests.Response, size: int) -> bytes:
     with _translated(trip):
-        piece: bytes = response.raw.read(size, decode_content=False)
+        piece: bytes = response.raw.read(size)
     return piece
 
 
-def _translated(trip: Trip) -> AbstractContextManager[None]:
+def _translated(trip: Trip) -> Translated:
     def told(error: Exception, fault: Fault) -> ToolError:
         kind = KINDS[fault]
         return trip.failed(kind, trip.late() if kind is BackendTimeout else trip.cut(error))
 
-    return errand.translated(told)
+    return Translated(told)

@@ -83,18 +83,17 @@ class Endpoint:
 
     def receive(self, admitted: Admitted, body: bytes) -> Step:
         """What `body` asks for: answered at once, or the one step that is left to the role."""
-        request_id: Id | None = None
+        document: Any = None
         try:
             if admitted.head.method == "DELETE":
                 return self._close_session(admitted)
             document = self._load(admitted, body)
-            request_id = jsonrpc.readable_id(document)
             if self.policy.off is not None:
                 raise MethodNotFound(self.policy.off)
             session = self._session(admitted, document)
             return self._message(admitted, session, jsonrpc.shape(document))
         except ProtocolError as error:
-            return self.refuse(request_id, error)
+            return self.refuse(jsonrpc.readable_id(document), error)
 
     def _load(self, admitted: Admitted, body: bytes) -> Any:
         try:

@@ -16,6 +16,9 @@ ADVICE: Mapping[str, str] = {
 }
 
 
+LARGE = 64 * 1024  # bytes from which a part, such as a picture, is not copied for the sake of one write less
+
+
 def error_content(error: ToolError, acts: bool) -> Content:
     """The result that tells a model what went wrong; for a tool that `acts` also what became of it."""
     if not acts:
@@ -44,11 +47,11 @@ def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The same run with neighbouring bytes made one, so that a small answer is a single write."""
+    """The same run with small neighbours made one, so that a small answer is a single write."""
     run: list[Part] = []
     pending: list[bytes] = []
     for part in parts:
-        if isinstance(part, bytes):
+        if isinstance(part, bytes) and len(part) < LARGE:
             pending.append(part)
             continue
         run += [b"".join(pending), part]

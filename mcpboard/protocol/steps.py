@@ -60,8 +60,11 @@ class Reply(NamedTuple):
     parts: Sequence[Part] = ()
 
 
-@dataclass(frozen=True)
-class ToolCall:
+def _never() -> bool:
+    return False
+
+
+class ToolCall(NamedTuple):
     """One tool call, checked and ready to run; the role answers with Content or an error."""
 
     id: Id
@@ -72,7 +75,7 @@ class ToolCall:
     session: str | None  # the live legacy session it came in
     principal: str
     # True once the caller has hung up: what has to wait looks again before it begins (row 88).
-    gone: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
+    gone: Callable[[], bool] = _never
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -60,9 +60,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def readable(self) -> bool:
         """True while the loop should look for more; that is also how it learns that the client has left."""
-        if self._ahead and not self.owes:
-            self.received(b"")
-        return bool(super().readable()) and len(self._ahead) < self.adj.recv_bytes
+        if self._ahead:
+            if not self.owes:
+                self.received(b"")
+            if len(self._ahead) >= self.adj.recv_bytes:
+                return False
+        return bool(super().readable())
 
     def received(self, data: bytes) -> bool:
         """Take `data` in, up to the end of one request; False when the connection is ending anyway."""

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 
@@ -127,7 +126,7 @@ class Edge:
             return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
         with ExitStack() as owed:
             owed.callback(turn.done)
-            outcome = self._run(replace(call, gone=gone))
+            outcome = self._run(call._replace(gone=gone))
             for source in sources(outcome.result):
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)

@@ -132,17 +132,21 @@ BACKEND: Command = (sys.executable, "-m", "tests.bench.backend")
 
 @contextmanager
 def settings(backend_port: int, bundle_max: int = 128 << 20) -> Iterator[Path]:
-    """A settings file for a board in front of that backend; the bundle's limit is raised for 64 MB."""
+    """The settings of a board in front of that backend, in two files as on boards; room for a bundle of 64 MB."""
     url = f"http://127.0.0.1:{backend_port}"
-    lines = [
-        "[mcpboard]",
-        'listen = "127.0.0.1:0"',
-        f'agent_base_url = "{url}"',
-        f"support_bundle_max_bytes = {bundle_max}",
-        "[conversation_settings.agent]",
-        f'mcp_config_web_base_url = "{url}"',
-    ]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "mcpboard.toml")
-        file.write_text("\n".join(lines) + "\n", "utf-8")
-        yield file
+        ours, agents = Path(folder, "mcpboard.toml"), Path(folder, "agent.toml")
+        _write(agents, "[conversation_settings.agent]", f'mcp_config_web_base_url = "{url}"')
+        _write(
+            ours,
+            "[mcpboard]",
+            'listen = "127.0.0.1:0"',
+            f'agent_base_url = "{url}"',
+            f'agent_config = "{agents}"',
+            f"support_bundle_max_bytes = {bundle_max}",
+        )
+        yield ours
+
+
+def _write(file: Path, *lines: str) -> None:
+    file.write_text("\n".join(lines) + "\n", "utf-8")

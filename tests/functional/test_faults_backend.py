@@ -50,7 +50,7 @@ FAULTS = [
         Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)[:-20]), "broke off"), id="cut within a chunk"
     ),
     pytest.param(
-        Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD), "broke off"), id="shorter than announced"
+        Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD), "of 999 bytes"), id="shorter than announced"
     ),
     pytest.param(
         Fault(lambda went: went.raw(head(f"Content-Length: {len(GOOD) - 9}"), GOOD), "no sense"),
