@@ -38,15 +38,25 @@ class OwnSocket(BaseAdapter):
     """
 
     def send(self, request: Errand, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
-        connection = http.client.HTTPConnection(urlsplit(cast(str, request.url)).netloc)
-        connection.sock = request.sock
+        connection = Written(urlsplit(cast(str, request.url)).netloc)
+        connection.request(cast(str, request.method), request.path_url, request.body, request.headers)
         # A server may answer early and close, for example with 503; then its answer counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request(cast(str, request.method), request.path_url, request.body, request.headers)
+            request.sock.sendall(connection.written)
+        connection.sock = request.sock
         return _response(request, connection.getresponse())
 
     def close(self) -> None:
         """There is nothing to close: every errand's socket is its sender's."""
+
+
+class Written(http.client.HTTPConnection):
+    """Writes a request down, so that head and body leave in one piece."""
+
+    written = b""
+
+    def send(self, data: bytes) -> None:  # type: ignore[override]
+        self.written += data
 
 
 def _response(request: Errand, raw: http.client.HTTPResponse) -> requests.Response:

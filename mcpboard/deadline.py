@@ -110,7 +110,7 @@ def _connected(
 ) -> DeadlineSocket:
     sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
     try:
-        # Head and body go out in two writes; with Nagle's rule the second would wait for an ACK.
+        # With Nagle's rule the end of a request of several segments would wait for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if interface is not None:
             _bind_to(sock, interface)

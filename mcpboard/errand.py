@@ -65,9 +65,10 @@ class Translated:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fault = fault_of(type(error)) if isinstance(error, Exception) else None
-        if fault is not None:
-            raise self._to(error, fault) from error
+        if isinstance(error, Exception):
+            fault = fault_of(type(error))
+            if fault is not None:
+                raise self._to(error, fault) from error
 
 
 def send(

@@ -156,10 +156,10 @@ class Arriving:
 
     def __init__(self, response: requests.Response, sock: Timed) -> None:
         self.status: int = response.status_code
-        self.fields = [(str(name), str(value)) for name, value in response.raw.headers.items()]  # as sent, in order
+        self._raw = cast(http.client.HTTPResponse, response.raw)
+        self.fields = [(str(name), str(value)) for name, value in self._raw.headers.items()]  # as sent, in order
         self.headers = {name.lower(): value for name, value in self.fields}
-        self.length: int | None = response.raw.length  # bytes of the body, None where it is not said
-        self._response = response
+        self.length: int | None = self._raw.length  # bytes of the body, None where it is not said
         self._sock = sock
 
     def plain_pieces(self) -> Iterator[bytes]:
@@ -172,7 +172,7 @@ class Arriving:
         """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""
         received = 0
         with _translated(self._sock, "the answer broke off"):
-            while received != self.length and (piece := self._response.raw.read1(PIECE)):
+            while received != self.length and (piece := self._raw.read1(PIECE)):
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):

@@ -16,9 +16,6 @@ ADVICE: Mapping[str, str] = {
 }
 
 
-LARGE = 64 * 1024  # bytes from which a part, such as a picture, is not copied for the sake of one write less
-
-
 def error_content(error: ToolError, acts: bool) -> Content:
     """The result that tells a model what went wrong; for a tool that `acts` also what became of it."""
     if not acts:
@@ -29,7 +26,7 @@ def error_content(error: ToolError, acts: bool) -> Content:
 
 def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, ...]:
     """A whole JSON-RPC answer around `content`; `fixed` is the run of members that never vary."""
-    return joined(_run(request_id, content, fixed))
+    return tuple(_run(request_id, content, fixed))
 
 
 def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
@@ -44,16 +41,3 @@ def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
     if content.is_error:
         yield b'"isError":true,'
     yield fixed + b"}}"
-
-
-def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The same run with small neighbours made one, so that a small answer is a single write."""
-    run: list[Part] = []
-    pending: list[bytes] = []
-    for part in parts:
-        if isinstance(part, bytes) and len(part) < LARGE:
-            pending.append(part)
-            continue
-        run += [b"".join(pending), part]
-        pending.clear()
-    return (*run, b"".join(pending))

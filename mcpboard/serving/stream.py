@@ -27,8 +27,30 @@ def content_length(parts: Sequence[Part]) -> int | None:
 
 def pieces(parts: Sequence[Part]) -> Iterator[bytes]:
     """`parts` in order, in pieces of at most PIECE; raises when a source dies or gives another length than it said."""
+    run: list[bytes] = []
     for part in parts:
-        yield from cut(part, PIECE) if isinstance(part, bytes) else base64_pieces(measured(part))
+        if isinstance(part, bytes):
+            run.append(part)
+            continue
+        yield from packed(run)
+        run.clear()
+        yield from base64_pieces(measured(part))
+    yield from packed(run)
+
+
+def packed(run: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of `run` in full pieces of PIECE and a last one: as few writes as can be, each byte copied once."""
+    piece: list[memoryview] = []
+    room = PIECE
+    for part in run:
+        rest = memoryview(part)
+        while len(rest) >= room:
+            yield b"".join((*piece, rest[:room]))
+            rest, piece, room = rest[room:], [], PIECE
+        piece.append(rest)
+        room -= len(rest)
+    if room < PIECE:
+        yield b"".join(piece)
 
 
 def cut(whole: bytes, size: int) -> Iterator[bytes]:
