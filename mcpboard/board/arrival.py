@@ -116,11 +116,15 @@ class BodyStream:
         self.trip.sock.hang_up()
 
     def check_head(self) -> None:
-        """Raise BackendBroken for a body that is not worth reading."""
+        """Raise BackendBroken for a body that is not worth reading, and let go of the connection then."""
         label = self._response.headers.get("Content-Encoding", "identity").strip().lower()
-        if label != "identity":
-            raise self.trip.misread("it is compressed, though that was ruled out")
-        self._check_size(self.length or 0)
+        try:
+            if label != "identity":
+                raise self.trip.misread("it is compressed, though that was ruled out")
+            self._check_size(self.length or 0)
+        except BaseException:
+            self.close()
+            raise
 
     def begin(self) -> Answer:
         """The answer as far as its first block, which is read now and still comes first in the iteration."""

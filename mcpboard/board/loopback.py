@@ -94,17 +94,17 @@ class Backend:
 
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
         what = f"{method} {path}"
-        with contextlib.ExitStack() as undo:
-            sock = self._connected(what, Deadline(seconds, self._clock))
-            undo.callback(sock.hang_up)
-            trip = Trip(self, what, sock, ceiling)
+        sock = self._connected(what, Deadline(seconds, self._clock))
+        trip = Trip(self, what, sock, ceiling)
+        try:
             with _translated(trip):
                 response = errand.send(sock, method, self._base + path, body)
-            undo.callback(response.close)
-            self.note(ok=True)
-            stream = BodyStream(trip, response, functools.partial(_read, trip, response))
-            stream.check_head()
-            undo.pop_all()
+        except BaseException:
+            sock.hang_up()
+            raise
+        self.note(ok=True)
+        stream = BodyStream(trip, response, functools.partial(_read, trip, response))
+        stream.check_head()
         return stream
 
     def _connected(self, what: str, deadline: Deadline) -> DeadlineSocket:

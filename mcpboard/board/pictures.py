@@ -50,7 +50,7 @@ def _is_base64(data: str) -> bool:
     """True for whole groups of four, padded at the end alone; nothing of the text is copied."""
     padding = data.count("=", -2)
     well_cut = len(data) % 4 == 0 and data.find("=", 0, len(data) - padding) < 0
-    return well_cut and data.isascii() and not any(character in data for character in _FOREIGN)
+    return well_cut and data.isascii() and not any(map(data.__contains__, _FOREIGN))
 
 
 def _label(data: str) -> str | None:

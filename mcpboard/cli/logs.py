@@ -24,6 +24,8 @@ class OneLine(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line with control characters escaped."""
         line = super().formatMessage(record)
+        if line.isprintable():  # as nearly all are, and walking each costs as much as writing it
+            return line
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
@@ -33,6 +35,7 @@ def configure(target: str, level: str) -> None:
     Raises ConfigError where the target cannot be opened.
     """
     logging.raiseExceptions = False  # a full disk must not fill stderr with tracebacks
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # looked up for every line, never shown
     try:
         handler = _handler(target)
     except OSError as error:
