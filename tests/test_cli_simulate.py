@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.cli import demo, main
+from mcpboard.cli import main
+from mcpboard.cli.offboard import demo
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 20  # seconds for a process; a slow machine under load still makes it

@@ -1,4 +1,4 @@
-"""The `mcpboard` command: one file for each group of verbs, every verb importing what it needs itself.
+"""The `mcpboard` command: one file for each group of verbs, read when one of them is wanted.
 
 Exit codes: 0 done, 1 a tool, a check or the output failed, 2 wrong usage or settings (one line on stderr),
 130 interrupted, 141 nobody reads the output.
@@ -7,20 +7,35 @@ Exit codes: 0 done, 1 a tool, a check or the output failed, 2 wrong usage or set
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.cli import client, connect, demo, doctor, host, laptop, serve, settings, simulate
 from mcpboard.errors import ConfigError
 
 __all__ = ["host_main", "main"]
 
-HOST = "host"
-GROUPS = (serve, simulate, demo, client, laptop, connect, doctor, settings)
+HOST, DEFAULT_HOST_VERB = "host", "run"
+HOST_GROUP = "offboard.host"
+
+# Verb -> the module here that adds it, in the order of the menu. What is below `offboard` is not on boards.
+VERBS: Mapping[str, str] = {
+    "serve": "serve",
+    "simulate": "offboard.simulate",
+    "demo": "offboard.demo",
+    "tools": "client",
+    "call": "client",
+    "bridge": "offboard.laptop",
+    "relay": "offboard.laptop",
+    "connect": "offboard.connect",
+    "doctor": "doctor",
+    "config": "settings",
+    HOST: "offboard",
+}
 
 # What a shell reports for a program that SIGINT or SIGPIPE ended: 128 + the signal's number.
 INTERRUPTED = 130
@@ -32,29 +47,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == [HOST]:  # every word behind it is the host's
         return host_main(words[1:])
-    return _guarded("mcpboard", _parser(), words)
+    return _guarded("mcpboard", _parser, words)
 
 
 def host_main(argv: Sequence[str] | None = None) -> int:
     """The same for `device-host-agent`, whose verb may be left out."""
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
-        words = [host.DEFAULT_VERB, *words]
-    return _guarded("device-host-agent", _host_parser(), words)
+        words = [DEFAULT_HOST_VERB, *words]
+    return _guarded("device-host-agent", _host_parser, words)
 
 
-def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:
+def _guarded(program: str, parser_for: Callable[[Sequence[str]], _Parser], words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
-        return _run(parser, words)
+        return _run(parser_for(words), words)
     except ConfigError as error:
         print(f"{program}:", " ".join(str(error).split("\n")), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("mcpboard."):
-            raise
-        # A board's package has the board's role alone.
-        print(f"{program}: this installation came without {error.name}; install mcpboard whole", file=sys.stderr)
+        print(f"{program}: this installation came without {_left_out(error)}; install mcpboard whole", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -65,6 +77,14 @@ def _guarded(program: str, parser: _Parser, words: Sequence[str]) -> int:
         _give_up_stdout()
         print(f"{program}:", error, file=sys.stderr)
         return 1
+
+
+def _left_out(error: ModuleNotFoundError) -> str:
+    """The module of ours that is not here, as in a board's package; raises `error` when it is none of ours."""
+    name = error.name or ""
+    if not name.startswith("mcpboard."):
+        raise error
+    return name
 
 
 def _run(parser: _Parser, words: Sequence[str]) -> int:
@@ -83,22 +103,32 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
 
-def _parser() -> _Parser:
+def _parser(words: Sequence[str] = ()) -> _Parser:
+    """The parser for `words`: with the group of their verb alone, or for a menu with all that are installed."""
     parser = _Parser(prog="mcpboard", description="Model Context Protocol in front of phones.")
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
-    for group in GROUPS:
-        group.add_to(verbs)
-    verbs.add_parser(HOST, help="several devices behind one address; see `mcpboard host --help`")
+    if words and words[0] in VERBS:
+        _add_group(VERBS[words[0]], verbs)
+        return parser
+    for group in dict.fromkeys(VERBS.values()):
+        try:
+            _add_group(group, verbs)
+        except ModuleNotFoundError as error:
+            _left_out(error)
     return parser
 
 
-def _host_parser() -> _Parser:
+def _host_parser(words: Sequence[str] = ()) -> _Parser:
     parser = _Parser(prog="device-host-agent", description="Model Context Protocol in front of this host's devices.")
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    host.add_to(verbs)
+    _add_group(HOST_GROUP, verbs)
     return parser
+
+
+def _add_group(group: str, verbs: Any) -> None:
+    importlib.import_module(f"{__name__}.{group}").add_to(verbs)
 
 
 def _fill_standard_streams() -> None:

@@ -35,7 +35,8 @@ def configure(target: str, level: str) -> None:
     Raises ConfigError where the target cannot be opened.
     """
     logging.raiseExceptions = False  # a full disk must not fill stderr with tracebacks
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # looked up for every line, never shown
+    # Looked up for every line, and never shown.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     try:
         handler = _handler(target)
     except OSError as error:

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 # Kind of request -> times the instructions of bare waitress.
 INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.4, "small tools/call": 4.2, "screenshot 200 KB": 25.0}
 
-# What is reached, with the 3 % by which Pythons and packages differ: what the gates hold.
-HELD: Mapping[str, float] = {"tools/list": 1.43, "small tools/call": 4.85, "screenshot 200 KB": 27.6}
-
 LIST_BYTES = 12_000  # the whole tools/list answer: every client reads it into its context
 INSTRUCTIONS_BYTES = 1_000  # the words of initialize and discover
 

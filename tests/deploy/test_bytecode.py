@@ -74,28 +74,39 @@ def test_no_source_and_no_metadata_is_left(site: Path) -> None:
     assert not list(site.glob("*.dist-info"))
 
 
+def said(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What the board's `mcpboard` says; run in its own folder, because Python looks in the current one first."""
+    return subprocess.run(
+        python("-m", "mcpboard", *words), env={"PYTHONPATH": str(site)}, cwd=site, timeout=tree.LIMIT_S,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
 def test_it_knows_its_version(site: Path) -> None:
-    printed = tree.run(*python("-m", "mcpboard", "--version"), environ={"PYTHONPATH": str(site)})
-    assert printed == f"{mcpboard.__version__}\n" == f"{tree.VERSION}\n"
+    assert said(site, "--version").stdout == f"{mcpboard.__version__}\n" == f"{tree.VERSION}\n"
 
 
 @pytest.mark.parametrize("verb", [["config"], ["--help"], ["serve", "--help"]], ids=" ".join)
 def test_a_verb_that_needs_no_other_role_runs(site: Path, verb: list[str]) -> None:
-    assert tree.run(*python("-m", "mcpboard", *verb), environ={"PYTHONPATH": str(site)})
+    done = said(site, *verb)
+    assert done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_menu_has_the_verbs_that_are_there(site: Path) -> None:
+    verbs = re.findall(r"^    (\w+) {2}", said(site, "--help").stdout, re.MULTILINE)
+    assert verbs == ["serve", "tools", "call", "doctor", "config"]
 
 
 @pytest.mark.parametrize(
     "verb",
-    [["bridge", "http://127.0.0.1:9/mcp"], ["relay", "http://127.0.0.1:9/mcp"], ["doctor"], ["simulate"], ["demo"]],
+    [["host"], ["connect"], ["bridge", "http://127.0.0.1:9/mcp"], ["relay", "http://127.0.0.1:9/mcp"], ["doctor"], ["simulate"], ["demo"]],
     ids=lambda verb: verb[0],
 )
 def test_a_verb_of_another_role_says_so_in_one_line(site: Path, verb: list[str]) -> None:
-    done = subprocess.run(
-        python("-m", "mcpboard", *verb), env={"PYTHONPATH": str(site)}, cwd=site, timeout=tree.LIMIT_S,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = said(site, *verb)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"mcpboard: this installation came without .*; install mcpboard whole\n", done.stderr)
+    assert re.fullmatch(r"(mcpboard|device-host-agent): this installation came without .*; install mcpboard whole\n", done.stderr)
 
 
 def test_it_serves(site: Path, simulator: Simulator) -> None:

@@ -21,8 +21,8 @@ DEBIAN = DEPLOY / "debian"
 UNITS = DEPLOY / "systemd"
 STUBS = Path(__file__).parent / "stubs"
 
-# Roles that need another machine than the board; no recipe ships them.
-NOT_ON_BOARDS = ("host", "laptop", "simulator")
+# What another machine than the board is for, below the package; no recipe ships it.
+NOT_ON_BOARDS = ("host", "laptop", "simulator", "cli/offboard", "config_host.py", "settings_host.py")
 
 # Where a wheel's modules go under --prefix /usr.
 SITE = sysconfig.get_path("purelib", vars={"base": "/usr"})
@@ -97,7 +97,7 @@ def package_files() -> set[str]:
 
 def on_boards(path: Path) -> bool:
     """Whether this file of the package is part of the board's subset."""
-    return path.relative_to(ROOT / "mcpboard").parts[0] not in NOT_ON_BOARDS
+    return not any(path.is_relative_to(ROOT / "mcpboard" / left_out) for left_out in NOT_ON_BOARDS)
 
 
 def board_modules() -> list[Path]:

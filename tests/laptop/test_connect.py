@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from mcpboard import config
-from mcpboard.cli import connect as verb
 from mcpboard.cli import main
+from mcpboard.cli.offboard import connect as verb
 from mcpboard.client import Client
 from mcpboard.clients import FORMS, Form, Target, Token, is_name
 from mcpboard.errors import ConfigError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard import cli, config_host
-from mcpboard.cli import host_doctor
+from mcpboard.cli.offboard import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
 from mcpboard.host.drivers import adb, android
 from mcpboard.host.drivers.adb import Adb, Attached, NoServer, is_address

@@ -17,6 +17,9 @@ MCPBOARD_OVERRIDE_SRCDIR_RSYNC_EXCLUSIONS = \
 	--exclude /mcpboard/host \
 	--exclude /mcpboard/laptop \
 	--exclude /mcpboard/simulator \
+	--exclude /mcpboard/cli/offboard \
+	--exclude /mcpboard/config_host.py \
+	--exclude /mcpboard/settings_host.py \
 	--include /mcpboard \
 	--include /setup.cfg \
 	--include /pyproject.toml \

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from mcpboard import host
-from mcpboard.cli import host_demo_cloud
-from mcpboard.cli.demo import served
-from mcpboard.cli.host import listeners
-from mcpboard.cli.simulate import simulator
+from mcpboard.cli.offboard import host_demo_cloud
+from mcpboard.cli.offboard.demo import served
+from mcpboard.cli.offboard.host import listeners
+from mcpboard.cli.offboard.simulate import simulator
 from mcpboard.client import Client
 from mcpboard.errors import AddressTaken, ClientError, PeerError
 from mcpboard.host import token

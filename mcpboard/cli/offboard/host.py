@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mcpboard.host.registry import Spec
 
 Verb = Callable[[argparse.Namespace], int]
-DEFAULT_VERB = "run"
 
 
 def add_to(verbs: Verbs) -> None:
@@ -108,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _demo(in_force: HostSettings) -> int:
     try:
-        from mcpboard.cli import host_demo
+        from mcpboard.cli.offboard import host_demo
     except ModuleNotFoundError as missing:
         if missing.name != "PIL":
             raise
@@ -269,6 +268,6 @@ def enrol(arguments: argparse.Namespace) -> int:
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each check, `ok` or what to do; 0 when all is well."""
     logs.configure("stderr", "warning")
-    from mcpboard.cli import host_doctor
+    from mcpboard.cli.offboard import host_doctor
 
     return host_doctor.doctor(settings(arguments))

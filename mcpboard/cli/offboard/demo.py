@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcpboard import config
 from mcpboard.cli import logs
+from mcpboard.cli.offboard.simulate import simulator
 from mcpboard.cli.settings import Verbs, port
-from mcpboard.cli.simulate import simulator
 from mcpboard.errors import AddressTaken, ClientError, ConfigError
 
 if TYPE_CHECKING:
