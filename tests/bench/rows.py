@@ -18,17 +18,17 @@ from tests.bench import host, hostile, programs, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
-from tests.bench.traffic import Caller, crowd, medians
+from tests.bench.traffic import Caller, crowds, medians
 from tests.deploy import boards
 from tests.host.eyes import measured
 
 SDK = "mcp==2.3.0"
 SDK_SERVER = Path(__file__).with_name("sdk_server.py")
-ROUNDS = 400  # requests of each kind; medians
+ROUNDS = 1_000  # requests of each kind; medians
 CROWD = 8  # connections at once
 CALLS = 1_000
 STARTS = 5  # cold starts of each server
-BUNDLES = 5  # of each size
+BUNDLES = {1: 40, 16: 9, 64: 5}  # MiB -> how many; medians, and a small one takes as long as a thread needs to wake
 MIB = 1 << 20
 LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
 
@@ -105,8 +105,8 @@ def instructions(found: Servers) -> Iterator[Row]:
 def listing(found: Servers) -> Iterator[Row]:
     both = medians({"bare": (found.bare.port, traffic.LIST), "ours": (found.board.port, traffic.LIST)}, ROUNDS)
     yield ratio("tools/list p50, 1 connection", both["ours"], both["bare"], want.LIST_P50, "us", "bare waitress")
-    ours, bare = (crowd(each.port, traffic.LIST, CROWD, ROUNDS // 4) for each in (found.board, found.bare))
-    yield ratio(f"tools/list p50, {CROWD} connections", ours, bare, want.LIST_P50, "us", "bare waitress")
+    many = crowds({"bare": found.bare.port, "ours": found.board.port}, traffic.LIST, CROWD, ROUNDS // 10)
+    yield ratio(f"tools/list p50, {CROWD} connections", many["ours"], many["bare"], want.LIST_P50, "us", "bare waitress")
     with Caller(found.board.port) as caller:
         yield ceiling("tools/list, bytes", len(caller.ask(traffic.LIST)), want.LIST_BYTES, "B")
 
@@ -146,7 +146,7 @@ def bundles(found: Servers) -> Iterator[Row]:
         times: dict[str, list[float]] = {"ours": [], "relay": []}
         before = found.board.rss
         found.board.forget_peak()
-        for _ in range(BUNDLES):
+        for _ in range(BUNDLES[size]):
             times["relay"].append(_bundle(found.relay.port))
             times["ours"].append(_bundle(found.board.port))
         _bundle(found.board.port, receive_buffer=4096, piece=8192)

@@ -18,6 +18,7 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+CROWDS = 9  # one crowd may take twice as long as the next: threads fall into step, or do not
 LIMIT_S = 60.0  # for one answer; a server under valgrind is fifty times slower
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
@@ -120,6 +121,15 @@ def medians(asked: Mapping[str, tuple[int, bytes]], rounds: int) -> dict[str, fl
     finally:
         for caller in callers.values():
             caller.sock.close()
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def crowds(ports: Mapping[str, int], sent: bytes, callers: int, rounds: int) -> dict[str, float]:
+    """Microseconds while that many connections ask at once, of each port: medians of CROWDS crowds, let in in turns."""
+    times: dict[str, list[float]] = {name: [] for name in ports}
+    for _ in range(CROWDS):
+        for name, port in ports.items():
+            times[name].append(crowd(port, sent, callers, rounds))
     return {name: statistics.median(found) for name, found in times.items()}
 
 
