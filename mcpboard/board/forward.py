@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from dataclasses import replace
 from mcpboard.board.arrival import BodyStream
 from mcpboard.board.lanes import Lanes, Place
 from mcpboard.board.loopback import Backend
-from mcpboard.board.orphans import Orphans, Telling
+from mcpboard.board.orphans import Orphan, Orphans, Telling
 from mcpboard.board.tools import INPUT, Row
 from mcpboard.deadline import Clock
 from mcpboard.errors import DONE, NOT_SENT, ToolError
@@ -52,14 +53,10 @@ class Forward:
     def _told(self, row: Row, result: Content | ToolError) -> Outcome:
         finished_at = self._clock()  # a reader may stall for long before it is given up
         telling = self._orphans.take()
-
-        def lost() -> None:
-            self._orphans.put_back(telling)
-            words = _orphan_words(result)
-            if words:
-                self._orphans.record(row.tool.name, words, finished_at)
-
-        return Outcome(_begun_with(telling, result), lost)
+        words = _orphan_words(result)
+        own = (Orphan(row.tool.name, words, finished_at),) if words else ()
+        unheard = (*telling.orphans, *own)  # should this reply get lost
+        return Outcome(_begun_with(telling, result), functools.partial(self._orphans.keep, unheard))
 
 
 def _begun_with(telling: Telling, result: Content | ToolError) -> Content | ToolError:

@@ -111,12 +111,19 @@ class CloseSession:
 Step = Reply | ToolCall | ListTools | OpenSession | CloseSession
 
 
+Arrived = Callable[[], bool]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What a tool call came to, and what to do should its caller be gone before it hears of it."""
+    """What a tool call came to, and who wants to know what becomes of its reply.
+
+    `fate` is called once: with None for a reply that was not handed over whole, else with a way to
+    ask, from then on, whether it has arrived.
+    """
 
     result: Content | ToolError | ProtocolError
-    lost: Callable[[], None] | None = None
+    fate: Callable[[Arrived | None], None] | None = None
 
 
 # --- what a role decides -------------------------------------------------------------------

@@ -8,21 +8,27 @@ would fill the connection limit or hold a thread for ever.
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.task import WSGITask
+
+from mcpboard.serving.receipt import RECEIPT, Receipt, unacknowledged
 
 IDLE_SECONDS = 30.0  # between two requests; clients reconnect without a word
 
 # What a connection may be doing -> seconds that it may go on without getting anywhere.
-WORKING, IDLE, ASKING, STALLED = "working", "idle", "unfinished request", "stalled reader"
+WORKING, IDLE, ASKING, STALLED, LEAVING = "working", "idle", "unfinished request", "stalled reader", "said goodbye"
 LIMITS = {
     WORKING: math.inf,  # the role sees to its own deadlines
     IDLE: IDLE_SECONDS,
     ASKING: 30.0,  # from the first to the last byte of one request, 336 KiB at the most
     STALLED: 30.0,  # in which a reader has to take PROGRESS_BYTES, or all that is waiting
+    LEAVING: 5.0,  # in which a client has to close its side, once we have closed ours
 }
 PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's screen
 
@@ -40,6 +46,16 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
             raise ParsingError("the request line or Content-Length cannot be read") from error
 
 
+class Task(WSGITask):  # type: ignore[misc]
+    """A request under way, whose application can ask for a receipt for what it has answered."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """As the parent does, and with RECEIPT."""
+        environ: dict[str, Any] = super().get_environment()
+        environ[RECEIPT] = self.channel.receipt
+        return environ
+
+
 class Channel(HTTPChannel):  # type: ignore[misc]
     """An HTTPChannel that takes one request at a time, and knows how long its client has kept us waiting.
 
@@ -49,6 +65,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     """
 
     request: Parser | None
+    task_class = Task
+    _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
+    _leaving = False  # our side is closed, the client's not yet
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         self._ahead = b""  # sent before its turn
@@ -60,6 +79,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def readable(self) -> bool:
         """True while the loop should look for more; that is also how it learns that the client has left."""
+        if self._leaving:
+            return True
         if self._ahead:
             if not self.owes:
                 self.received(b"")
@@ -70,7 +91,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def received(self, data: bytes) -> bool:
         """Take `data` in, up to the end of one request; False when the connection is ending anyway."""
         with self.requests_lock:
-            if self.will_close or self.close_when_flushed:
+            if self.will_close or self.close_when_flushed or self._leaving:
                 return False
             self._ahead += data
             while self._ahead and not self.owes:
@@ -107,6 +128,44 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         """True while a request waits for its answer or bytes wait for the reader."""
         return bool(self.requests or self.total_outbufs_len)
 
+    def handle_write(self) -> None:
+        """As the parent does, but where it would close at once after the last answer, take leave first.
+
+        To close while the client still sends would make the kernel throw the answer away, and
+        nobody could tell any more whether it has arrived.
+        """
+        if self.close_when_flushed and not self.total_outbufs_len:
+            self._take_leave()
+        else:
+            super().handle_write()
+
+    def _take_leave(self) -> None:
+        self.close_when_flushed, self._leaving = False, True
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:  # it has left before us
+            self.handle_close()
+
+    # --- whether it arrives ---
+
+    def receipt(self) -> Receipt:
+        """A receipt for all that has been answered so far."""
+        with self.outbuf_lock:
+            return Receipt(self, self._taken + self.total_outbufs_len)
+
+    def acknowledged(self) -> int:
+        """Bytes of our answers that the client's system says it holds; of a closed connection, that it held then."""
+        with self.outbuf_lock:
+            if self._acknowledged is not None:
+                return self._acknowledged
+            return self._taken - unacknowledged(self.socket)
+
+    def handle_close(self) -> None:
+        """As the parent does; what has not arrived by now never will."""
+        with self.outbuf_lock:
+            self._acknowledged = self.acknowledged()
+        super().handle_close()
+
     # --- how long it takes ---
 
     def overdue(self, now: float) -> str | None:
@@ -117,6 +176,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return state if now - self._since > LIMITS[state] else None
 
     def _doing(self) -> str:
+        if self._leaving:
+            return LEAVING
         if self.total_outbufs_len:
             return STALLED
         if self.requests:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from waitress.channel import ClientDisconnected
 
-from mcpboard.errors import Busy, InternalError, McpboardError, ProtocolError, Refused, ToolError
+from mcpboard.errors import Busy, InternalError, ProtocolError, Refused, ToolError
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.headers import Standard
 from mcpboard.protocol.steps import CloseSession, Head, ListTools, OpenSession, Outcome, PageRequest, Reply, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content
 from mcpboard.serving import stream
+from mcpboard.serving.handover import Exchange, Handover, on_trust
+from mcpboard.serving.receipt import RECEIPT
 from mcpboard.serving.turns import Turns
 
 log = logging.getLogger("mcpboard")
@@ -53,16 +55,8 @@ class Role(Protocol):
         """End a legacy session and what it held."""
 
 
-_NOTHING = ExitStack()  # owed by a reply that borrowed nothing; never pushed to
-
-
-class Exchange(NamedTuple):
-    """One answer under way: what is owed back when it is over, and what to tell of it."""
-
-    reply: Reply
-    owed: ExitStack = _NOTHING  # gives back the turn, closes the sources
-    lost: Callable[[], None] | None = None  # told when the reply was not handed over whole
-    note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
+def _never() -> bool:
+    return False
 
 
 class Edge:
@@ -101,7 +95,7 @@ class Edge:
             self._role.close_session(step)
             return Exchange(endpoint.closed())
         if isinstance(step, ToolCall):
-            return self._take_turn(endpoint, step, environ.get("waitress.client_disconnected", _never))
+            return self._take_turn(endpoint, step, environ)
         return Exchange(self._finish(endpoint, step))
 
     def _finish(self, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
@@ -115,8 +109,9 @@ class Edge:
             log.exception("%s: internal error", type(step).__name__)
             return endpoint.crashed(step.id)
 
-    def _take_turn(self, endpoint: Endpoint, call: ToolCall, gone: Callable[[], bool]) -> Exchange:
+    def _take_turn(self, endpoint: Endpoint, call: ToolCall, environ: Environ) -> Exchange:
         started = time.monotonic()
+        gone = environ.get("waitress.client_disconnected", _never)
         if gone():
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
@@ -130,7 +125,8 @@ class Edge:
             for source in sources(outcome.result):
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)
-            return Exchange(reply, owed.pop_all(), outcome.lost, _logged(call, outcome.result, started))
+            note = _logged(call, outcome.result, started)
+            return Exchange(reply, owed.pop_all(), note, outcome.fate, environ.get(RECEIPT, on_trust))
 
     def _run(self, call: ToolCall) -> Outcome:
         """What the call came to; a bug of ours comes to InternalError."""
@@ -149,8 +145,8 @@ def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Repl
         return endpoint.reply(call, outcome.result), outcome
     except Exception:
         log.exception("%s: its result cannot be written", call.name)
-        if outcome.lost is not None:
-            outcome.lost()  # what became of the call will not be in this reply
+        if outcome.fate is not None:
+            outcome.fate(None)  # what became of the call will not be in this reply
         crashed = Outcome(InternalError(INTERNAL))
         return endpoint.reply(call, crashed.result), crashed
 
@@ -218,59 +214,10 @@ def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -
     return Handover(exchange)
 
 
-class Handover:
-    """The bytes of one tool reply on their way out; what was borrowed is given back once, in close().
-
-    A class with close() and not a generator: a generator that was never advanced would not run
-    its `finally`, and the turn would be lost with the caller.
-    """
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._pieces = stream.pieces(exchange.reply.parts)
-        self._sent = 0  # bytes
-        self._whole = False
-        self._closed = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        try:
-            piece = next(self._pieces)
-        except StopIteration:
-            self._whole = True
-            raise
-        except Exception as error:
-            # The head is out, so the only honest answer left is to break off: the reader then
-            # knows that what it has is not the whole.
-            ours = isinstance(error, McpboardError)
-            log.warning("reply broken off after %d bytes: %s", self._sent, error, exc_info=not ours)
-            raise ClientDisconnected from error
-        self._sent += len(piece)
-        return piece
-
-    def close(self) -> None:
-        """Give back turn and sources, tell the role when the reply was not handed over, write the log line."""
-        if self._closed:
-            return
-        self._closed = True
-        with ExitStack() as last:  # upwards, each whatever became of the one before
-            if self._exchange.note is not None:
-                last.callback(self._exchange.note, self._sent, self._whole)
-            if self._exchange.lost is not None and not self._whole:
-                last.callback(self._exchange.lost)
-            last.callback(self._exchange.owed.close)
-
-
 def sources(result: Content | ToolError | ProtocolError) -> list[ByteSource]:
     """What must be closed, whatever becomes of the reply."""
     blocks = result.blocks if isinstance(result, Content) else ()
     return [block.source for block in blocks if isinstance(block, Blob)]
-
-
-def _never() -> bool:
-    return False
 
 
 def _logged(call: ToolCall, result: Content | ToolError | ProtocolError, started: float) -> Callable[[int, bool], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpboard.board.orphans import KEPT_OUTCOMES, KEPT_SECONDS, Orphans
+from mcpboard.board.orphans import ARRIVAL_SECONDS, KEPT_OUTCOMES, KEPT_SECONDS, Orphan, Orphans
 
 
 class Clock:
@@ -25,7 +25,7 @@ def orphans(clock: Clock) -> Orphans:
 
 
 def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: Orphans, clock: Clock) -> None:
-    orphans.record("enter_text", "finished OK", clock.now)
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
     clock.now += 12
     told = orphans.take().text
     assert told.startswith("The earlier enter_text finished OK 12 s ago, after its caller had gone")
@@ -34,8 +34,8 @@ def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: Orphans, c
 
 
 def test_several_are_told_together_oldest_first(orphans: Orphans, clock: Clock) -> None:
-    orphans.record("enter_text", "finished OK", clock.now)
-    orphans.record("keyboard_tap", "failed", clock.now)
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
+    orphans.keep([Orphan("keyboard_tap", "failed", clock.now)])
     told = orphans.take().text
     assert 0 < told.index("enter_text") < told.index("keyboard_tap failed")
 
@@ -48,30 +48,57 @@ def test_several_are_told_together_oldest_first(orphans: Orphans, clock: Clock) 
     ],
 )
 def test_ten_minutes(orphans: Orphans, clock: Clock, age: float, told: bool) -> None:
-    orphans.record("enter_text", "finished OK", clock.now)
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
     clock.now += age
     assert bool(orphans.take().text) is told
 
 
 def test_only_the_newest_are_kept(orphans: Orphans, clock: Clock) -> None:
     for number in range(KEPT_OUTCOMES + 1):
-        orphans.record(f"tool_{number}", "finished OK", clock.now)
+        orphans.keep([Orphan(f"tool_{number}", "finished OK", clock.now)])
     told = orphans.take()
     assert len(told.orphans) == KEPT_OUTCOMES
     assert told.orphans[0].tool == "tool_1"
 
 
-def test_what_was_put_back_is_told_again_before_newer_ones_and_keeps_its_age(orphans: Orphans, clock: Clock) -> None:
-    orphans.record("enter_text", "finished OK", clock.now)
+def test_what_was_kept_again_is_told_before_newer_ones_and_keeps_its_age(orphans: Orphans, clock: Clock) -> None:
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
     lost = orphans.take()
-    orphans.record("keyboard_tap", "failed", clock.now)
-    orphans.put_back(lost)
-    clock.now += 7
+    clock.now += 1
+    orphans.keep([Orphan("keyboard_tap", "failed", clock.now)])
+    orphans.keep(lost.orphans)
+    clock.now += 6
     told = orphans.take()
     assert [orphan.tool for orphan in told.orphans] == ["enter_text", "keyboard_tap"]
     assert "finished OK 7 s ago" in told.text
 
 
-def test_putting_back_an_empty_telling_changes_nothing(orphans: Orphans) -> None:
-    orphans.put_back(orphans.take())
+def test_keeping_an_empty_telling_changes_nothing(orphans: Orphans) -> None:
+    orphans.keep(orphans.take().orphans)
     assert orphans.take().orphans == ()
+
+
+@pytest.mark.parametrize(
+    ("arrived", "age", "told"),
+    [
+        pytest.param(False, ARRIVAL_SECONDS, True, id="not acknowledged in good time"),
+        pytest.param(False, ARRIVAL_SECONDS / 2, False, id="too young to be sure of it"),
+        pytest.param(True, ARRIVAL_SECONDS, False, id="acknowledged"),
+    ],
+)
+def test_a_reply_that_was_handed_over_is_told_of_when_it_does_not_arrive(
+    orphans: Orphans, clock: Clock, arrived: bool, age: float, told: bool
+) -> None:
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)], lambda: arrived)
+    clock.now += age
+    text = orphans.take().text
+    assert bool(text) is told
+    assert not told or "but its answer may never have arrived; look at the screen" in text
+    assert orphans.take().text == ""
+
+
+def test_a_young_reply_is_asked_after_again(orphans: Orphans, clock: Clock) -> None:
+    orphans.keep([Orphan("enter_text", "finished OK", clock.now)], lambda: False)
+    assert orphans.take().text == ""
+    clock.now += ARRIVAL_SECONDS
+    assert "enter_text" in orphans.take().text

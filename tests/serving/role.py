@@ -90,7 +90,7 @@ class PretendRole:
         self.ran.append(call.name)
         self.begun.put(call.name)
         content = TOOLS[call.name](self, call.arguments)
-        return Outcome(content, lambda: self.lost.put(call.name))
+        return Outcome(content, lambda arrived: None if arrived else self.lost.put(call.name))
 
     def _break(self) -> None:
         if self.broken is not None:

@@ -1,0 +1,50 @@
+"""Whether an answer has arrived, as far as TCP can tell: the client's system has acknowledged its last byte.
+
+A reply that the kernel took is not one that the client has. When a USB link goes down in the middle
+of an action, nobody tells the server, and the answer waits in the kernel for a client that is gone.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any, NamedTuple, Protocol
+
+fcntl: Any
+termios: Any
+try:
+    import fcntl
+    import termios
+except ImportError:  # on Windows
+    fcntl = termios = None
+
+RECEIPT = "mcpboard.receipt"  # in the environ: makes a Receipt for what has been answered so far
+
+
+class Connection(Protocol):
+    """What a receipt asks."""
+
+    def acknowledged(self) -> int: ...
+
+
+class Receipt(NamedTuple):
+    """Stands for the bytes up to `position` of all that was answered on one connection."""
+
+    connection: Connection
+    position: int
+
+    def __call__(self) -> bool:
+        """True once all of them have arrived, or where nobody can tell; it may be asked again and again."""
+        return self.connection.acknowledged() >= self.position
+
+
+def unacknowledged(sock: socket.socket) -> int:
+    """Bytes that the kernel still holds for the other side; 0 where it does not say."""
+    if fcntl is None:
+        return 0
+    found = bytearray(4)  # an int of C
+    try:
+        fcntl.ioctl(sock, termios.TIOCOUTQ, found)
+    except OSError:
+        return 0
+    return int.from_bytes(found, sys.byteorder)
