@@ -164,19 +164,15 @@ def _goose(target: Target) -> Mapping[str, Any]:
     }
 
 
-def _claude_command(target: Target) -> str:
+def _add_command(client: str, target: Target) -> str:
+    """The command of a client that takes the header as it is to be sent."""
     header = f' --header "Authorization: Bearer ${target.variable}"' if target.token else ""
-    return f"claude mcp add --transport http {target.name} {shlex.quote(target.url)}{header}"
+    return f"{client} mcp add --transport http {target.name} {shlex.quote(target.url)}{header}"
 
 
 def _codex_command(target: Target) -> str:
     token = f" --bearer-token-env-var {target.variable}" if target.token else ""
     return f"codex mcp add {target.name} --url {shlex.quote(target.url)}{token}"
-
-
-def _gemini_command(target: Target) -> str:
-    header = f' --header "Authorization: Bearer ${target.variable}"' if target.token else ""
-    return f"gemini mcp add --transport http {target.name} {shlex.quote(target.url)}{header}"
 
 
 def _open_webui(target: Target) -> Sequence[str]:
@@ -218,7 +214,7 @@ FORMS = (
     Form(
         "claude-code", "Claude Code", "json", {"": ".mcp.json"}, "mcpServers",
         lambda target: {"type": "http", "url": target.url, **_authorised(target, f"${{{target.variable}}}")},
-        command=_claude_command, token="variable", reload="start claude again, or /mcp",
+        command=lambda target: _add_command("claude", target), token="variable", reload="start claude again, or /mcp",
         notes=("Versions before 2.1.121 may ignore NO_PROXY.",
                "On macOS a connection to a local address may fail at once although curl works: see mcpboard relay."),
     ),
@@ -239,7 +235,7 @@ FORMS = (
     Form(
         "gemini", "Gemini CLI", "json", {"": "~/.gemini/settings.json"}, "mcpServers",
         lambda target: {"httpUrl": target.url, "timeout": 60000, **_literal(target)},  # milliseconds
-        command=_gemini_command, reload="start gemini again, or /mcp refresh",
+        command=lambda target: _add_command("gemini", target), reload="start gemini again, or /mcp refresh",
         notes=("The key is httpUrl: url would mean the older SSE transport.",),
     ),
     Form(

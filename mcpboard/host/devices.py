@@ -1,30 +1,25 @@
 """The DeviceManager: the one way to a device, for MCP clients and for the cloud alike.
 
-It owns the lock and the clock around the lease book, and is the only caller of drivers. Two locks
-a device, never mixed: the hold (whose device it is, for minutes) and the turnstile (whose command
-it is, for moments). A call enters the hold, waits at the turnstile, and looks again before it
-touches anything: its hold may have been ended while it waited.
+It owns the lock around the holds, and is the only caller of drivers. Two locks a device, never
+mixed: the hold (whose device it is, for minutes) and the turnstile (whose command it is, for
+moments). A call enters the hold, waits at the turnstile, and looks again before it touches
+anything: its hold may have been ended while it waited.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
 from mcpboard.host.drivers.base import Driver, Shot
-from mcpboard.host.leases import Ended, Held, Lease, LeaseBook, Owner, busy
+from mcpboard.host.holds import Holds
+from mcpboard.host.leases import Ended, Lease, Owner
 from mcpboard.host.turnstile import WAIT_SECONDS, Turnstile
-
-log = logging.getLogger(__name__)
-
-MOST_WAITERS = 16  # callers of wait_until_usable for one device; each is a thread
 
 SHUTTING_DOWN = "the host agent is shutting down"
 
@@ -44,19 +39,11 @@ class Standing:
 
 
 @dataclass(eq=False)
-class _Waiter:
-    owner: Owner
-    answered: threading.Event = field(default_factory=threading.Event)
-    granted: bool = False
-
-
-@dataclass(eq=False)
 class _Device:
     id: str
     kind: str
     driver: Driver
     turnstile: Turnstile
-    waiters: deque[_Waiter] = field(default_factory=deque)
     last_number: int = 0  # of the hold that used the driver last
 
 
@@ -71,18 +58,15 @@ class DeviceManager:
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._lock = threading.Lock()
-        self._book = LeaseBook()
+        self._holds = Holds(clock)
         self._devices: dict[str, _Device] = {}
         self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
         self._watched: list[Driver] = []  # somebody peeks, or is about to
-        self._endings: dict[str, Ended] = {}
         self._closed = False
-        self._newest = 0  # number of the hold that began last
-        self._tell: Callable[[], None] = lambda: None
 
     def watch(self, tell: Callable[[], None]) -> None:
         """Have `tell` called whenever a hold begins or ends; under the lock, so it must not wait."""
-        self._tell = tell
+        self._holds.tell = tell
 
     # --- the devices -------------------------------------------------------------------------
 
@@ -99,10 +83,8 @@ class DeviceManager:
         with self._lock:
             device = self._known(device_id)
             del self._devices[device_id]
-            for waiter in device.waiters:
-                waiter.answered.set()
             self._leaving.append((device_id, device.driver))
-            self._note(self._book.end(device_id, "the device was removed"))
+            self._holds.withdraw(device_id, "the device was removed")
         self._close_leaving()
 
     def ids(self) -> list[str]:
@@ -113,19 +95,18 @@ class DeviceManager:
     def standing(self, device_id: str) -> Standing:
         """One device and its holder; UnknownDevice. Needs no hold and waits for nothing."""
         with self._lock:
-            self._expire()
-            return self._standing(self._known(device_id))
+            return self._standing(self._known(device_id), self._holds.on(device_id))
 
     def standings(self) -> list[Standing]:
         """The same of every device."""
         with self._lock:
-            self._expire()
-            return [self._standing(device) for device in self._devices.values()]
+            leases = {lease.device: lease for lease in self._holds.all()}
+            return [self._standing(device, leases.get(device.id)) for device in self._devices.values()]
 
-    def _standing(self, device: _Device) -> Standing:
-        lease, now = self._book.on(device.id), self._clock()
+    def _standing(self, device: _Device, lease: Lease | None) -> Standing:
         if lease is None:
             return Standing(device.id, device.kind, device.driver)
+        now = self._clock()
         return Standing(device.id, device.kind, device.driver, lease.owner, lease.idle(now), lease.free_in(now))
 
     # --- using one -----------------------------------------------------------------------------
@@ -159,29 +140,18 @@ class DeviceManager:
             yield
         finally:
             with self._lock:
-                self._note(self._book.end(device_id, why))  # ours, for it has had a call of ours all the time
+                self._holds.end(device_id, why)  # ours, for it has had a call of ours all the time
             self._leave(device_id, number)
 
     def _enter(self, device_id: str, owner: Owner) -> tuple[_Device, int]:
         with self._lock:
             device = self._open(device_id)
-            self._expire()
-            try:
-                number = self._book.enter(device_id, owner, self._clock())
-            except Held as held:
-                raise self._refusal(held.lease, owner) from None
-            self._began(number)
-            return device, number
-
-    def _began(self, number: int) -> None:
-        if number > self._newest:
-            self._newest = number
-            self._tell()
+            return device, self._holds.enter(device_id, owner)
 
     def _check(self, device: _Device, number: int, gone: Callable[[], bool]) -> None:
         """The second look, alone with the device: still the same hold, and somebody who listens."""
         with self._lock:
-            why = SHUTTING_DOWN if self._closed else self._book.why_not(device.id, number)
+            why = SHUTTING_DOWN if self._closed else self._holds.why_not(device.id, number)
             if why is not None:
                 raise ToolFailed(f"the hold on {device.id} ended while the call waited: {why}", delivery=NOT_SENT)
             if gone():
@@ -192,15 +162,8 @@ class DeviceManager:
 
     def _leave(self, device_id: str, number: int) -> None:
         with self._lock:
-            self._note(self._book.leave(device_id, number, self._clock()))
+            self._holds.leave(device_id, number)
         self._close_leaving()
-
-    def _refusal(self, lease: Lease, owner: Owner) -> ToolFailed:
-        now = self._clock()
-        if lease.owner == owner:
-            words = f"your hold on {lease.device} is being ended ({lease.ending}): call again in a moment"
-            return ToolFailed(words, delivery=NOT_SENT)
-        return busy(lease, owner, now)
 
     def peek(self, device_id: str) -> Shot | None:
         """A picture of the device without a hold; None where somebody is at the device just now.
@@ -230,33 +193,13 @@ class DeviceManager:
         """
         with self._lock:
             device = self._open(device_id)
-            self._expire()
-            if self._grant(device_id, owner):
-                return True
-            if len(device.waiters) >= MOST_WAITERS:
-                raise ToolFailed(f"too many wait for {device_id}: try again later", delivery=NOT_SENT)
-            waiter = _Waiter(owner)
-            device.waiters.append(waiter)
+            waiter = self._holds.line_up(device_id, owner)
         waiter.answered.wait(timeout)
-        return self._answer(device, waiter)
-
-    def _answer(self, device: _Device, waiter: _Waiter) -> bool:
         with self._lock:
-            if waiter in device.waiters:
-                device.waiters.remove(waiter)
-            if not waiter.granted and not self._closed and self._devices.get(device.id) is not device:
-                raise UnknownDevice(device.id)
+            self._holds.give_up(waiter)
+            if not waiter.granted and not self._closed and self._devices.get(device_id) is not device:
+                raise UnknownDevice(device_id)
             return waiter.granted
-
-    def _grant(self, device_id: str, owner: Owner) -> bool:
-        now = self._clock()
-        try:
-            number = self._book.enter(device_id, owner, now)
-        except Held:
-            return False
-        self._began(number)
-        self._note(self._book.leave(device_id, number, now))
-        return True
 
     # --- the end of holds ------------------------------------------------------------------------
 
@@ -267,23 +210,21 @@ class DeviceManager:
         """
         with self._lock:
             self._known(device_id)
-            self._expire()
-            lease = self._book.on(device_id)
+            lease = self._holds.on(device_id)
             if lease is None or only not in (None, lease.owner.label):
                 return False
-            self._note(self._book.end(device_id, why))
+            self._holds.end(device_id, why)
             return True
 
     def end_owner(self, owner: Owner, why: str) -> None:
         """End every hold of `owner`."""
         with self._lock:
-            self._note(self._book.end_owner(owner, why))
+            self._holds.end_owner(owner, why)
 
     def holds(self) -> dict[str, Owner]:
         """Who holds which device of those that are here."""
         with self._lock:
-            self._expire()
-            return {lease.device: lease.owner for lease in self._book.all() if lease.device in self._devices}
+            return {lease.device: lease.owner for lease in self._holds.all() if lease.device in self._devices}
 
     def held_by(self, owner: Owner) -> list[str]:
         """The devices that `owner` holds."""
@@ -292,55 +233,26 @@ class DeviceManager:
     def last_ending(self, device_id: str) -> Ended | None:
         """How the last hold on the device came to its end."""
         with self._lock:
-            return self._endings.get(device_id)
+            return self._holds.last_ending(device_id)
 
     def sweep(self) -> None:
         """End what has been idle for too long, and hand it to who waits."""
         with self._lock:
-            self._expire()
+            self._holds.expire()
 
     def close(self) -> None:
         """End every hold and every wait, let every device go."""
         with self._lock:
             self._closed = True
-            waiters = [waiter for device in self._devices.values() for waiter in device.waiters]
             self._leaving += [(device.id, device.driver) for device in self._devices.values()]
-            for lease in self._book.all():
-                self._book.end(lease.device, SHUTTING_DOWN)
+            self._holds.close(SHUTTING_DOWN)
             self._devices.clear()
-        for waiter in waiters:
-            waiter.answered.set()
         self._close_leaving()
-
-    def _expire(self) -> None:
-        self._note(self._book.expire(self._clock()))
-
-    def _note(self, ended: Iterable[Ended]) -> None:
-        """Remember why each hold ended, and give the device to the first who waits for it."""
-        for end in ended:
-            log.info("%s: the hold of %s ended: %s", end.device, end.owner.label, end.why)
-            self._endings[end.device] = end
-            self._tell()
-            device = self._devices.get(end.device)
-            if device is not None:
-                self._hand_over(device)
-
-    def _hand_over(self, device: _Device) -> None:
-        """The first waiter gets it, and with it every other call of the same owner that waits."""
-        if not device.waiters:
-            return
-        owner = device.waiters[0].owner
-        if not self._grant(device.id, owner):
-            return
-        for waiter in [each for each in device.waiters if each.owner == owner]:
-            device.waiters.remove(waiter)
-            waiter.granted = True
-            waiter.answered.set()
 
     def _close_leaving(self) -> None:
         """Close the drivers of devices that are gone and have nobody inside any more."""
         with self._lock:
-            inside = {lease.device for lease in self._book.all() if lease.calls}
+            inside = self._holds.inside()
             used = [each for each in self._leaving if each[0] in inside or each[1] in self._watched]
             ready = [driver for device_id, driver in self._leaving if (device_id, driver) not in used]
             self._leaving = used

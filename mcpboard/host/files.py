@@ -112,7 +112,11 @@ def replace(path: Path, document: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Alone among the processes that change `path`, until the block ends; where there is flock, that is."""
+    """Alone among the processes that change `path`, until the block ends; where there is flock, that is.
+
+    ConfigError for a folder that could not be made private.
+    """
+    private_folder(path.parent)
     number = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
         if fcntl is not None:
@@ -129,6 +133,19 @@ def look(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+class Followed:
+    """A file that is to be read again whenever it has changed. Not locked: who follows it owns the lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, ...] | None = None
+
+    def changed(self) -> bool:
+        """True when it looks otherwise than at the last call; before the first it counts as not there."""
+        before, self._seen = self._seen, look(self._path)
+        return self._seen != before
 
 
 def _temporary(path: Path, document: dict[str, Any]) -> Path:

@@ -81,7 +81,7 @@ class Held(Exception):
 
 
 class LeaseBook:
-    """Every hold of the moment. Not locked: who owns the book owns the lock and the clock.
+    """Every hold of the moment. Not locked, and without a clock: `holds` has that, and its owner the lock.
 
     What is over for lack of calls leaves the book in `expire` alone, which is therefore to be
     asked before anything else.

@@ -61,7 +61,6 @@ def specs(folder: Path) -> list[Spec]:
 def add(folder: Path, spec: Spec) -> None:
     """Write one more device down; ConfigError for an id that is taken or a member that is wrong."""
     _check(spec)
-    files.private_folder(folder)
     with files.locked(folder / DEVICES_FILE):
         known = specs(folder)
         if any(each.id == spec.id for each in known):
@@ -73,7 +72,6 @@ def add(folder: Path, spec: Spec) -> None:
 
 def remove(folder: Path, device_id: str) -> None:
     """Strike a device out; ConfigError for one that is not there."""
-    files.private_folder(folder)
     with files.locked(folder / DEVICES_FILE):
         known = specs(folder)
         kept = [each for each in known if each.id != device_id]
@@ -123,7 +121,7 @@ class Registry:
         self._manager = manager
         self._make = make
         self._lock = threading.Lock()
-        self._look: tuple[int, ...] | None = None
+        self._file = files.Followed(folder / DEVICES_FILE)
         self._known: dict[str, Spec] = {}
         self._change(specs(folder))
 
@@ -135,10 +133,8 @@ class Registry:
     def follow(self) -> None:
         """Add and remove what the file's last change did; a broken file leaves the devices as they are."""
         with self._lock:
-            seen = files.look(self._folder / DEVICES_FILE)
-            if seen == self._look:
+            if not self._file.changed():
                 return
-            self._look = seen
             try:
                 self._change(specs(self._folder))
             except ConfigError as error:

@@ -72,7 +72,6 @@ def add_named(folder: Path, name: str) -> str:
         raise ConfigError("a token's name is 1 to 64 letters, digits, dots, hyphens and underscores, and not main")
     drawn = secrets.token_urlsafe(TOKEN_BYTES)
     entry = NamedToken(name, secrets.token_hex(16), _digest(drawn.encode()), now())
-    files.private_folder(folder)
     with files.locked(folder / NAMED_FILE):
         known = named(folder)
         if any(each.name == name for each in known):
@@ -83,7 +82,6 @@ def add_named(folder: Path, name: str) -> str:
 
 def remove_named(folder: Path, name: str) -> None:
     """Forget the token of that name; a running agent refuses it from the next request on."""
-    files.private_folder(folder)
     with files.locked(folder / NAMED_FILE):
         known = named(folder)
         kept = [each for each in known if each.name != name]
@@ -137,7 +135,7 @@ class Tokens:
         self._folder = folder
         self._on_removed = on_removed
         self._lock = threading.Lock()
-        self._look: tuple[int, ...] | None = None
+        self._file = files.Followed(folder / NAMED_FILE)
         self._named: list[NamedToken] = []
         self.follow()
 
@@ -159,12 +157,9 @@ class Tokens:
 
     def follow(self) -> None:
         """Reread the named tokens if their file has changed; a broken file leaves the last good ones."""
-        path = self._folder / NAMED_FILE
         with self._lock:
-            seen = files.look(path)
-            if seen == self._look:
+            if not self._file.changed():
                 return
-            self._look = seen
             try:
                 fresh = named(self._folder)
             except ConfigError as error:

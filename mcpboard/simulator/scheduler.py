@@ -11,10 +11,12 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from . import wire
+from .assignments import GONE, Assignments, Job
+from .mishaps import Mishaps
 from .runs import Dropped, Hold, Ledger, Pace, Request, Run
 from .server import Port
 
@@ -22,8 +24,6 @@ HEARTBEAT_S = 30.0  # as the mission has it
 CLAIM_WAIT_S = 25.0  # how long a claim may stay unanswered, below the minute of common proxies
 LEASE_S = 90.0  # three heartbeats
 REMEMBERED = 10_000  # posts; a demonstration may run for days
-
-QUEUED, CLAIMED, STARTED, FINISHED, LOST = "queued", "claimed", "started", "finished", "lost"
 
 KINDS = ("register", "heartbeat", "claim", "start", "progress", "finish")
 
@@ -36,35 +36,6 @@ class Post:
     subject: str  # the host's or the assignment's id, "" for a registration
     body: Mapping[str, Any]
     status: int
-
-
-@dataclass
-class Job:
-    """One assignment and what became of it; `outcome` is the first finish, which alone counts."""
-
-    id: str
-    lease_id: str
-    device_id: str
-    steps: list[Any]
-    timeout_s: float
-    blind: bool = False  # given out whatever the last heartbeat says is busy
-    state: str = QUEUED
-    progress: list[Mapping[str, Any]] = field(default_factory=list)
-    outcome: Mapping[str, Any] | None = None
-
-    def document(self) -> dict[str, Any]:
-        """As a claim is answered."""
-        named = {"id": self.id, "lease_id": self.lease_id, "device_id": self.device_id}
-        return {**named, "timeout_s": self.timeout_s, "steps": self.steps}
-
-
-@dataclass
-class _Faults:
-    """What goes wrong next, by the kind of post: a status instead of an answer, or no answer at all."""
-
-    statuses: dict[str, list[int]] = field(default_factory=dict)
-    swallowed: dict[str, int] = field(default_factory=dict)
-    slow_s: float = 0.0
 
 
 class Scheduler:
@@ -88,10 +59,9 @@ class Scheduler:
         self._pace = Pace(time.time, self._sleep, self._stop)
         self._port = Port("scheduler", ("127.0.0.1", port), self._answer, lambda *_: False, self._ledger, self._pace)
         self._changed = threading.Condition(threading.RLock())
-        self._faults = _Faults()
+        self._mishaps = Mishaps()
         self._tokens: dict[str, str] = {}  # host id -> its token
-        self._jobs: dict[str, Job] = {}
-        self._busy: Mapping[str, Iterable[str]] = {}
+        self._assignments = Assignments()
         self._commands: list[Mapping[str, Any]] = []
         self._posts: list[Post] = []
         self._late: list[Post] = []
@@ -135,7 +105,7 @@ class Scheduler:
         number = secrets.token_hex(4)
         job = Job(f"assignment-{number}", f"lease-{number}", device_id, list(steps), timeout_s, blind)
         with self._changed:
-            self._jobs[job.id] = job
+            self._assignments.add(job)
             self._changed.notify_all()
         return job
 
@@ -147,32 +117,28 @@ class Scheduler:
     def lose(self, job: Job) -> None:
         """Take the lease away; what comes under it from now on is answered 410."""
         with self._changed:
-            job.state = LOST
+            self._assignments.lose(job)
             self._changed.notify_all()
 
     def deliver_again(self, job: Job) -> None:
         """Give the same assignment out once more, under the same lease."""
         with self._changed:
-            self._jobs[f"{job.id} again {len(self._jobs)}"] = Job(
-                job.id, job.lease_id, job.device_id, job.steps, job.timeout_s, blind=True
-            )
+            self._assignments.add_again(job)
             self._changed.notify_all()
 
     # --- misbehaving ---------------------------------------------------------------------------
 
     def fail(self, kind: str, status: int, times: int = 1) -> None:
         """Answer the next posts of that kind with `status`, unread."""
-        with self._changed:
-            self._faults.statuses.setdefault(kind, []).extend([status] * times)
+        self._mishaps.fail(kind, status, times)
 
     def swallow(self, kind: str, times: int = 1) -> None:
         """Take the next posts of that kind in, and cut the connection instead of answering."""
-        with self._changed:
-            self._faults.swallowed[kind] = times
+        self._mishaps.swallow(kind, times)
 
     def slow(self, seconds: float) -> None:
         """Let every answer take that much longer."""
-        self._faults.slow_s = seconds
+        self._mishaps.slow_s = seconds
 
     def hurry(self) -> None:
         """Answer claims that find nothing at once, as no cloud should."""
@@ -187,8 +153,7 @@ class Scheduler:
 
     def recover(self) -> None:
         """Be well again, and up."""
-        with self._changed:
-            self._faults = _Faults()
+        self._mishaps = Mishaps()
         if self._stop.is_set():
             self.start()
 
@@ -247,24 +212,13 @@ class Scheduler:
         if hold is not None:
             hold.entered.set()
             run.until(hold.released)
-        if self._faults.slow_s:
-            run.stall(self._faults.slow_s)
-        status, answer = self._fault(kind) or self._act(request, kind, subject, body, gone)
+        if self._mishaps.slow_s:
+            run.stall(self._mishaps.slow_s)
+        status, answer = self._mishaps.answer(kind) or self._act(request, kind, subject, body, gone)
         self._note(Post(kind, subject, body, status))
-        if self._swallows(kind):
+        if self._mishaps.swallows(kind):
             raise Dropped(reset=False)
         return wire.Reply(204) if status == 204 else wire.json_reply(answer, status)
-
-    def _fault(self, kind: str) -> tuple[int, Any] | None:
-        with self._changed:
-            waiting = self._faults.statuses.get(kind)
-            return (waiting.pop(0), {"error": "told to fail"}) if waiting else None
-
-    def _swallows(self, kind: str) -> bool:
-        with self._changed:
-            left = self._faults.swallowed.get(kind, 0)
-            self._faults.swallowed[kind] = max(0, left - 1)
-            return left > 0
 
     def _note(self, post: Post) -> None:
         with self._changed:
@@ -296,9 +250,8 @@ class Scheduler:
         return 200, {"host_id": host_id, "host_token": token, **self._told}
 
     def _heartbeat(self, host: str, body: Mapping[str, Any]) -> tuple[int, Any]:
-        self._busy = {**self._busy, host: body["mcp_busy_device_ids"]}
-        running = {each["lease_id"] for each in body["assignments"]}
-        lost = sorted(job.lease_id for job in self._jobs.values() if job.state == LOST and job.lease_id in running)
+        self._assignments.note_busy(host, body["mcp_busy_device_ids"])
+        lost = self._assignments.lost([each["lease_id"] for each in body["assignments"]])
         commands, self._commands = self._commands, []
         return 200, {"commands": commands, "lost": lost}
 
@@ -306,9 +259,8 @@ class Scheduler:
         began = time.monotonic()
         with self._changed:
             while not self._stop.is_set() and not gone():  # nothing is given to who has hung up
-                job = self._next(host, body["free_device_ids"])
+                job = self._assignments.claim(host, body["free_device_ids"])
                 if job is not None:
-                    job.state = CLAIMED
                     return 200, {"assignment": job.document()}
                 left = began + min(float(body["wait_s"]), self._told["claim_wait_s"]) - time.monotonic()
                 if left <= 0:
@@ -316,28 +268,11 @@ class Scheduler:
                 self._changed.wait(left)
         return 204, None
 
-    def _next(self, host: str, free: Iterable[str]) -> Job | None:
-        busy = set(self._busy.get(host, ()))
-        for job in self._jobs.values():
-            if job.state == QUEUED and (job.blind or (job.device_id in free and job.device_id not in busy)):
-                return job
-        return None
-
     def _report(self, kind: str, assignment: str, body: Mapping[str, Any]) -> tuple[int, Any]:
-        """A start, a progress or a finish; idempotent by its lease."""
-        job = self._jobs.get(assignment)
-        if job is None or job.lease_id != body.get("lease_id") or job.state == LOST:
-            self._late.append(Post(kind, assignment, body, 410))
-            return 410, {"error": "the lease is lost"}
-        if kind == "finish":
-            job.outcome, job.state = job.outcome or body, FINISHED
-        elif job.state == FINISHED:
-            return 409, {"error": "the assignment has ended"}
-        elif kind == "start":
-            job.state = STARTED
-        else:
-            job.progress.append(body)
-        return 200, {}
+        status, answer = self._assignments.report(kind, assignment, body)
+        if status == GONE:
+            self._late.append(Post(kind, assignment, body, status))
+        return status, answer
 
 
 def _understood(request: Request) -> tuple[str | None, str, dict[str, Any]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +33,9 @@ STARTS = 5  # cold starts of each server
 BUNDLES = {1: 40, 16: 9, 64: 5}  # MiB -> how many; medians, and a small one takes as long as a thread needs to wake
 MIB = 1 << 20
 LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
+ASK_AGAIN_S = 0.25  # seconds between two bundles asked for; the board looks at stalled readers once a second
+KNOCK_S = 0.005  # seconds; quicker, and the knocks would fill the backlog and wait there
+GIVE_UP_S = 10.0  # seconds of knocking at a port that does not close
 
 
 @dataclass(frozen=True)
@@ -221,8 +226,9 @@ def stalled(found: Servers) -> Iterator[Row]:
         reader.sock.sendall(traffic.BUNDLE)
         reader.sock.recv(1)
         begun = time.monotonic()
+        told = threading.Event()  # never: a lane that is free again tells nobody outside
         while not _served(found.board.port) and time.monotonic() - begun < 2 * want.STALLED_S:
-            time.sleep(0.25)
+            told.wait(ASK_AGAIN_S)
         yield ceiling("stalled reader, until its lane is back", time.monotonic() - begun, want.STALLED_S, "s", digits=1)
 
 
@@ -247,13 +253,12 @@ def sigterm(found: Servers) -> Iterator[Row]:
 
 
 def _refused_after(port: int) -> float:
+    """Seconds until a knock is refused; each waits a moment at the door, in case it is shut in its face."""
     begun = time.monotonic()
-    while time.monotonic() - begun < 10:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            break
-        time.sleep(0.005)  # quicker, and the knocks would fill the backlog and wait there
+    with contextlib.suppress(OSError):
+        while time.monotonic() - begun < GIVE_UP_S:
+            with socket.create_connection(("127.0.0.1", port), 1) as knock:
+                select.select([knock], [], [], KNOCK_S)
     return time.monotonic() - begun
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, DeviceBusy, ToolFailed, UnknownDevice
-from mcpboard.host import devices, turnstile
+from mcpboard.host import holds, turnstile
 from mcpboard.host.devices import DeviceManager
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.leases import Owner
@@ -332,7 +332,7 @@ def waiting(bench: Bench, pool: Any, *owners: Owner) -> list[Future[bool]]:
 
 
 def _waiting(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
-    line = bench.manager._devices["X"].waiters
+    line = bench.manager._holds._waiters
     before = len(line)
     future: Future[bool] = pool.submit(bench.manager.wait_until_usable, "X", owner, LIMIT_S)
     bench.wait_for(lambda: len(line) > before)
@@ -402,7 +402,7 @@ def test_a_wait_ends_with_its_device_and_with_the_manager() -> None:
 
 
 def test_not_everybody_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "MOST_WAITERS", 1)
+    monkeypatch.setattr(holds, "MOST_WAITERS", 1)
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:

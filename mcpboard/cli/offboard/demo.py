@@ -21,6 +21,7 @@ from mcpboard.errors import AddressTaken, ClientError, ConfigError
 
 if TYPE_CHECKING:
     from mcpboard.client import Client
+    from mcpboard.serving.server import Server
 
 PORT = 8080  # the mission's; any free one when it is busy
 SESSION_S = 30.0  # limit for one call of the scripted session
@@ -75,11 +76,17 @@ def served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[st
     flags = {"agent_base_url": agent_url, "mcp_config_web_base_url": config_web_url}
     settings = config.load(flags, environ={})
     sockets = _listeners(port)
-    serving = server.Server(board.build(lambda: settings), sockets)
-    thread = threading.Thread(target=serving.run, name="mcpboard server")
+    with running(server.Server(board.build(lambda: settings), sockets), "mcpboard server"):
+        yield server.url(sockets[0])
+
+
+@contextmanager
+def running(serving: Server, name: str) -> Iterator[None]:
+    """The server in a thread of that name until the block ends."""
+    thread = threading.Thread(target=serving.run, name=name)
     thread.start()
     try:
-        yield server.url(sockets[0])
+        yield
     finally:
         serving.stop()
         thread.join()

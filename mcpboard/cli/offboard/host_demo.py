@@ -15,7 +15,7 @@ from typing import Any
 
 from mcpboard import host
 from mcpboard.cli.offboard import host_demo_cloud
-from mcpboard.cli.offboard.demo import served
+from mcpboard.cli.offboard.demo import running, served
 from mcpboard.cli.offboard.host import listeners
 from mcpboard.cli.offboard.simulate import simulator
 from mcpboard.client import Client
@@ -64,14 +64,8 @@ def _devices(board_url: str) -> Mapping[str, tuple[str, Driver]]:
 def _serving(role: host.Host, settings: HostSettings) -> Iterator[str]:
     """The role behind a real server, in its own thread; gives its URL."""
     sockets = _listeners(settings)
-    serving = server.Server(role.app, sockets, host.THREADS, host.CONNECTIONS)
-    thread = threading.Thread(target=serving.run, name="host server")
-    thread.start()
-    try:
+    with running(server.Server(role.app, sockets, host.THREADS, host.CONNECTIONS), "host server"):
         yield server.url(sockets[0])
-    finally:
-        serving.stop()
-        thread.join()
 
 
 def _listeners(settings: HostSettings) -> list[socket.socket]:

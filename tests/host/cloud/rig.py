@@ -20,7 +20,8 @@ from mcpboard.host.drivers.base import Driver
 from mcpboard.host.eyes.sight import Eyes
 from mcpboard.host.identity import identity
 from mcpboard.settings_host import IDENTITY_FILE
-from mcpboard.simulator.scheduler import Job, Scheduler
+from mcpboard.simulator.assignments import Job
+from mcpboard.simulator.scheduler import Scheduler
 
 from ..rig import LIMIT_S, Agent, agent
 

@@ -301,7 +301,7 @@ def test_what_is_given_out_again_after_a_restart_is_not_begun_again(tmp_path: Pa
 def test_an_assignment_without_a_name_is_a_problem_and_no_assignment(
     host: Agent, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch, document: Any
 ) -> None:
-    monkeypatch.setattr("mcpboard.simulator.scheduler.Job.document", lambda job: (document.get("assignment") or document))
+    monkeypatch.setattr("mcpboard.simulator.assignments.Job.document", lambda job: (document.get("assignment") or document))
     scheduler.dispatch("X", [TAP])
     scheduler.wait_until(lambda: any(post.status == 200 for post in scheduler.posts("claim")), LIMIT_S, "claim")
     monkeypatch.undo()
