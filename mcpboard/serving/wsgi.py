@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from waitress.channel import ClientDisconnected
 
@@ -204,14 +204,17 @@ def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Itera
 
 def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
     reply = exchange.reply
-    length = stream.content_length(reply.parts)
-    headers = list(reply.headers)
-    if length is not None:
-        headers.append(("Content-Length", str(length)))
-    start_response(STATUS_LINES[reply.status], headers)
-    if exchange.note is None:  # no tool was called
-        return [] if head_only else [part for part in reply.parts if isinstance(part, bytes)]
+    if exchange.note is None:  # no tool was called, so there is nothing to stream
+        body = b"".join(cast("Sequence[bytes]", reply.parts))
+        start_response(STATUS_LINES[reply.status], _headers(reply, len(body)))
+        return [] if head_only else [body]
+    start_response(STATUS_LINES[reply.status], _headers(reply, stream.content_length(reply.parts)))
     return Handover(exchange)
+
+
+def _headers(reply: Reply, length: int | None) -> list[tuple[str, str]]:
+    """The reply's own, and Content-Length where it is known; waitress sends chunks else."""
+    return [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
 
 
 def sources(result: Content | ToolError | ProtocolError) -> list[ByteSource]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from mcpboard.board.orphans import ARRIVAL_SECONDS
 from mcpboard.errors import ConfigError
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
@@ -63,6 +65,10 @@ def begin(client: rig.Client) -> rig.Pending:
     return client.begin("enter_text", **ENTER)
 
 
+def tap(client: rig.Client) -> rig.Result:
+    return client.call("keyboard_tap", keys=["enter"])
+
+
 def look(client: rig.Client) -> rig.Result:
     return client.call("screenshot")
 
@@ -80,7 +86,34 @@ def test_a_call_survives_a_flap_that_ends_before_its_answer(link: Link, simulato
         link.up()
         hold.release()
         assert not pending.answer().is_error
-    assert len(simulator.calls) == 1
+        later = time.monotonic() + 2 * ARRIVAL_SECONDS
+        while time.monotonic() < later:
+            assert "enter_text" not in link.laptop.run(tap, client).text
+    assert [name for name, _ in simulator.calls].count("enter_text") == 1
+
+
+@pytest.mark.parametrize(
+    "reset", [pytest.param(False, id="a caller that hung up"), pytest.param(True, id="a caller that was switched off")]
+)
+def test_an_answer_that_met_no_link_is_told_to_the_next_action(link: Link, simulator: Simulator, reset: bool) -> None:
+    """No reset and no end of the connection came over the link: the kernel took the answer, and keeps it."""
+    link.up()
+    with served(link, simulator) as client, rig.log_lines() as lines:
+        with simulator.hold("enter_text") as hold, link.laptop.run(begin, client) as pending:
+            assert hold.entered.wait(rig.LIMIT_S)
+            link.down()
+            hold.release()
+            lines.wait_for("enter_text: ok")
+            handed_over = time.monotonic()
+            pending.leave(reset=reset)
+        link.up()
+        told = ""
+        while "enter_text" not in told and time.monotonic() - handed_over < rig.LIMIT_S:
+            told = link.laptop.run(tap, client).text
+        assert "The earlier enter_text finished OK" in told
+        assert "look at the screen before repeating it" in told
+        assert "enter_text" not in link.laptop.run(tap, client).text
+    assert [name for name, _ in simulator.calls].count("enter_text") == 1
 
 
 def test_a_listener_may_be_there_before_its_address(link: Link, simulator: Simulator) -> None:
