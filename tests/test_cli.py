@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -238,6 +238,14 @@ class TestServe:
             server.send_signal(signal.SIGTERM)
             assert server.wait(LIMIT) == 0
 
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+    def test_a_signal_right_after_the_url_is_an_orderly_end(self, number: signal.Signals) -> None:
+        """An init system that changes its mind must not read of a crash."""
+        for _ in range(3):
+            with serving(stdin=subprocess.DEVNULL) as (server, _):
+                server.send_signal(number)
+                assert server.wait(LIMIT) == 0
+
     def test_without_stdin_and_stderr(self, tmp_path: Path) -> None:
         """The listener must not get the number of a closed stream, or stray output would reach a client."""
         log = tmp_path / "log"
@@ -258,7 +266,8 @@ class TestServe:
         monkeypatch.setattr(logs, "configure", lambda *target: seen.setdefault("log", target))
         monkeypatch.setattr(board, "build", lambda current: seen.setdefault("settings", current()))
 
-        def serve(app: object, sockets: list[socket.socket]) -> int:
+        def serve(app: object, sockets: list[socket.socket], announce: Callable[[], None]) -> int:
+            announce()
             seen["ports"] = [listener.getsockname()[1] for listener in sockets]
             for listener in sockets:
                 listener.close()

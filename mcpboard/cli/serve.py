@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mcpboard import config
 from mcpboard.cli import logs, settings
@@ -48,11 +49,13 @@ def _serve(watched: config.Watched) -> int:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:
         return _taken(taken, in_force.log)
-    urls = [server.url(listener) for listener in sockets]
+    return server.serve(app, sockets, functools.partial(_announce, [server.url(listener) for listener in sockets]))
+
+
+def _announce(urls: Iterable[str]) -> None:
     log.info("serving %s", ", ".join(urls))
     # In one write: a launcher may close its end after the first line.
     print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
-    return server.serve(app, sockets)
 
 
 def _leave_word(given: Mapping[str, object], error: ConfigError) -> None:

@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -253,9 +253,16 @@ def _keep_listening() -> None:
 
 
 def serve(
-    app: Any, sockets: Sequence[socket.socket], threads: int = THREADS, connections: int = CONNECTIONS
+    app: Any,
+    sockets: Sequence[socket.socket],
+    announce: Callable[[], None],
+    threads: int = THREADS,
+    connections: int = CONNECTIONS,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, drain, return 0; a second signal ends the process at once."""
+    """Serve until SIGTERM or SIGINT, drain, return 0; a second signal ends the process at once.
+
+    `announce` is called once a signal finds us ready: who reads an address may send one.
+    """
     server = Server(app, sockets, threads, connections)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -265,5 +272,6 @@ def serve(
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
+    announce()
     server.run()
     return 0

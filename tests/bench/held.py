@@ -24,9 +24,9 @@ def main(path: str) -> int:
     current = config.Watched({"config": path}, environ={}).current
     lanes, turns = Lanes(PLACES), Turns(sum(PLACES.values()))  # as board.build joins them, with both in hand
     sockets = server.listeners([("127.0.0.1", 0)])
-    print(sockets[0].getsockname()[1], flush=True)
     threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
-    return server.serve(Edge(Board(current, Forward(lanes, Orphans())), turns), sockets)
+    edge = Edge(Board(current, Forward(lanes, Orphans())), turns)
+    return server.serve(edge, sockets, lambda: print(sockets[0].getsockname()[1], flush=True))
 
 
 def _tell(lanes: Lanes, turns: Turns) -> None:

@@ -31,10 +31,9 @@ class SpokenRole(PretendRole):
 def main(hosts: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR)
     sockets = listeners([(host, 0) for host in hosts])
-    for sock in sockets:
-        print(sock.getsockname()[1], flush=True)
     app: Any = Edge(SpokenRole(), Turns(TURNS))
-    return serve(app, sockets)
+    ports = "\n".join(str(sock.getsockname()[1]) for sock in sockets)
+    return serve(app, sockets, lambda: print(ports, flush=True))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import getpass
 import json
 import socket
@@ -101,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     sockets = listeners(in_force)
     with contextlib.closing(sockets[0]), contextlib.closing(host.build(in_force)) as role:
-        print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
-        return server.serve(role.app, sockets, host.THREADS, host.CONNECTIONS)
+        announce = functools.partial(print, f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
+        return server.serve(role.app, sockets, announce, host.THREADS, host.CONNECTIONS)
 
 
 def _demo(in_force: HostSettings) -> int:

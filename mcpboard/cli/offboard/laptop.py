@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import sys
 
 from mcpboard.cli import logs
@@ -105,9 +106,9 @@ def relay(arguments: argparse.Namespace) -> int:
 
     logs.configure("stderr", "info")
     sockets = server.listeners([listen])
-    print(f"mcpboard: relaying {server.url(sockets[0])} to {link.url}", flush=True)
+    told = f"mcpboard: relaying {server.url(sockets[0])} to {link.url}"
     with Relay(link) as app:
-        return server.serve(app, sockets)
+        return server.serve(app, sockets, functools.partial(print, told, flush=True))
 
 
 def _print_service(kind: str, url: str, listen: Address) -> int:
