@@ -13,6 +13,7 @@ from mcpboard.client import Client
 
 SCRIPT = "/etc/init.d/S90mcpboard"
 URL = "http://127.0.0.1:8080/mcp"
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # a page would bring werkzeug in, which MCP alone does without
 START_S = 120.0  # an emulated board on a busy machine needs ten
 CALLS = 1_000
 MIX: Sequence[tuple[str, dict[str, object]]] = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
@@ -22,18 +23,19 @@ def tell(name: str, **facts: object) -> None:
     print("figure", json.dumps({"name": name, **facts}), flush=True)
 
 
-def answers(url: str) -> bool:
+def answers(url: str, body: bytes | None) -> bool:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
 
 
-def wait_for(url: str) -> None:
+def wait_for(url: str, body: bytes | None = None) -> None:
     over = time.monotonic() + START_S
     pause = threading.Event()
-    while not answers(url):
+    while not answers(url, body):
         if time.monotonic() > over:
             raise SystemExit(f"nothing answers at {url}")
         pause.wait(0.02)
@@ -60,7 +62,7 @@ wait_for("http://127.0.0.1:8081/api/tools")
 
 started = time.monotonic()
 subprocess.run([SCRIPT, "start"], check=True, stdout=subprocess.DEVNULL)
-wait_for("http://127.0.0.1:8080/health")
+wait_for(URL, PING)
 tell("start", seconds=round(time.monotonic() - started, 2))
 
 pid = int(Path("/run/mcpboard.pid").read_text("ascii"))
