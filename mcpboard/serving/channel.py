@@ -134,13 +134,18 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         To close while the client still sends would make the kernel throw the answer away, and
         nobody could tell any more whether it has arrived.
         """
-        if self.close_when_flushed and not self.total_outbufs_len:
-            self._take_leave()
-        else:
+        if not self.close_when_flushed:
             super().handle_write()
+            return
+        self.close_when_flushed = False  # of which the parent would make an end
+        super().handle_write()
+        if self.total_outbufs_len:
+            self.close_when_flushed = True
+        elif not self.will_close:
+            self._take_leave()
 
     def _take_leave(self) -> None:
-        self.close_when_flushed, self._leaving = False, True
+        self._leaving = True
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:  # it has left before us

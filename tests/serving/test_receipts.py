@@ -116,6 +116,14 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> Non
         assert client.answer().status == 413
 
 
+def test_a_long_answer_reaches_a_client_that_sends_on_and_reads_late(served: Served) -> None:
+    """Its end leaves when the worker has gone, by the loop."""
+    with served.client(receive_buffer=WINDOW) as client:
+        client.send(request(call("picture", size=10 * PICTURE), "Connection: close") + UNREADABLE[:PICTURE])
+        assert len(client.answer().body) > 10 * PICTURE
+        assert client.ended()
+
+
 def test_the_end_is_told_at_once(served: Served) -> None:
     with served.client() as client:
         assert client.ask(message("ping"), "Connection: close").status == 200
