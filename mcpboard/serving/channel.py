@@ -163,7 +163,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         with self.outbuf_lock:
             if self._acknowledged is not None:
                 return self._acknowledged
-            return self._taken - unacknowledged(self.socket)
+            end = int(self._leaving)  # which the kernel counts as a byte more
+            return self._taken - max(0, unacknowledged(self.socket) - end)
 
     def handle_close(self) -> None:
         """As the parent does; what has not arrived by now never will."""
