@@ -34,10 +34,11 @@ class OwnSocket(BaseAdapter):
     ) -> requests.Response:
         """The response to `request` with `body`; its `raw` is what http.client gives."""
         connection = Written(urlsplit(cast(str, request.url)).netloc)
-        connection.request(cast(str, request.method), request.path_url, body, request.headers)
+        headers = {**request.headers, "Content-Length": str(len(body))} if body else request.headers
+        connection.request(cast(str, request.method), request.path_url, body or None, headers)
         # A server may answer early and close, for example with 503; then its answer counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            sock.sendall(connection.written)
+            sock.sendall(b"".join(connection.written))
         connection.sock = sock
         return _response(request, connection.getresponse())
 
@@ -45,24 +46,46 @@ class OwnSocket(BaseAdapter):
         """There is nothing to close: the sockets are their senders'."""
 
 
+class Answered(http.client.HTTPResponse):
+    """Takes no chunk for smaller than nothing: for -1 bytes, http.client would read all there is, past every limit."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:
+            raise ValueError  # as for what is no number
+        return size
+
+
 class Written(http.client.HTTPConnection):
     """Writes a request down, so that head and body leave in one piece."""
 
-    written = b""
+    response_class = Answered
+
+    def __init__(self, netloc: str) -> None:
+        super().__init__(netloc)
+        self.written: list[bytes] = []  # kept while the answer is awaited, so the body is not copied
 
     def send(self, data: bytes) -> None:  # type: ignore[override]
-        self.written += data
+        self.written.append(data)
 
 
 def _response(request: requests.PreparedRequest, raw: http.client.HTTPResponse) -> requests.Response:
-    lengths = ",".join(raw.headers.get_all("Content-Length", ())).split(",")
-    if len({length.strip() for length in lengths}) > 1:
-        raise requests.exceptions.InvalidHeader("the answer announces several lengths")
+    _check_framing(raw)
     response = requests.Response()
     response.status_code, response.reason = raw.status, raw.reason
-    response.headers = CaseInsensitiveDict(raw.headers.items())
+    response.headers = CaseInsensitiveDict((name, ", ".join(raw.headers.get_all(name, ()))) for name in raw.headers)
     response.raw, response.request, response.url = raw, request, cast(str, request.url)
     return response
+
+
+def _check_framing(raw: http.client.HTTPResponse) -> None:
+    """Raise InvalidHeader for a body whose end is in doubt (RFC 9112, 6.3): http.client would guess it."""
+    codings = ",".join(raw.headers.get_all("Transfer-Encoding", ())).lower().strip()
+    if codings not in (("chunked",) if raw.chunked else ("", "identity")):
+        raise requests.exceptions.InvalidHeader("the answer comes in a transfer coding that was not asked for")
+    lengths = {length.strip() for length in raw.headers.get_all("Content-Length", ())}
+    if len(lengths) > 1 or (lengths and raw.length is None and not raw.chunked):
+        raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
 
 
 class Direct(requests.Session):
@@ -88,5 +111,4 @@ def _prepared(method: str, url: str, *headers: tuple[str, str]) -> requests.Prep
     """A request without its body, to be sent again and again: checking URL and headers is half its cost."""
     request = requests.PreparedRequest()
     request.prepare(method=method, url=url, headers=dict(headers))
-    request.headers.pop("Content-Length", None)  # http.client writes the one of the body
     return request

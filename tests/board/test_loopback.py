@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -156,6 +157,8 @@ CHUNKED = "Transfer-Encoding: chunked"
         pytest.param(
             ok(b"x", "Content-Encoding: identity"), Answer(200, "", b"x"), id="labelled as not compressed"
         ),
+        pytest.param(ok(b"x", "Content-Length: 1"), Answer(200, "", b"x"), id="the same length in two lines"),
+        pytest.param(ok(b"x", "Transfer-Encoding: identity"), Answer(200, "", b"x"), id="a coding that is none"),
     ],
 )
 def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, answer: Answer) -> None:
@@ -177,6 +180,45 @@ def test_the_request_is_plain_fresh_and_closes(start: Start) -> None:
     )
     assert body == SECRET
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "lengths"),
+    [
+        pytest.param("GET", None, [], id="a request without a body"),
+        pytest.param("GET", b"", [], id="a GET passed on with the body that it has not"),
+        pytest.param("POST", b"", [b"0"], id="a POST of nothing"),
+        pytest.param("DELETE", None, [b"0"], id="a DELETE"),
+        pytest.param("POST", SECRET, [b"%d" % len(SECRET)], id="a body"),
+    ],
+)
+def test_a_request_announces_its_length_once(
+    start: Start, method: str, body: bytes | None, lengths: list[bytes]
+) -> None:
+    fake = start(lambda wire: wire.read().send(ok(b"x")))
+    Backend("agent", fake.url).call(method, "/x", body, 5)
+    lines = fake.wires[0].request.split(b"\r\n")
+    assert [line.split()[1] for line in lines if line.startswith(b"Content-Length:")] == lengths
+
+
+def test_while_the_answer_is_awaited_the_body_is_held_once(start: Start) -> None:
+    """By the caller; a call may wait for five minutes, and sixteen may wait at a time."""
+    held: list[int] = []
+
+    def measured(wire: Wire) -> None:
+        wire.read().request = b""
+        held.append(tracemalloc.get_traced_memory()[0])
+        wire.send(ok(b"x"))
+
+    fake = start(measured)
+    Backend("agent", fake.url).call("POST", "/x", b"", 5)
+    body = bytes(8 << 20)
+    tracemalloc.start()
+    try:
+        Backend("agent", fake.url).call("POST", "/x", body, 5)
+    finally:
+        tracemalloc.stop()
+    assert held[1] < len(body)
 
 
 def test_a_localhost_address_is_tried_by_ipv4_first(start: Start) -> None:
@@ -267,6 +309,48 @@ FAILURES = [
         BackendBroken,
         UNKNOWN,
         id="two lengths",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head("Content-Length: 9, 9"), b"short"),
+        BackendBroken,
+        UNKNOWN,
+        id="a length listed twice in one line, and not reached",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head("Content-Length: nine"), b"nine byte"),
+        BackendBroken,
+        UNKNOWN,
+        id="a length that is no number",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head("Transfer-Encoding: gzip, chunked"), chunked(b"zipped", b"")),
+        BackendBroken,
+        UNKNOWN,
+        id="a coding around the chunks",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head(CHUNKED, "Transfer-Encoding: gzip"), chunked(b"zipped", b"")),
+        BackendBroken,
+        UNKNOWN,
+        id="a coding in a second line",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head(CHUNKED), b"-5\r\n", b"short"),
+        BackendBroken,
+        UNKNOWN,
+        id="a chunk of less than nothing",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(head(CHUNKED), b"-1\r\n", bytes(5 << 20)).hang(),
+        BackendBroken,
+        UNKNOWN,
+        id="a chunk of -1 bytes, with more than the limit behind it",
+    ),
+    pytest.param(
+        lambda wire: wire.read().send(ok(b"plain", "Content-Encoding: gzip", "Content-Encoding: identity")),
+        BackendBroken,
+        UNKNOWN,
+        id="gzip label, and another that denies it",
     ),
     pytest.param(lambda wire: wire.read().send(b"SSH-2.0-dropbear\r\n"), BackendBroken, UNKNOWN, id="not HTTP"),
     pytest.param(
