@@ -63,7 +63,7 @@ class Written(http.client.HTTPConnection):
 
     def __init__(self, netloc: str) -> None:
         super().__init__(netloc)
-        self.written: list[bytes] = []  # kept while the answer is awaited, so the body is not copied
+        self.written: list[bytes] = []  # in pieces, or the wait for the answer would hold the body twice
 
     def send(self, data: bytes) -> None:  # type: ignore[override]
         self.written.append(data)

@@ -185,14 +185,22 @@ def _peak_kib(pid: int) -> int:
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
 
 
-def test_what_is_there_passes_before_the_rest_comes() -> None:
+@pytest.mark.parametrize(
+    ("framing", "first", "last"),
+    [
+        pytest.param(b"Transfer-Encoding: chunked\r\n", b"5\r\nfirst\r\n", b"4\r\nlast\r\n0\r\n\r\n", id="in chunks"),
+        pytest.param(b"Content-Length: 9\r\n", b"first", b"last", id="of a known length"),
+        pytest.param(b"", b"first", b"last", id="until it closes"),
+    ],
+)
+def test_what_is_there_passes_before_the_rest_comes(framing: bytes, first: bytes, last: bytes) -> None:
     first_read = threading.Event()
 
     def behave(sock: socket.socket, over: threading.Event) -> None:
-        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        sock.sendall(b"5\r\nfirst\r\n")
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framing + b"\r\n")
+        sock.sendall(first)
         assert first_read.wait(LIMIT_S)
-        sock.sendall(b"4\r\nlast\r\n0\r\n\r\n")
+        sock.sendall(last)
 
     with Raw(behave) as raw, relaying(raw.url) as url, connected(url) as connection:
         connection.request("POST", "/mcp", b"{}")
