@@ -97,6 +97,10 @@ class Watched:
                 break
         return self._settings
 
+    def known(self) -> Settings:
+        """The settings in force, without a look at any file: never older than what a `current` before it gave."""
+        return self._settings
+
     def _follow(self) -> None:
         with self._lock:
             if {path: look(path) for path in self._looks} != self._looks:  # nobody else has followed yet

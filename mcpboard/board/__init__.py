@@ -38,18 +38,22 @@ open_url and bridge_clipboard need the phone's companion app; phone_bridge_statu
 """
 
 
-def build(current: Callable[[], Settings]) -> Edge:
-    """The WSGI application of the board role; `current` gives the settings of the moment without waiting."""
+def build(current: Callable[[], Settings], known: Callable[[], Settings] | None = None) -> Edge:
+    """The WSGI application of the board role; `current` gives the settings of the moment without waiting.
+
+    `known` gives them again, without another look at their files; `current` does where it is left out.
+    """
     lanes = Lanes(PLACES)
-    board = Board(current, Forward(lanes, Orphans()))
+    board = Board(current, known or current, Forward(lanes, Orphans()))
     return Edge(board, Turns(sum(PLACES.values())))
 
 
 class Board:
     """The role as the edge sees it: an endpoint for the settings of the moment, and calls that are run."""
 
-    def __init__(self, current: Callable[[], Settings], forward: Forward) -> None:
-        self._current = current
+    def __init__(self, current: Callable[[], Settings], known: Callable[[], Settings], forward: Forward) -> None:
+        self._current = current  # once for each request
+        self._known = known  # for all that it needs after that
         self._forward = forward
         self._backends: dict[tuple[str, str], Backend] = {}
         self._catalogue = Catalogue(self._fetch_catalogue, time.monotonic)
@@ -70,18 +74,18 @@ class Board:
     def newest(self) -> Endpoint:
         """The same after the Agent's catalogue was read again, should the copy be old."""
         self._catalogue.refresh()
-        return self._endpoint(self._settings())
+        return self._endpoint(self._known())
 
     def run(self, call: ToolCall) -> Outcome:
         """Forward one call; the endpoint has checked that its row is on offer."""
-        settings = self._settings()
+        settings = self._known()
         row = next(row for row in self._catalogue.rows(shell=True) if row.tool.name == call.name)
         backend = self._backend(row.backend, settings)
         return self._forward.run(row, call, backend, settings.support_bundle_max_bytes)
 
     def page(self, request: PageRequest) -> Reply:
         """One of the board's own pages."""
-        settings = self._current()
+        settings = self._known()
         backends = {name: self._backend(name, settings) for name in (AGENT, CONFIG_WEB)}
         return page(request.head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
 
@@ -91,12 +95,8 @@ class Board:
     def close_session(self, step: CloseSession) -> None:
         raise NotImplementedError("a board has no sessions, its endpoint never ends one")
 
-    def _settings(self) -> Settings:
-        """The settings of this request: the files were looked at when it came, and once is enough."""
-        return self._made[0] if self._made else self._current()
-
     def _fetch_catalogue(self) -> Answer:
-        return self._backend(AGENT, self._settings()).call("GET", "/api/tools", None, CATALOGUE_S)
+        return self._backend(AGENT, self._known()).call("GET", "/api/tools", None, CATALOGUE_S)
 
     def _backend(self, name: str, settings: Settings) -> Backend:
         """The backend at the address of the moment, kept while the address stays."""

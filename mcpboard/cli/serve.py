@@ -44,7 +44,7 @@ def _serve(watched: config.Watched) -> int:
     from mcpboard import board
     from mcpboard.serving import server
 
-    app = board.build(watched.current)
+    app = board.build(watched.current, watched.known)
     try:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:

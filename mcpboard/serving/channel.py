@@ -65,6 +65,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     """
 
     request: Parser | None
+    close_when_flushed: bool
     task_class = Task
     _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
     _leaving = False  # our side is closed, the client's not yet

@@ -25,7 +25,7 @@ def main(path: str) -> int:
     lanes, turns = Lanes(PLACES), Turns(sum(PLACES.values()))  # as board.build joins them, with both in hand
     sockets = server.listeners([("127.0.0.1", 0)])
     threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
-    edge = Edge(Board(current, Forward(lanes, Orphans())), turns)
+    edge = Edge(Board(current, current, Forward(lanes, Orphans())), turns)
     return server.serve(edge, sockets, lambda: print(sockets[0].getsockname()[1], flush=True))
 
 

@@ -57,7 +57,7 @@ def files(tmp_path: Path, agent: GoServer) -> Files:
 @pytest.fixture
 def client(files: Files) -> Iterator[rig.Client]:
     watched = config.Watched({"config": str(files.ours)}, environ={})
-    with rig.serving(watched.current) as client:
+    with rig.serving(watched.current, known=watched.known) as client:
         yield client
 
 
@@ -176,3 +176,10 @@ def test_another_backend_address_counts_at_once(files: Files, client: rig.Client
         files.write_ours()
         replaced(files.ours, files.ours.read_text().replace(files._base[0], f'agent_base_url = "{other.url}"'))
         assert "from the other one" in client.call("open_app", app="x").text
+
+
+def test_a_call_goes_where_the_newest_settings_say(agent: GoServer) -> None:
+    """Another request, slower than this one, may still hold older settings; they must not come back."""
+    older, newer = rig.settings(), rig.settings(agent.url)
+    with rig.serving(lambda: older, known=lambda: newer) as client:
+        assert client.call("open_app", app="Notes").text == "done"
