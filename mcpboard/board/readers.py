@@ -148,7 +148,10 @@ def _told(found: object) -> str:
 
 def _as_text(found: object) -> str:
     """Text as it is, all else as compact JSON in which a model can read every script."""
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return found if isinstance(found, str) else _encoder.encode(found)
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def _failed(reply: Mapping[str, Any]) -> bool:

@@ -35,8 +35,9 @@ def configure(target: str, level: str) -> None:
     Raises ConfigError where the target cannot be opened.
     """
     logging.raiseExceptions = False  # a full disk must not fill stderr with tracebacks
-    # Looked up for every line, and never shown.
+    # Looked up for every line, and never shown (Optimization, in the manual of logging).
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
     try:
         handler = _handler(target)
     except OSError as error:

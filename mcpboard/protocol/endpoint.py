@@ -271,11 +271,13 @@ def _client(params: Mapping[str, Any]) -> str:
     return "".join(c if c.isprintable() else "?" for c in " ".join(words)[:80]).strip()
 
 
+_arguments = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
     """`arguments` as UTF-8 JSON, every code point and number as it came; InvalidParams where that fails."""
     try:
-        text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        written = text.encode("utf-8")
+        written = _arguments.encode(arguments).encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidParams("the arguments hold half a surrogate pair, which is no character") from error
     except RecursionError as error:

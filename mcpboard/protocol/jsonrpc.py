@@ -142,8 +142,13 @@ def _call(document: Mapping[str, Any]) -> Request | Notification:
 
 def result(request_id: Id, *body: bytes) -> bytes:
     """A result message around the JSON text of the result object, whose pieces are copied once."""
+    return b"".join((result_head(request_id), *body, b"}"))
+
+
+def result_head(request_id: Id) -> bytes:
+    """A result message up to its result object."""
     written = compact(request_id) if isinstance(request_id, str) else repr(request_id).encode("ascii")
-    return b"".join((b'{"jsonrpc":"2.0","id":', written, b',"result":', *body, b"}"))
+    return b'{"jsonrpc":"2.0","id":' + written + b',"result":'
 
 
 def error(error: ProtocolError, request_id: Id | None, *, with_id: bool = True) -> bytes:

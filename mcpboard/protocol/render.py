@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ToolError
-from mcpboard.protocol.jsonrpc import Id
+from mcpboard.protocol.jsonrpc import Id, result_head
 from mcpboard.protocol.tools import Content, Part, Text, compact
 
 # What a model has to know after an action that failed (decision 8).
@@ -30,7 +30,7 @@ def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, 
 
 
 def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
-    yield b'{"jsonrpc":"2.0","id":' + compact(request_id) + b',"result":{"content":['
+    yield result_head(request_id) + b'{"content":['
     for number, block in enumerate(content.blocks):
         if number:
             yield b","

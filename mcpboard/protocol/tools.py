@@ -65,7 +65,7 @@ class Text:
     text: str
 
     def parts(self) -> Sequence[Part]:
-        return (compact({"type": "text", "text": self.text}),)
+        return (b'{"type":"text","text":' + compact(self.text) + b"}",)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,24 @@ def test_large_bytes_go_out_in_pieces() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "written"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([0, 0], [], id="nothing twice"),
+        pytest.param([1, 2, 3], [6], id="a small answer is one write"),
+        pytest.param([70, 2 * PIECE, 30], [PIECE, PIECE, 100], id="a picture between small parts fills its pieces"),
+        pytest.param([PIECE - 1, 1], [PIECE], id="a piece filled to the last byte"),
+        pytest.param([PIECE, PIECE], [PIECE, PIECE], id="pieces as they are"),
+    ],
+)
+def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> None:
+    parts = [os.urandom(size) for size in sizes]
+    pieces = list(stream.pieces(parts))
+    assert b"".join(pieces) == b"".join(parts)
+    assert [len(piece) for piece in pieces] == written
+
+
+@pytest.mark.parametrize(
     ("size", "announced", "words"),
     [
         pytest.param(100, 99, "more than the 99 bytes", id="a byte too many"),
