@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcpboard.deadline import DeadlineSocket
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, ToolError
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a backend answered: any status, redirects too; `content_type` is "" when not sent."""
 
     status: int
@@ -24,16 +22,14 @@ class Answer:
     body: bytes
 
 
-@dataclass(frozen=True)
-class Ceiling:
+class Ceiling(NamedTuple):
     """The most bytes a body may have, and a note on the setting that says so."""
 
     size: int
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Trip:
+class Trip(NamedTuple):
     """One request under way: by whom it is answered, what it is ("GET /health"), over which socket."""
 
     backend: Backend
