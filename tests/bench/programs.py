@@ -20,14 +20,15 @@ ROOT = Path(__file__).parents[2]
 START_S = 60.0  # seconds until a port must be printed; valgrind needs five
 STOP_S = 10.0
 
-# What the init scripts and units set, for every server alike; hashes fixed, so that counts repeat.
+# Hashes fixed, so that counts repeat.
+STOCK = {"PYTHONHASHSEED": "0", "NO_PROXY": "127.0.0.1", "LC_ALL": "C.UTF-8"}
+
+# What our init scripts and units set; bare waitress gets it, too, but not what others start in their own way.
 ENVIRON = {
+    **STOCK,
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "2097152",
     "MALLOC_MMAP_THRESHOLD_": "1048576",
-    "PYTHONHASHSEED": "0",
-    "NO_PROXY": "127.0.0.1",
-    "LC_ALL": "C.UTF-8",
 }
 
 Command = Sequence[str]
@@ -82,9 +83,11 @@ class Program:
 
 
 @contextmanager
-def running(command: Command, extra: Mapping[str, str] | None = None) -> Iterator[Program]:
+def running(
+    command: Command, extra: Mapping[str, str] | None = None, common: Mapping[str, str] = ENVIRON
+) -> Iterator[Program]:
     """A program that prints its port, or a URL that ends with it and a path, as its first line."""
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **ENVIRON, **(extra or {})}
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **common, **(extra or {})}
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdin=nowhere, stdout=pipe, stderr=nowhere, text=True

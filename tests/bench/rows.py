@@ -73,7 +73,7 @@ def servers() -> Iterator[Servers]:
         yield Servers(
             bare=stack.enter_context(running(programs.bare(LIST_BYTES))),
             board=stack.enter_context(running(programs.board(config))),
-            sdk=stack.enter_context(running((*sdk, str(backend.port)))),
+            sdk=stack.enter_context(running((*sdk, str(backend.port)), common=programs.STOCK)),
             relay=stack.enter_context(running(programs.relay(backend.port))),
             backend=backend,
             config=config,
