@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import socket
@@ -263,14 +264,21 @@ def test_the_end_is_told_at_once(served: Served) -> None:
         assert client.ended()
 
 
+@pytest.mark.parametrize("sends", [b"", b"x" * WINDOW], ids=["in silence", "sending for ever"])
 def test_a_client_that_never_closes_its_side_is_left_in_time(
-    monkeypatch: pytest.MonkeyPatch, served: Served
+    monkeypatch: pytest.MonkeyPatch, served: Served, sends: bytes
 ) -> None:
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
     monkeypatch.setitem(LIMITS, LEAVING, 0.2)
+
+    def left() -> bool:
+        with contextlib.suppress(ConnectionError):
+            client.send(sends)
+        return not served.server._channels()
+
     with served.client() as client:
         assert client.ask(message("ping"), "Connection: close").status == 200
-        assert soon(lambda: not served.server._channels())
+        assert soon(left)
 
 
 def test_a_client_that_talks_on_is_not_served_again(served: Served, role: CuriousRole) -> None:
