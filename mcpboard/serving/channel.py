@@ -65,7 +65,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     """
 
     request: Parser | None
-    close_when_flushed: bool
     task_class = Task
     _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
     _leaving = False  # our side is closed, the client's not yet
@@ -87,7 +86,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 self.received(b"")
             if len(self._ahead) >= self.adj.recv_bytes:
                 return False
-        return bool(super().readable())
+        return self.connected and bool(super().readable())  # to go on may have shown that nobody is there
 
     def received(self, data: bytes) -> bool:
         """Take `data` in, up to the end of one request; False when the connection is ending anyway."""
@@ -119,8 +118,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     # --- what the client takes ---
 
     def send(self, data: bytes, do_close: bool = True) -> int:
-        """As the parent does; counts what the reader's socket took."""
-        taken = int(super().send(data, do_close=do_close))
+        """As the parent does; counts what the reader's socket took, and raises nothing.
+
+        Some of it is sent by `readable`, and what that raises would end the loop.
+        """
+        try:
+            taken = int(super().send(data, do_close=do_close))
+        except OSError:  # a cable pulled out, and not a connection that was reset
+            self.will_close, taken = True, 0
         self._taken += taken
         return taken
 
@@ -133,22 +138,21 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         """As the parent does, but where it would close at once after the last answer, take leave first.
 
         To close while the client still sends would make the kernel throw the answer away, and
-        nobody could tell any more whether it has arrived.
+        nobody could tell any more whether it has arrived. The lock is taken even when no worker is
+        writing: another may be asking about an earlier answer.
         """
-        if not self.close_when_flushed:
-            super().handle_write()
-            return
-        self.close_when_flushed = False  # of which the parent would make an end
-        super().handle_write()
-        if self.total_outbufs_len:
-            self.close_when_flushed = True
-        elif not self.will_close:
+        self._flush_exception(self._flush_some_if_lockable)
+        if self.will_close:
+            self.handle_close()
+        elif self.connected and self.close_when_flushed and not self.total_outbufs_len:
             self._take_leave()
 
     def _take_leave(self) -> None:
-        self._leaving = True
+        self.close_when_flushed = False
         try:
-            self.socket.shutdown(socket.SHUT_WR)
+            with self.outbuf_lock:
+                self.socket.shutdown(socket.SHUT_WR)
+                self._leaving = True
         except OSError:  # it has left before us
             self.handle_close()
 
@@ -168,10 +172,16 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             return self._taken - max(0, unacknowledged(self.socket) - end)
 
     def handle_close(self) -> None:
-        """As the parent does; what has not arrived by now never will."""
+        """As the parent does; what has not arrived by now never will.
+
+        Whoever holds a receipt holds the channel, and need not hold what was sent to it.
+        """
         with self.outbuf_lock:
             self._acknowledged = self.acknowledged()
         super().handle_close()
+        self._ahead = b""
+        if self.request is not None:
+            self.request.close()
 
     # --- how long it takes ---
 

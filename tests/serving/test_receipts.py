@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from mcpboard.protocol.steps import Arrived, Outcome, ToolCall
-from mcpboard.serving import receipt, server
-from mcpboard.serving.channel import LEAVING, LIMITS
+from mcpboard.serving import channel, receipt, server
+from mcpboard.serving.channel import LEAVING, LIMITS, Channel
+from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE, PretendRole
-from tests.serving.wire import Served, call, message, request, serving
+from tests.serving.wire import Client, Served, call, message, request, serving
 
 PICTURE = 100 * 1024  # characters: more than a small window, less than the kernel takes for a slow reader
 WINDOW = 4096  # bytes
+LONG = 800 * 1024  # characters: more than the kernel takes, less than goes to a file
 UNREADABLE = b"x" * (4 << 20)  # a body that is far over the limit: no socket buffers hold it
 
 
@@ -81,6 +90,55 @@ def test_an_answer_that_waits_in_the_kernel_has_not_arrived_until_it_is_read(
         assert soon(arrived)
 
 
+def left_to_the_loop(served: Served, client: Client, *headers: str) -> Channel:
+    """The client's connection, with a long answer that its worker is done with and the loop has to send."""
+    assert client.ask(message("ping")).status == 200
+    (kept,) = served.server._channels()
+    kept.adj.outbuf_high_watermark = 2 * LONG  # bytes: the worker waits for no reader
+    client.send(request(call("picture", size=LONG), *headers))
+    assert soon(lambda: bool(kept.total_outbufs_len and not kept.requests))
+    return kept
+
+
+@pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
+def test_an_answer_whose_end_the_loop_sends_has_arrived(
+    served: Served, role: CuriousRole, headers: tuple[str, ...]
+) -> None:
+    with served.client(receive_buffer=WINDOW) as client:
+        left_to_the_loop(served, client, *headers)
+        arrived = role.fate()
+        assert not arrived()
+        assert client.answer().status == 200
+        assert soon(arrived)
+
+
+def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(
+    monkeypatch: pytest.MonkeyPatch, served: Served, role: CuriousRole
+) -> None:
+    """It closes on the last byte of the answer, when the kernel still waits for one more to be acknowledged: our end."""
+    monkeypatch.setattr(channel, "unacknowledged", lambda sock: 1)
+    with served.client() as client:
+        assert client.ask(call("echo"), "Connection: close").status == 200
+        arrived = role.fate()
+        assert client.ended()
+    assert soon(lambda: not served.server._channels())
+    assert arrived()
+
+
+def test_a_receipt_does_not_hold_what_a_client_sent(served: Served, role: CuriousRole) -> None:
+    """Sixteen of them are kept for minutes, with their connections."""
+    with served.client() as client:
+        assert client.ask(call("echo")).status == 200
+        arrived = role.fate()
+        (kept,) = served.server._channels()
+        client.send(request(bytes(200_000))[:-1])
+        assert soon(lambda: kept.request is not None and len(kept.request.body_rcv) == 199_999)
+        begun = kept.request.body_rcv.getbuf()
+    assert soon(lambda: not served.server._channels())
+    assert arrived()
+    assert soon(lambda: bool(begun.getfile().closed))
+
+
 def test_a_client_that_leaves_without_reading_never_had_it(served: Served, role: CuriousRole) -> None:
     with served.client(receive_buffer=WINDOW) as client:
         client.send(request(call("picture", size=PICTURE)))
@@ -100,10 +158,72 @@ def test_a_later_answer_on_the_same_connection_counts_for_itself(served: Served,
         assert not second()
 
 
+class Overheard:
+    """A socket in the server's hands; something is asked in the middle of each send, by another thread."""
+
+    def __init__(self, sock: socket.socket, ask: Callable[[], object]) -> None:
+        self._socket, self._ask = sock, ask
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def send(self, data: bytes) -> int:
+        taken = self._socket.send(data)
+        asking = threading.Thread(target=self._ask)
+        asking.start()
+        asking.join(0.1)  # seconds in which an answer comes, unless it waits for the end of this
+        return taken
+
+
+def test_an_answer_asked_about_while_the_next_one_leaves_has_arrived(served: Served, role: CuriousRole) -> None:
+    """What the kernel has taken and nobody has counted yet may not count against what was taken before."""
+    heard: list[bool] = []
+    with served.client(receive_buffer=WINDOW) as client:
+        assert client.ask(call("echo")).status == 200
+        first = role.fate()
+        kept = left_to_the_loop(served, client)
+        kept.socket = Overheard(kept.socket, lambda: heard.append(first()))
+        assert client.answer().status == 200
+        assert soon(lambda: bool(heard))
+    assert False not in heard
+
+
 def test_what_nobody_can_tell_counts_as_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     """On systems whose kernel does not say, an answer that was handed over is taken for heard."""
     monkeypatch.setattr(receipt, "fcntl", None)
     assert receipt.unacknowledged(None) == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(None, id="a reset"),
+        pytest.param(OSError(errno.ETIMEDOUT, "timed out"), id="a cable pulled out"),
+    ],
+)
+def test_a_client_gone_before_the_next_request_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, served: Served, gone: OSError | None
+) -> None:
+    """So much was sent ahead that nothing more is read; the word to continue is the first thing that finds no one."""
+    ahead = request(b"{}", "Expect: 100-continue", "X-Pad: " + "x" * 12_000)[:-2]
+    with served.client() as client:
+        client.send(request(call("block")) + ahead)
+        served.role.begun.get(timeout=PATIENCE)
+        (kept,) = served.server._channels()
+        assert soon(lambda: len(kept._ahead) == len(ahead))
+        answered = kept.requests[0]
+        monkeypatch.setattr(answered, "close", lambda: _lose(client, kept, gone))
+        served.role.release.set()
+        assert soon(lambda: kept not in served.server._channels())
+    assert served.pings()
+
+
+def _lose(client: Client, kept: Channel, gone: OSError | None) -> None:
+    """The client goes when its first answer has left, as the kernel would tell it at the next send."""
+    if gone is None:
+        client.reset()
+    else:
+        kept.socket = SimpleNamespace(send=Mock(side_effect=gone), close=kept.socket.close, fileno=kept.socket.fileno)
 
 
 # --- taking leave ----------------------------------------------------------------------------
@@ -124,20 +244,41 @@ def test_a_long_answer_reaches_a_client_that_sends_on_and_reads_late(served: Ser
         assert client.ended()
 
 
+def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(
+    served: Served, role: CuriousRole, lines: Lines
+) -> None:
+    """Its reset is met by the loop, which has the last bytes to send and then would take leave."""
+    with served.client(receive_buffer=WINDOW) as client:
+        left_to_the_loop(served, client, "Connection: close")
+        client.reset()
+    assert soon(lambda: not served.server._channels())
+    assert lines.next().levelno == logging.INFO, "the call's own line"
+    assert lines.none_left()
+    arrived = role.fate()
+    assert not arrived()
+
+
 def test_the_end_is_told_at_once(served: Served) -> None:
     with served.client() as client:
         assert client.ask(message("ping"), "Connection: close").status == 200
         assert client.ended()
 
 
+@pytest.mark.parametrize("sends", [b"", b"x" * WINDOW], ids=["in silence", "sending for ever"])
 def test_a_client_that_never_closes_its_side_is_left_in_time(
-    monkeypatch: pytest.MonkeyPatch, served: Served
+    monkeypatch: pytest.MonkeyPatch, served: Served, sends: bytes
 ) -> None:
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
     monkeypatch.setitem(LIMITS, LEAVING, 0.2)
+
+    def left() -> bool:
+        with contextlib.suppress(ConnectionError):
+            client.send(sends)
+        return not served.server._channels()
+
     with served.client() as client:
         assert client.ask(message("ping"), "Connection: close").status == 200
-        assert soon(lambda: not served.server._channels())
+        assert soon(left)
 
 
 def test_a_client_that_talks_on_is_not_served_again(served: Served, role: CuriousRole) -> None:
