@@ -120,7 +120,7 @@ ONLY = {
     "waitress": lambda file: file.startswith("serving/"),
     "werkzeug": lambda file: file.startswith("serving/"),
     "requests": lambda file: file == "courier.py",
-    "urllib3": lambda file: file == "courier.py",
+    "urllib3": lambda file: False,
     "signal": lambda file: file == "serving/server.py" or file.startswith("cli/"),
     "tomllib": lambda file: file == "documents.py",
     "tomli": lambda file: file == "documents.py",

@@ -14,7 +14,6 @@ LARGEST_LOG = 1 << 20  # bytes, twice: the file and the one before it; a board h
 
 QUIETER = {
     "waitress": logging.ERROR,  # warns of every request that waits a moment, and of every full house
-    "urllib3": logging.INFO,  # its debug lines repeat ours for every call to a backend
 }
 
 

@@ -17,7 +17,7 @@ HEAD = "| metric | mcpboard | beside | target | |\n|---|---|---|---|---|"
 
 def main(wanted: list[str]) -> None:
     machine = f"{platform.machine()}, Python {platform.python_version()}"
-    packages = ", ".join(f"{name} {version(name)}" for name in ("waitress", "requests", "urllib3"))
+    packages = ", ".join(f"{name} {version(name)}" for name in ("waitress", "requests"))
     print(f"{machine}, {packages}; {rows.SDK}\n\n{HEAD}", flush=True)
     with rows.servers() as found:
         for name in wanted or rows.ROWS:
