@@ -37,6 +37,11 @@ VERBS: Mapping[str, str] = {
     HOST: "offboard",
 }
 
+BOARDS_ALONE = (
+    "this installation has the board's role alone, whose verbs are serve, tools, call, config and doctor --board; "
+    "on a laptop or host: pip install mcpboard"
+)
+
 # What a shell reports for a program that SIGINT or SIGPIPE ended: 128 + the signal's number.
 INTERRUPTED = 130
 OUTPUT_CLOSED = 141
@@ -66,7 +71,7 @@ def _guarded(program: str, parser_for: Callable[[Sequence[str]], _Parser], words
         print(f"{program}:", " ".join(str(error).split("\n")), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        print(f"{program}: this installation came without {_left_out(error)}; install mcpboard whole", file=sys.stderr)
+        print(f"{program}: {_left_out(error)} is not here: {BOARDS_ALONE}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -106,7 +106,7 @@ def test_the_menu_has_the_verbs_that_are_there(site: Path) -> None:
 def test_a_verb_of_another_role_says_so_in_one_line(site: Path, verb: list[str]) -> None:
     done = said(site, *verb)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"(mcpboard|device-host-agent): this installation came without .*; install mcpboard whole\n", done.stderr)
+    assert re.fullmatch(r"(mcpboard|device-host-agent): mcpboard\.\S+ is not here: .* doctor --board; .* pip install mcpboard\n", done.stderr)
 
 
 def test_it_serves(site: Path, simulator: Simulator) -> None:
