@@ -61,7 +61,9 @@ def _lines(finding: Finding) -> str:
 
 
 def _summary(count: int) -> str:
-    return "All is well." if count == 0 else f"{count} failed; the first one is usually the cause."
+    if count == 0:
+        return "All is well."
+    return "1 failed." if count == 1 else f"{count} failed; the first one is usually the cause."
 
 
 def _printable(text: str) -> str:

@@ -13,9 +13,14 @@ from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Ori
 from mcpboard.protocol.answers import shown
 
 EXAMPLE = "http://192.168.42.1:8080/mcp"
+USUAL_PORT = 8080  # of mcpboard on a board
 BESIDE_PORT = 8090  # where mcpboard stands when a stock board's Agent owns 8080
+WEB_PORT = 80  # of Config Web, and of a URL that names none
+HOST_AGENT = "mcpboard-host"  # how `device-host-agent` names itself in a handshake
 
 ON_BOARD = "mcpboard doctor --board (on the board)"
+HOST_DOCTOR = "device-host-agent doctor (on that computer)"
+WHERE = "check address and port of the board"
 
 # Limits of common clients (contracts: clients, rule 15).
 OTHER_CLIENT = "lower the resolution of the board's video source, or use a client without that limit"
@@ -41,11 +46,13 @@ def address(found: Address) -> Verdict:
 
 
 def _corrected(url: str) -> str:
-    """The URL that was probably meant: a bare host and port with the rest filled in, else the usual one."""
-    bare = url.partition("://")[2] or url
-    host = bare.partition("/")[0]
+    """The URL that was probably meant: a bare host with the rest filled in, else the usual one."""
+    host = url.partition("/")[0]
     fits = host and host.isascii() and all(c.isalnum() or c in ".:-[]" for c in host)
-    return f"http://{host}/mcp" if fits and "://" not in url else EXAMPLE
+    if not fits or "://" in url:
+        return EXAMPLE
+    _, colon, port = host.rpartition(":")
+    return f"http://{host}/mcp" if colon and port.isdigit() else f"http://{host}:{USUAL_PORT}/mcp"
 
 
 def tcp(knock: Knock) -> Verdict:
@@ -70,7 +77,7 @@ def http(page: Page) -> Verdict:
     if page.error is None:
         return ok(f"answers, HTTP {page.status}")
     if isinstance(page.error, NotMcp):
-        return failed("what listens there does not speak HTTP", f"mcpboard doctor {EXAMPLE} (another port)")
+        return failed("what listens there does not speak HTTP", WHERE)
     if isinstance(page.error, PeerUnreachable):  # TCP went well, so it was TLS that did not
         return failed("takes connections, but does not speak https; boards speak http", "write http:// in the URL")
     return failed(f"takes connections, but does not answer: {page.error}", ON_BOARD)
@@ -91,14 +98,39 @@ def identity(found: Identity) -> Verdict:
             "the Agent of a stock board answers here; mcpboard then stands beside it", f"mcpboard doctor {beside}"
         )
     if handshake.error is None:
-        name, version = (shown(str(handshake.server.get(key, "?"))) for key in ("name", "version"))
-        return failed(f"another MCP server answers here: {name} {version}", "check address and port of the board")
+        return _other_server(handshake)
+    if handshake.error.status == 401:
+        return failed(f"no board, but a server that wants a token: {handshake.error}", _token_cure(found))
     if found.health.kind == "text/html":
         return failed(
-            "a web page answers here, not MCP (on a board, Config Web is on port 80)",
-            f"mcpboard doctor {_with_port(found.url, 8080)}",
+            f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})", _elsewhere(found.url)
         )
-    return failed(f"it is not mcpboard: {handshake.error}", f"mcpboard doctor {_with_port(found.url, 8080)}")
+    return failed(f"it is not mcpboard: {handshake.error}", _elsewhere(found.url))
+
+
+def _other_server(found: Handshake) -> Verdict:
+    name, version = (shown(str(found.server.get(key, "?"))) for key in ("name", "version"))
+    if name == HOST_AGENT:
+        return failed(f"the host agent of a computer answers here, not a board: {name} {version}", HOST_DOCTOR)
+    return failed(f"another MCP server answers here: {name} {version}", WHERE)
+
+
+def _token_cure(found: Identity) -> str:
+    """A host agent's port is all behind its token, so only with that does it say who it is."""
+    if found.handshake.token_given:
+        return "give --token-file the token of that server; a host agent's is printed by: device-host-agent mcp-token"
+    return f"mcpboard doctor {found.url} --token-file FILE"
+
+
+def _elsewhere(url: str) -> str:
+    """Where else to look for mcpboard; never the command that has just been run."""
+    port = urlsplit(url).port or WEB_PORT
+    if port == USUAL_PORT:
+        return (
+            f"look on the board who has port {USUAL_PORT}: mcpboard doctor --board;"
+            f" beside a stock Agent mcpboard is at port {BESIDE_PORT}"
+        )
+    return f"mcpboard doctor {_with_port(url, USUAL_PORT)}" if port == WEB_PORT else WHERE
 
 
 def _with_port(url: str, port: int) -> str:
@@ -122,8 +154,7 @@ def switch(found: Identity) -> Verdict:
 def handshake(found: Handshake) -> Verdict:
     """Whether the server lets us in and agrees on a version."""
     if found.error is None:
-        token = "the token is accepted" if found.token_given else "no token is wanted"
-        return ok(f"{token}; settled on {found.version}; {len(found.tools)} tools")
+        return ok(f"{_admission(found)}; settled on {found.version}; {len(found.tools)} tools")
     if found.error.status == 401 and not found.token_given:
         return failed("the board wants a token", "mcpboard doctor URL --token-file FILE")
     if found.error.status == 401:
@@ -131,6 +162,14 @@ def handshake(found: Handshake) -> Verdict:
     if found.error.status in (404, 405):
         return failed(f"no handshake: {found.error}", "give the URL with the path /mcp and nothing after it")
     return failed(f"no handshake: {found.error}", ON_BOARD)
+
+
+def _admission(found: Handshake) -> str:
+    if not found.token_given:
+        return "no token is wanted"
+    if found.is_open:
+        return "no token is wanted, so yours was not looked at (set token_file on the board to lock it)"
+    return "the token is accepted"
 
 
 def origins(found: Origins) -> Verdict:

@@ -76,6 +76,7 @@ class Handshake:
     tools: frozenset[str] = frozenset()
     error: ClientError | None = None
     token_given: bool = False
+    is_open: bool = False  # a token was given, but without one it goes as well
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ class Visit:
             tools = frozenset(str(tool["name"]) for tool in self._client.list_tools())
         except ClientError as error:
             return Handshake(self._client.version, error=error, token_given=given)
-        return Handshake(self._client.version, self._client.server, tools, token_given=given)
+        is_open = given and self._is_open()
+        return Handshake(self._client.version, self._client.server, tools, token_given=given, is_open=is_open)
 
     @cached_property
     def identity(self) -> Identity:
@@ -215,6 +217,15 @@ class Visit:
     @cached_property
     def _client(self) -> Client:
         return Client(self.url, self._token, timeout=LOOK_S)
+
+    def _is_open(self) -> bool:
+        """Whether the same is answered without the token."""
+        try:
+            with Client(self.url, timeout=LOOK_S) as client:
+                client.list_tools()
+        except ClientError:
+            return False
+        return True
 
     def _call(self, tool: str, seconds: float) -> Call:
         if tool not in self.handshake.tools:

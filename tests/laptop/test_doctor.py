@@ -188,6 +188,18 @@ def test_a_token(simulator: Simulator, token: str | None, words: str) -> None:
     assert TOKEN not in str(found)
 
 
+def test_a_token_that_nobody_asked_for(simulator: Simulator) -> None:
+    with fronted(simulator) as url:
+        found = verdicts(url, TOKEN)
+    assert not failing(found)
+    assert "no token is wanted, so yours was not looked at" in found["handshake"].words
+
+
+def test_a_token_that_is_looked_at_is_accepted(simulator: Simulator) -> None:
+    with fronted(simulator, token=TOKEN.encode()) as url:
+        assert "the token is accepted" in verdicts(url, TOKEN)["handshake"].words
+
+
 @pytest.mark.parametrize(
     ("down", "failed"),
     [
@@ -292,7 +304,12 @@ def test_the_exit_code_counts_and_is_capped(monkeypatch: pytest.MonkeyPatch, cap
     row = dataclasses.replace(doctor.CHECKS[0], needs=())
     monkeypatch.setattr(doctor, "CHECKS", tuple(dataclasses.replace(row, name=f"row {n}") for n in range(150)))
     assert main(["doctor", "no URL"]) == 100
-    assert "150 failed" in capsys.readouterr().out
+    assert "150 failed; the first one is usually the cause." in capsys.readouterr().out
+
+
+def test_one_failure_is_not_told_to_be_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "http://127.0.0.1:9/mcp"]) == 1
+    assert capsys.readouterr().out.endswith("\n1 failed.\n")
 
 
 def test_the_doctor_works_where_only_windows_is(board: Board) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from mcpboard.checks import Check, State, Verdict, failed, ok, run, skipped
 from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
+from mcpboard.host import SERVER
 from mcpboard.laptop import judges
 from mcpboard.laptop.sizes import size_of
 from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
@@ -23,6 +24,7 @@ OFF = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_en
 HTML = Page(404, "text/html", b"<html>")
 TEXT = Page(404, "text/plain", b"404 page not found")
 SETTLED = Handshake("2026-07-28", {"name": "other", "version": "3"}, frozenset({"x"}))
+HOST_SETTLED = Handshake("2026-07-28", SERVER, frozenset({"x"}))
 BROKEN = Handshake(error=NotMcp("what answers there is not MCP"))
 
 
@@ -66,11 +68,14 @@ ROWS = [
     pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
     pytest.param(judges.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"),
     pytest.param(judges.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
-    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody else"),
+    pytest.param(judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"),
+    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"),
+    pytest.param(judges.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"),
     pytest.param(judges.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
     pytest.param(judges.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
     pytest.param(judges.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
     pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
+    pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True, is_open=True), State.OK, "no token is wanted, so yours was not looked at", id="a token for nothing"),
     pytest.param(judges.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
     pytest.param(judges.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
     pytest.param(judges.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
@@ -116,10 +121,15 @@ def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: 
 
 CURES = [
     pytest.param(judges.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"),
+    pytest.param(judges.address, Address("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
+    pytest.param(judges.address, Address("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
     pytest.param(judges.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
     pytest.param(judges.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
     pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
     pytest.param(judges.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
+    pytest.param(judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"),
+    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"),
+    pytest.param(judges.identity, Identity(URL, TEXT, refused(401, True), False), "device-host-agent mcp-token", id="another token"),
     pytest.param(judges.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
     pytest.param(judges.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
 ]
@@ -128,6 +138,37 @@ CURES = [
 @pytest.mark.parametrize(("judge", "fact", "command"), CURES)
 def test_the_cure_is_a_command_to_paste(judge: Callable[[Any], Verdict], fact: object, command: str) -> None:
     assert command in judge(fact).cure
+
+
+STRANGERS = [
+    pytest.param(HTML, BROKEN, id="a web page"),
+    pytest.param(TEXT, refused(404), id="HTTP 404"),
+    pytest.param(TEXT, SETTLED, id="another MCP server"),
+    pytest.param(TEXT, refused(401), id="a server that wants a token"),
+]
+ELSEWHERE = [
+    pytest.param(URL, id="the usual port"),
+    pytest.param("http://b:9/mcp", id="another port"),
+    pytest.param("http://b/mcp", id="no port"),
+]
+
+
+@pytest.mark.parametrize("url", ELSEWHERE)
+@pytest.mark.parametrize(("health", "handshake"), STRANGERS)
+def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url: str) -> None:
+    cure = judges.identity(Identity(url, health, handshake, False)).cure
+    assert not f"{cure} ".endswith(f"mcpboard doctor {url} ")
+
+
+@pytest.mark.parametrize(
+    ("url", "cure"),
+    [
+        pytest.param(URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"),
+        pytest.param("http://b:9/mcp", "check address and port of the board", id="any other"),
+    ],
+)
+def test_where_to_look_when_it_is_somebody_else(url: str, cure: str) -> None:
+    assert judges.identity(Identity(url, TEXT, refused(404), False)).cure.endswith(cure)
 
 
 def test_what_a_stranger_says_cannot_steer_a_terminal() -> None:
