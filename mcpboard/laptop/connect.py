@@ -70,8 +70,11 @@ def undo(path: str) -> Written:
     return Written(path, files.undo(path).path)
 
 
-def greet(target: Target) -> tuple[bool, str]:
-    """Shake hands with the server as a client would; whether that went well, and how."""
+def greet(target: Target, doctor: str) -> tuple[bool, str]:
+    """Shake hands with the server as a client would; whether that went well, and how.
+
+    `doctor` is the command that names the cause when it did not.
+    """
     token = None if target.token is None else target.token.value
     try:
         with Client(target.url, token, timeout=HANDSHAKE_S) as client:
@@ -79,4 +82,4 @@ def greet(target: Target) -> tuple[bool, str]:
             name, version = (shown(str(client.server.get(key, "?"))) for key in ("name", "version"))
             return True, f"{target.url} answers: {name} {version}, {client.version}, {count} tools"
     except ClientError as error:
-        return False, f"{target.url}: {error}\nmcpboard doctor {target.url}   names the cause"
+        return False, f"{target.url}: {error}\n{doctor}   names the cause"

@@ -229,7 +229,8 @@ def test_a_file_that_cannot_be_kept_is_left_alone(
     file = tmp_path / "mcp.json"
     file.write_bytes(content)
     assert main(["connect", "cursor", NOBODY, "--write", "--file", str(file)]) == 2
-    said = capsys.readouterr().err
+    form, said = capsys.readouterr()
+    assert json.loads(form)["mcpServers"]["phone-board"]["url"] == NOBODY, "it is there to be added by hand"
     assert words in said
     assert str(file) in said
     assert file.read_bytes() == content
@@ -305,6 +306,28 @@ USAGE = [
     pytest.param(["connect", "chatgpt", NOBODY, "--undo", "--file", "/x"], "do the steps", id="the same, taken back"),
     pytest.param(["connect", "cursor", "--undo", "--file", "/nowhere/x"], "nothing to undo", id="nothing written"),
 ]
+
+
+ORDERS = [
+    pytest.param(["cursor", NOBODY, "--write", "--file", "FILE"], id="options last"),
+    pytest.param(["cursor", "--write", NOBODY, "--file", "FILE"], id="an option between the words"),
+    pytest.param(["cursor", "--write", "--file", "FILE", NOBODY], id="the URL last"),
+    pytest.param(["--file", "FILE", "cursor", NOBODY, "--write"], id="options around the words"),
+    pytest.param(["--write", "--file", "FILE", "cursor", NOBODY], id="options first"),
+]
+
+
+@pytest.mark.parametrize("words", ORDERS)
+def test_options_stand_anywhere(words: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    assert main(["connect", *(str(file) if word == "FILE" else word for word in words)]) == 1, "nobody answers there"
+    assert url_of(of(CURSOR, file)) == NOBODY
+
+
+def test_the_help_shows_that_both_words_may_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["connect", "--help"])
+    assert "[CLIENT] [URL]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "said"), USAGE)

@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 import sys
+from typing import Any
 
 from mcpboard import clients, config
 from mcpboard.cli.client import token_from
@@ -17,8 +18,8 @@ from mcpboard.errors import ConfigError
 def add_to(verbs: Verbs) -> None:
     """Add the verb `connect`."""
     parser = verbs.add_parser("connect", help="print or write the configuration of a known client")
-    parser.add_argument("client", metavar="CLIENT", nargs="?", help="one of those that --list prints")
-    parser.add_argument("url", metavar="URL", nargs="?", default=clients.USB_URL, help="(default: %(default)s)")
+    _add_word(parser, "client", help="one of those that --list prints")
+    _add_word(parser, "url", default=clients.USB_URL, help="(default: %(default)s)")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the known clients")
     action.add_argument("--write", action="store_true", help="write it into the client's file, keeping a backup")
@@ -29,6 +30,14 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument("--data", metavar="DIR", help="with --host: where its token is (default: tasks)")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.set_defaults(run=connect)
+
+
+def _add_word(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:
+    """Add a word that may be left out, and may come after options.
+
+    With nargs="?" argparse would take both words as given at the first of them.
+    """
+    parser.add_argument(name, metavar=f"[{name.upper()}]", **options).required = False
 
 
 def connect(arguments: argparse.Namespace) -> int:
@@ -46,7 +55,7 @@ def connect(arguments: argparse.Namespace) -> int:
         print(form.text(target))
         _say(*_where(form, target, arguments))
     _say(*_token_notes(form, target), *form.notes)
-    return _greet(target)
+    return _greet(target, _host_command("doctor", arguments) if arguments.host else f"mcpboard doctor {target.url}")
 
 
 def _form(key: str | None) -> Form:
@@ -66,8 +75,8 @@ def _target(arguments: argparse.Namespace) -> Target:
         raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
     token = None
     if arguments.token_file is not None:
-        file, shown_by = os.path.abspath(arguments.token_file), _mcp_token(arguments) if arguments.host else ""
-        token = Token(file, token_from(file), shown_by)
+        file = os.path.abspath(arguments.token_file)
+        token = Token(file, token_from(file), _host_command("mcp-token", arguments) if arguments.host else "")
     url = Link(arguments.url, None if token is None else token.value).url
     return Target(url, arguments.name, token, _program())
 
@@ -89,8 +98,8 @@ def _take_host(arguments: argparse.Namespace) -> None:
             raise ConfigError(f"{arguments.token_file}: there is no token yet; start the host agent once")
 
 
-def _mcp_token(arguments: argparse.Namespace) -> str:
-    return f"device-host-agent mcp-token --data {shlex.quote(arguments.data)}"
+def _host_command(verb: str, arguments: argparse.Namespace) -> str:
+    return f"device-host-agent {verb} --data {shlex.quote(arguments.data)}"
 
 
 def _program() -> tuple[str, ...]:
@@ -110,7 +119,12 @@ def _path(form: Form, arguments: argparse.Namespace) -> str:
 def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:
     from mcpboard.laptop import connect
 
-    written = connect.write(form, target, _path(form, arguments))
+    path = _path(form, arguments)
+    try:
+        written = connect.write(form, target, path)
+    except ConfigError:  # it says to add the form by hand
+        print(form.text(target))
+        raise
     if not written.backup:
         _say(f"{written.path} says so already; nothing was changed")
         return
@@ -159,10 +173,10 @@ def _token_notes(form: Form, target: Target) -> list[str]:
     return [notes["file" if form.format == "steps" else form.token]]
 
 
-def _greet(target: Target) -> int:
+def _greet(target: Target, doctor: str) -> int:
     from mcpboard.laptop import connect
 
-    well, words = connect.greet(target)
+    well, words = connect.greet(target, doctor)
     _say(words)
     return 0 if well else 1
 
