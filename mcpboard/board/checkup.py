@@ -93,13 +93,11 @@ class Board:
 
     @cached_property
     def memory(self) -> Memory:
-        pid = self._server()
-        return Memory(available(), None if pid is None else resident(pid))
-
-    def _server(self) -> int | None:
-        """The process of the server on its ports, None when it is not there or the ports are not known."""
-        holders = self.ports.holders if self.read.settings else ()
-        return next((each.listener.pid for each in holders if each.listener and each.version), None)
+        if self.read.settings is None:  # nor are the ports known
+            return Memory(available(), None)
+        server = next((each.listener for each in self.ports.holders if each.listener and each.version), None)
+        held = None if server is None or server.pid is None else resident(server.pid)
+        return Memory(available(), held, runs=server is not None)
 
     @cached_property
     def log(self) -> Log:
@@ -141,7 +139,8 @@ def look_at_log(place: str) -> Log:
 CHECKS: tuple[Check[Board], ...] = (
     Check("settings", "Settings", (), lambda board: board.read, diagnosis.settings),
     Check("stock_agent", "A stock Agent", ("settings",), lambda board: board.beside, diagnosis.stock_agent),
-    Check("ports", "Who listens where", ("settings",), lambda board: board.ports, diagnosis.ports),
+    # Until mcpboard stands beside a stock Agent, the port in question is the Agent's by right.
+    Check("ports", "Who listens where", ("stock_agent",), lambda board: board.ports, diagnosis.ports),
     Check("agent", "The Agent", ("settings",), lambda board: board.agent, diagnosis.backend),
     Check("catalogue", "Catalogue", ("agent",), lambda board: board.agent, diagnosis.catalogue),
     Check("config_web", "Config Web", ("settings",), lambda board: board.config_web, diagnosis.backend),

@@ -78,10 +78,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes available to a new program, and those that the server holds; None where nobody says."""
+    """Bytes available to a new program, and those that the server holds; None where nobody says.
+
+    `runs` is False when no server is at its ports.
+    """
 
     available: int | None
     resident: int | None
+    runs: bool = True
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,8 @@ def _is_usable(schema: object) -> bool:
 
 def memory(found: Memory) -> Verdict:
     """Whether the board has room, and the server keeps to its own."""
-    words = f"{_mib(found.available)} available, the server holds {_mib(found.resident)}"
+    server = f"the server holds {_mib(found.resident)}" if found.runs else "no server runs here"
+    words = f"{_mib(found.available)} available, {server}"
     if found.available is not None and found.available < LEAST_MEMORY:
         return failed(f"memory runs out: {words}", "top -b -n 1 -o %MEM | head -15 (shows who has it)")
     if found.resident is not None and found.resident > MOST_RESIDENT:

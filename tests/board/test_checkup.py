@@ -21,7 +21,7 @@ from mcpboard.board import checkup, diagnosis, listeners
 from mcpboard.board.diagnosis import Asked, Beside, Holder, Log, Memory, Ports, Read
 from mcpboard.board.listeners import Listener
 from mcpboard.board.tools import ROWS
-from mcpboard.checks import State, Verdict
+from mcpboard.checks import State, Verdict, skipped
 from mcpboard.errors import ConfigError
 from mcpboard.settings import Settings
 from mcpboard.simulator import Simulator
@@ -84,6 +84,7 @@ ROWS_OF_FACTS = [
     pytest.param(diagnosis.memory, Memory(5 * MIB, 20 * MIB), State.FAILED, "runs out", id="no memory"),
     pytest.param(diagnosis.memory, Memory(64 * MIB, 90 * MIB), State.FAILED, "has grown", id="a server that has grown"),
     pytest.param(diagnosis.memory, Memory(None, None), State.OK, "unknown", id="a kernel that says nothing"),
+    pytest.param(diagnosis.memory, Memory(64 * MIB, None, runs=False), State.OK, "64 MiB available, no server runs here", id="no server"),
     pytest.param(diagnosis.log, Log("stderr"), State.OK, "standard error", id="log on stderr"),
     pytest.param(diagnosis.log, Log("syslog"), State.OK, "system's log", id="log to syslog"),
     pytest.param(diagnosis.log, Log("syslog", missing=True), State.FAILED, "no syslog", id="no syslog daemon"),
@@ -235,6 +236,20 @@ def test_a_stock_agent_in_the_way(simulator: Simulator) -> None:
     found = states(lambda: rig.settings(), port)
     assert "stock_agent" in failing(found)
     assert f"http://127.0.0.1:{port}" in found["stock_agent"].cure
+
+
+def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
+    """The Agent on mcpboard's port is one trouble with one cure, and ending the Agent is not it."""
+    port = int(simulator.agent_url.rpartition(":")[2])
+    found = states(lambda: with_agent(port, listen=port), port)
+    assert "stock_agent" in failing(found)
+    assert found["ports"] == skipped("depends on: A stock Agent")
+    assert not [verdict for verdict in found.values() if "end that program" in verdict.cure]
+
+
+def test_memory_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "listeners", list)  # whatever else may run on this machine
+    assert states(lambda: rig.settings())["memory"].words.endswith("available, no server runs here")
 
 
 def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
