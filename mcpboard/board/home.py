@@ -105,6 +105,7 @@ def _page(target: Target, mcp_enabled: bool, seen: Mapping[str, Mapping[str, obj
     state = '<b class="on">on</b>' if mcp_enabled else f'<b class="off">off</b> {_SWITCHED_OFF}'
     rows = [("MCP", state), ("URL", _code(target.url)), ("Token", _WANTED if target.token else _OPEN)]
     rows += [(_TITLES.get(name, html.escape(name)), _seen(each)) for name, each in seen.items()]
+    token_flag = " --token-file FILE" if target.token else ""
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -120,7 +121,7 @@ def _page(target: Target, mcp_enabled: bool, seen: Mapping[str, Mapping[str, obj
 <li>A proxy variable that catches this address is the usual cause: set <code>NO_PROXY</code> and <code>no_proxy</code>
 to this address, written out.</li>
 <li>On the laptop, {_code(f"mcpboard doctor {target.url}")} names the cause, and
-<code>mcpboard connect CLIENT --write</code> writes a form for you.</li>
+{_code(f"mcpboard connect CLIENT {target.url} --write{token_flag}")} writes a form for you.</li>
 <li>The address may change with the network; clients then need the new one.</li>
 </ul>
 <footer>mcpboard {html.escape(__version__)} · <code>/health</code> says the same for programs</footer>

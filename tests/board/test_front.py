@@ -81,6 +81,17 @@ def test_nothing_secret_is_on_the_page_and_no_token_is_asked_for_it() -> None:
     assert "/etc/mcpboard" not in page
 
 
+@pytest.mark.parametrize(
+    ("fields", "flag"),
+    [pytest.param({}, "", id="an open board"), pytest.param({"token": SECRET}, " --token-file FILE", id="a token")],
+)
+def test_the_command_that_writes_a_form_is_for_this_very_board(fields: Mapping[str, Any], flag: str) -> None:
+    with rig.in_front_of(**fields) as client:
+        page = get(client, Host="192.168.42.1:8090")[2]
+    command = f"mcpboard connect CLIENT http://192.168.42.1:8090/mcp --write{flag}"
+    assert f"<code>{command}</code>" in page
+
+
 def test_no_script_and_nothing_from_elsewhere_can_run() -> None:
     with rig.in_front_of() as client:
         _, headers, page = get(client)
