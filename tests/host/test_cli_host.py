@@ -212,6 +212,12 @@ def test_devices_and_tokens_change_under_a_running_agent(tmp_path: Path) -> None
         assert caller.call("list_devices").text == "[]"
 
 
+def test_an_empty_list_of_devices_says_how_to_add_one(tmp_path: Path) -> None:
+    listed = run("devices", "list", "--data", str(tmp_path / "data"))
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert "no devices; add one: device-host-agent devices add ID --kind KIND" in listed.stderr
+
+
 MISTAKES = [
     pytest.param(("devices", "add", "p1", "--kind", "toaster"), "kind is one of", id="an unknown kind"),
     pytest.param(("devices", "add", "p1", "--kind", "board", "--url", "x"), "a URL such as", id="no URL"),
@@ -339,6 +345,16 @@ def test_a_client_that_starts_programs_reads_the_agents_own_file(tmp_path: Path)
         command = [sys.executable, "-m", "mcpboard", "call", url, "list_devices", "--token-file", file]
         done = subprocess.run(command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, stdout=subprocess.PIPE)
     assert done.stdout == "[]\n"
+
+
+def test_an_agent_that_does_not_answer_is_for_its_own_doctor(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with running(folder):
+        pass  # its token stays
+    told = connect("cursor", "http://127.0.0.1:9/mcp", "--data", str(folder))
+    assert told.returncode == 1
+    assert f"device-host-agent doctor --data {folder}   names the cause" in told.stderr
+    assert "mcpboard doctor" not in told.stderr
 
 
 def test_there_is_nothing_to_connect_to_before_the_first_start(tmp_path: Path) -> None:

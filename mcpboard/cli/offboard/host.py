@@ -200,10 +200,13 @@ def devices_remove(arguments: argparse.Namespace) -> int:
 
 
 def devices_list(arguments: argparse.Namespace) -> int:
-    """Print every device as it is written down."""
+    """Print every device as it is written down; where there is none, a hint goes to standard error."""
     from mcpboard.host import registry
 
-    for spec in registry.specs(settings(arguments).folder):
+    found = registry.specs(settings(arguments).folder)
+    if not found:
+        print("device-host-agent: no devices; add one: device-host-agent devices add ID --kind KIND", file=sys.stderr)
+    for spec in found:
         print("  ".join(f"{value}" if name == "id" else f"{name}={value}" for name, value in spec.written().items()))
     return 0
 
