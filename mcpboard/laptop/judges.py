@@ -99,13 +99,12 @@ def identity(found: Identity) -> Verdict:
         )
     if handshake.error is None:
         return _other_server(handshake)
-    if handshake.error.status == 401:
-        return failed(f"no board, but a server that wants a token: {handshake.error}", _token_cure(found))
     if found.health.kind == "text/html":
         return failed(
             f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})", _elsewhere(found.url)
         )
-    return failed(f"it is not mcpboard: {handshake.error}", _elsewhere(found.url))
+    cure = _token_cure(found) if handshake.error.status == 401 else _elsewhere(found.url)
+    return failed(f"no board's mcpboard answers here: {handshake.error}", cure)
 
 
 def _other_server(found: Handshake) -> Verdict:
