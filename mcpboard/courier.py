@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.client
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -70,20 +70,23 @@ class Written(http.client.HTTPConnection):
 
 
 def _response(request: requests.PreparedRequest, raw: http.client.HTTPResponse) -> requests.Response:
-    _check_framing(raw)
+    fields: dict[str, list[str]] = {}
+    for name, value in raw.headers.items():
+        fields.setdefault(name.lower(), []).append(value)
+    _check_framing(raw, fields)
     response = requests.Response()
     response.status_code, response.reason = raw.status, raw.reason
-    response.headers = CaseInsensitiveDict((name, ", ".join(raw.headers.get_all(name, ()))) for name in raw.headers)
+    response.headers = CaseInsensitiveDict((name, ", ".join(values)) for name, values in fields.items())
     response.raw, response.request, response.url = raw, request, cast(str, request.url)
     return response
 
 
-def _check_framing(raw: http.client.HTTPResponse) -> None:
+def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]]) -> None:
     """Raise InvalidHeader for a body whose end is in doubt (RFC 9112, 6.3): http.client would guess it."""
-    codings = ",".join(raw.headers.get_all("Transfer-Encoding", ())).lower().strip()
+    codings = ",".join(fields.get("transfer-encoding", ())).lower().strip()
     if codings not in (("chunked",) if raw.chunked else ("", "identity")):
         raise requests.exceptions.InvalidHeader("the answer comes in a transfer coding that was not asked for")
-    lengths = {length.strip() for length in raw.headers.get_all("Content-Length", ())}
+    lengths = {length.strip() for length in fields.get("content-length", ())}
     if len(lengths) > 1 or (lengths and raw.length is None and not raw.chunked):
         raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
 
@@ -97,8 +100,9 @@ class Direct(requests.Session):
         self.mount("http://", OwnSocket())
         self.mount("https://", OwnSocket())
 
-    def get_redirect_target(self, resp: requests.Response) -> None:
+    def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:
         """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
+        return iter(())
 
 
 @functools.cache

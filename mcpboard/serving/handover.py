@@ -71,9 +71,13 @@ class Handover:
         if self._closed:
             return
         self._closed = True
-        with ExitStack() as last:  # upwards, each whatever became of the one before
-            if self._exchange.note is not None:
-                last.callback(self._exchange.note, self._sent, self._whole)
-            if self._exchange.fate is not None:
-                last.callback(self._exchange.fate, self._exchange.receipt() if self._whole else None)
-            last.callback(self._exchange.owed.close)
+        exchange = self._exchange
+        try:
+            exchange.owed.close()
+        finally:
+            try:
+                if exchange.fate is not None:
+                    exchange.fate(exchange.receipt() if self._whole else None)
+            finally:
+                if exchange.note is not None:
+                    exchange.note(self._sent, self._whole)
