@@ -38,29 +38,22 @@ def pieces(parts: Sequence[Part]) -> Iterator[bytes]:
     yield from packed(run)
 
 
-def packed(run: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes of `run` in full pieces of PIECE and a last one: as few writes as can be, each byte copied once."""
+def packed(run: Iterable[bytes], size: int = PIECE) -> Iterator[bytes]:
+    """The bytes of `run` in full pieces of `size` and a last one: as few as can be, each byte copied once at most."""
     piece: list[memoryview] = []
-    room = PIECE
+    room = size
     for part in run:
+        if room == len(part) == size:
+            yield part
+            continue
         rest = memoryview(part)
         while len(rest) >= room:
             yield b"".join((*piece, rest[:room]))
-            rest, piece, room = rest[room:], [], PIECE
+            rest, piece, room = rest[room:], [], size
         piece.append(rest)
         room -= len(rest)
-    if room < PIECE:
+    if room < size:
         yield b"".join(piece)
-
-
-def cut(whole: bytes, size: int) -> Iterator[bytes]:
-    """`whole` in runs of at most `size` bytes."""
-    if len(whole) <= size:
-        yield whole
-        return
-    view = memoryview(whole)
-    for start in range(0, len(whole), size):
-        yield bytes(view[start : start + size])
 
 
 def measured(source: ByteSource) -> Iterator[bytes]:
@@ -82,13 +75,5 @@ def measured(source: ByteSource) -> Iterator[bytes]:
 
 def base64_pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Base64 of all `blocks` together, in pieces of at most PIECE, each cut at a multiple of three bytes."""
-    rest = b""
-    for run in (run for block in blocks for run in cut(block, RAW_PIECE)):
-        whole = rest + run if rest else run
-        keep = len(whole) % 3
-        here = len(whole) - keep
-        rest = whole[here:]
-        if here:
-            yield binascii.b2a_base64(whole[:here] if keep else whole, newline=False)
-    if rest:
-        yield binascii.b2a_base64(rest, newline=False)
+    for run in packed(blocks, RAW_PIECE):
+        yield binascii.b2a_base64(run, newline=False)
