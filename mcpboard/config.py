@@ -104,9 +104,9 @@ class Watched:
     def _follow(self) -> None:
         with self._lock:
             if {path: look(path) for path in self._looks} != self._looks:  # nobody else has followed yet
-                self._load()
+                self._read_again()
 
-    def _load(self) -> None:
+    def _read_again(self) -> None:
         files = Files(self._present)
         try:
             loaded = _load(*self._origin, files)

@@ -194,8 +194,7 @@ def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Itera
     """
     from werkzeug.wrappers import Response
 
-    content = b"".join(part for part in reply.parts if isinstance(part, bytes))
-    response = Response(content, reply.status, list(reply.headers))
+    response = Response(_body(reply), reply.status, list(reply.headers))
     if reply.status == HTTPStatus.OK:
         response.add_etag()
         response.make_conditional(environ)
@@ -205,11 +204,16 @@ def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Itera
 def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
     reply = exchange.reply
     if exchange.note is None:  # no tool was called, so there is nothing to stream
-        body = b"".join(cast("Sequence[bytes]", reply.parts))
+        body = _body(reply)
         start_response(STATUS_LINES[reply.status], _headers(reply, len(body)))
         return [] if head_only else [body]
     start_response(STATUS_LINES[reply.status], _headers(reply, stream.content_length(reply.parts)))
     return Handover(exchange)
+
+
+def _body(reply: Reply) -> bytes:
+    """All of a reply that no tool has a part in: it holds no source."""
+    return b"".join(cast("Sequence[bytes]", reply.parts))
 
 
 def _headers(reply: Reply, length: int | None) -> list[tuple[str, str]]:
