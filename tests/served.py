@@ -16,6 +16,7 @@ from typing import Any
 
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
+from tests.processes import first_line
 
 ROOT = Path(__file__).parent.parent
 START_S = 20.0  # seconds until the URL must be printed; a busy machine needs two
@@ -72,14 +73,7 @@ def child(config: Path, *before: str, environ: Mapping[str, str] = os.environ) -
 
 
 def _announced(child: subprocess.Popen[str]) -> str:
-    assert child.stdout is not None
-    limit = threading.Timer(START_S, child.kill)  # ends the read below
-    limit.start()
-    try:
-        line = child.stdout.readline()
-    finally:
-        limit.cancel()
-        limit.join()
+    line = first_line(child, START_S)
     assert line.startswith("mcpboard: serving "), f"serve did not start: {line!r}"
     return line.split()[-1]
 

@@ -8,13 +8,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcpboard.serving.server import WAITRESS
+from tests.processes import first_line
 
 ROOT = Path(__file__).parents[2]
 START_S = 60.0  # seconds until a port must be printed; valgrind needs five
@@ -101,14 +101,7 @@ def running(
 
 def port_of(process: subprocess.Popen[str]) -> int:
     """The port that a program prints; AssertionError when it does not."""
-    assert process.stdout is not None
-    limit = threading.Timer(START_S, process.kill)  # ends the read below
-    limit.start()
-    try:
-        line = process.stdout.readline()
-    finally:
-        limit.cancel()
-        limit.join()
+    line = first_line(process, START_S)
     found = re.search(r"(\d+)(/\w+)?\s*$", line)
     assert found, f"{process.args!r} did not start: {line!r}"
     return int(found[1])

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from mcpboard.board.tools import ROWS
 from mcpboard.client import Client
 from tests.deploy import tree
+from tests.processes import first_line
 
 START_S = 60.0  # until the URL must be printed; an emulated ARM on a busy machine needs ten
 STOP_S = 20.0  # until SIGTERM must have ended it; the server's own grace is four
@@ -112,14 +112,7 @@ def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | No
 
 def _announced(process: subprocess.Popen[str]) -> str:
     """The URL that the server prints; "" when it ends without."""
-    limit = threading.Timer(START_S, process.kill)  # ends the read below
-    limit.start()
-    try:
-        assert process.stdout
-        line = process.stdout.readline()
-    finally:
-        limit.cancel()
-        limit.join()
+    line = first_line(process, START_S)
     return tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
 
 
