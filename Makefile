@@ -1,8 +1,5 @@
 # The project's menu. Every target makes the virtual environment it needs; PYTHON chooses the interpreter.
 PYTHON ?= python3
-RUFF = --line-length 120 --target-version py310
-# Tables in tests may be wide: a row is one line.
-LINT = $(RUFF) --select E,F,W,I,B,UP,C4,SIM,PIE,RET,T10 --ignore SIM115 --per-file-ignores 'tests/*:E501'
 
 .PHONY: help demo demo-host test test-fast check bench soak dist deb matrix board-image clean
 .DEFAULT_GOAL := help
@@ -23,8 +20,9 @@ test: .venv-test/ready ## the whole test suite; installs what the tests need (pi
 test-fast: .venv-test/ready ## what needs pip alone, in under 90 seconds
 	.venv-test/bin/python -m pytest -m "not tools and not slow"
 
-check: .venv-check/ready ## ruff and mypy
-	.venv-check/bin/ruff check $(LINT) mcpboard tests
+check: .venv-check/ready ## ruff (lint and format) and mypy
+	.venv-check/bin/ruff check mcpboard tests deploy
+	.venv-check/bin/ruff format --check mcpboard tests deploy
 	.venv-check/bin/mypy
 
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
