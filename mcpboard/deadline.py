@@ -105,9 +105,7 @@ def connect(
     raise problem
 
 
-def _connected(
-    address: str, port: int, deadline: Deadline, seconds: float, interface: str | None
-) -> DeadlineSocket:
+def _connected(address: str, port: int, deadline: Deadline, seconds: float, interface: str | None) -> DeadlineSocket:
     sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
     try:
         # With Nagle's rule the end of a request of several segments would wait for an ACK.

@@ -69,9 +69,7 @@ class AddressTaken(ConfigError):
 class Refused(McpboardError):
     """A request turned away before JSON-RPC; carries HTTP status, JSON body and headers."""
 
-    def __init__(
-        self, status: int, body: Mapping[str, Any] | None, headers: Iterable[tuple[str, str]] = ()
-    ) -> None:
+    def __init__(self, status: int, body: Mapping[str, Any] | None, headers: Iterable[tuple[str, str]] = ()) -> None:
         super().__init__(f"refused with HTTP {status}")
         self.status = status
         self.body = body
@@ -205,9 +203,7 @@ class ToolError(McpboardError):
 
     delivery = UNKNOWN
 
-    def __init__(
-        self, text: str, *, delivery: str | None = None, structured: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, text: str, *, delivery: str | None = None, structured: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.structured = dict(structured or {})

@@ -66,8 +66,7 @@ class Lanes:
         now = self._clock()
         with self._lock:
             return {
-                lane: [(place.tool, now - place.since) for place in running]
-                for lane, running in self._running.items()
+                lane: [(place.tool, now - place.since) for place in running] for lane, running in self._running.items()
             }
 
     def _free(self, place: Place) -> None:

@@ -94,6 +94,4 @@ class Orphans:
 
 def _sentence(orphan: Orphan, now: float) -> str:
     ago = f"{max(0.0, now - orphan.finished_at):.0f} s ago"
-    return (
-        f"The earlier {orphan.tool} {orphan.outcome} {ago}, {orphan.fate}; look at the screen before repeating it."
-    )
+    return f"The earlier {orphan.tool} {orphan.outcome} {ago}, {orphan.fate}; look at the screen before repeating it."

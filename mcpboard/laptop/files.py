@@ -1,9 +1,9 @@
 """A client's configuration file: replaced whole or not at all, with what it was kept beside it.
 
-    mcp.json                                   the file
-    mcp.json.mcpboard-1-9f86d081884c7d65       what it was before the first write; the digits are of what
-                                               was written, so that undoing knows whether it changed since
-    mcp.json.mcpboard-2-60303ae22b998861.new   the same, for a file that was not there
+mcp.json                                   the file
+mcp.json.mcpboard-1-9f86d081884c7d65       what it was before the first write; the digits are of what
+                                           was written, so that undoing knows whether it changed since
+mcp.json.mcpboard-2-60303ae22b998861.new   the same, for a file that was not there
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     return text[:start] + _written(text, value, len(path)) + text[end:]
 
 
-def _inserted(
-    text: str, outer: Span, members: dict[str, Span], path: Sequence[str], value: Any, depth: int
-) -> str:
+def _inserted(text: str, outer: Span, members: dict[str, Span], path: Sequence[str], value: Any, depth: int) -> str:
     key, *deeper = path
     for inner in reversed(deeper):
         value = {inner: value}

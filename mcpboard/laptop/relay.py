@@ -103,9 +103,7 @@ class Relay:
             body.close()
             raise
 
-    def _answer(
-        self, environ: Environ, start_response: StartResponse, passing: Passing, body: Body
-    ) -> Iterable[bytes]:
+    def _answer(self, environ: Environ, start_response: StartResponse, passing: Passing, body: Body) -> Iterable[bytes]:
         sent = b""
         try:
             path = _checked_path(environ)

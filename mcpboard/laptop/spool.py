@@ -130,5 +130,3 @@ def _restated(answer: Answer, request_id: Id) -> bytes:
         stated = {"code": error.code, "message": error.message} | ({} if error.data is None else {"data": error.data})
         return compact({"jsonrpc": "2.0", "id": request_id, "error": stated})
     raise NotMcp("the answer is no JSON-RPC message", delivery=UNKNOWN)
-
-

@@ -98,9 +98,7 @@ class Scheduler:
 
     # --- giving work ---------------------------------------------------------------------------
 
-    def dispatch(
-        self, device_id: str, steps: Iterable[Any], timeout_s: float = 60.0, *, blind: bool = False
-    ) -> Job:
+    def dispatch(self, device_id: str, steps: Iterable[Any], timeout_s: float = 60.0, *, blind: bool = False) -> Job:
         """Queue an assignment; with `blind` it is given out although a heartbeat says that MCP has the device."""
         number = secrets.token_hex(4)
         job = Job(f"assignment-{number}", f"lease-{number}", device_id, list(steps), timeout_s, blind)

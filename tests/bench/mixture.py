@@ -76,8 +76,10 @@ def _error(text: str) -> str:
             if re.match(pattern, line):
                 return kind
     # What the Agent says of its own failures is passed on as it is.
-    return "the tool failed" if any(re.search(r"HID device|tap the field|archive|error", line) for line in told) else (
-        f"unexplained: {text[:120]!r}"
+    return (
+        "the tool failed"
+        if any(re.search(r"HID device|tap the field|archive|error", line) for line in told)
+        else (f"unexplained: {text[:120]!r}")
     )
 
 

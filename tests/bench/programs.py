@@ -71,7 +71,9 @@ class Program:
     def tasks(self) -> list[str]:
         """The state letter of every thread."""
         folder = f"/proc/{self.process.pid}/task"
-        return [Path(folder, task, "stat").read_text("ascii").rpartition(")")[2].split()[0] for task in os.listdir(folder)]
+        return [
+            Path(folder, task, "stat").read_text("ascii").rpartition(")")[2].split()[0] for task in os.listdir(folder)
+        ]
 
     def _descriptors(self) -> list[str]:
         return os.listdir(f"/proc/{self.process.pid}/fd")

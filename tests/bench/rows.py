@@ -49,7 +49,9 @@ class Row:
     ok: bool
 
     def markdown(self) -> str:
-        return f"| {self.metric} | {self.measured} | {self.beside} | {self.target} | {'ok' if self.ok else '**over**'} |"
+        return (
+            f"| {self.metric} | {self.measured} | {self.beside} | {self.target} | {'ok' if self.ok else '**over**'} |"
+        )
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ def listing(found: Servers) -> Iterator[Row]:
     both = medians({"bare": (found.bare.port, traffic.LIST), "ours": (found.board.port, traffic.LIST)}, ROUNDS)
     yield ratio("tools/list p50, 1 connection", both["ours"], both["bare"], want.LIST_P50, "us", "bare waitress")
     many = crowds({"bare": found.bare.port, "ours": found.board.port}, traffic.LIST, CROWD, ROUNDS // 10)
-    yield ratio(f"tools/list p50, {CROWD} connections", many["ours"], many["bare"], want.LIST_P50, "us", "bare waitress")
+    yield ratio(
+        f"tools/list p50, {CROWD} connections", many["ours"], many["bare"], want.LIST_P50, "us", "bare waitress"
+    )
     with Caller(found.board.port) as caller:
         yield ceiling("tools/list, bytes", len(caller.ask(traffic.LIST)), want.LIST_BYTES, "B")
 

@@ -112,7 +112,9 @@ def serving(simulator: Simulator, log: Any) -> Iterator[Held]:
         file.write_text("\n".join(lines) + "\n", "utf-8")
         command = [sys.executable, "-m", "tests.bench.held", str(file)]
         pipe, environ = subprocess.PIPE, {**os.environ, **ENVIRON}
-        with subprocess.Popen(command, cwd=ROOT, env=environ, stdin=pipe, stdout=pipe, stderr=log, text=True) as process:
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environ, stdin=pipe, stdout=pipe, stderr=log, text=True
+        ) as process:
             try:
                 yield Held(process, port_of(process))
             finally:

@@ -45,4 +45,6 @@ def costs() -> Iterator[Mapping[str, float]]:
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_request_costs_few_times_what_bare_waitress_costs(name: str, costs: Mapping[str, float]) -> None:
     ratio = costs[name] / costs["bare"]
-    assert ratio <= INSTRUCTIONS[name], f"{ratio:.2f} x bare waitress ({costs[name]:,.0f} to {costs['bare']:,.0f} thousand)"
+    assert ratio <= INSTRUCTIONS[name], (
+        f"{ratio:.2f} x bare waitress ({costs[name]:,.0f} to {costs['bare']:,.0f} thousand)"
+    )

@@ -59,38 +59,126 @@ def with_agent(port: int, listen: int) -> Settings:
 
 ROWS_OF_FACTS = [
     pytest.param(diagnosis.settings, Read(SETTINGS), State.OK, "agent_base_url", id="settings"),
-    pytest.param(diagnosis.settings, Read(error="/x: line 3: no TOML"), State.FAILED, "line 3", id="settings that cannot be read"),
-    pytest.param(diagnosis.settings, Read(dataclasses.replace(SETTINGS, warnings=("beware",))), State.FAILED, "beware", id="settings with a warning"),
-    pytest.param(diagnosis.settings, Read(dataclasses.replace(SETTINGS, mcp_enabled=False)), State.FAILED, "switched off in default", id="switched off"),
+    pytest.param(
+        diagnosis.settings, Read(error="/x: line 3: no TOML"), State.FAILED, "line 3", id="settings that cannot be read"
+    ),
+    pytest.param(
+        diagnosis.settings,
+        Read(dataclasses.replace(SETTINGS, warnings=("beware",))),
+        State.FAILED,
+        "beware",
+        id="settings with a warning",
+    ),
+    pytest.param(
+        diagnosis.settings,
+        Read(dataclasses.replace(SETTINGS, mcp_enabled=False)),
+        State.FAILED,
+        "switched off in default",
+        id="switched off",
+    ),
     pytest.param(diagnosis.stock_agent, Beside(8080, SETTINGS, None), State.OK, "none", id="no stock Agent"),
-    pytest.param(diagnosis.stock_agent, Beside(8080, with_agent(8080, 8090), ADVICE), State.OK, "stands beside", id="beside a stock Agent"),
-    pytest.param(diagnosis.stock_agent, Beside(8080, with_agent(8081, 8080), ADVICE), State.FAILED, "has port 8080", id="in the way of a stock Agent"),
-    pytest.param(diagnosis.stock_agent, Beside(8080, with_agent(8081, 8090), ADVICE), State.FAILED, "has port 8080", id="beside, but asking elsewhere"),
-    pytest.param(diagnosis.ports, Ports((Holder(8080, OURS, "1.2"),), "s"), State.OK, "mcpboard 1.2 on 0.0.0.0 port 8080", id="mcpboard on its port"),
-    pytest.param(diagnosis.ports, Ports((Holder(8080, None, None),), "s"), State.FAILED, "nobody listens", id="nobody on the port"),
-    pytest.param(diagnosis.ports, Ports((Holder(8080, OTHER, None),), "s"), State.FAILED, "nginx (pid 7)", id="another program on the port"),
-    pytest.param(diagnosis.ports, Ports((Holder(8080, HIDDEN, None),), "s"), State.FAILED, "another user", id="a program that only root may see"),
+    pytest.param(
+        diagnosis.stock_agent,
+        Beside(8080, with_agent(8080, 8090), ADVICE),
+        State.OK,
+        "stands beside",
+        id="beside a stock Agent",
+    ),
+    pytest.param(
+        diagnosis.stock_agent,
+        Beside(8080, with_agent(8081, 8080), ADVICE),
+        State.FAILED,
+        "has port 8080",
+        id="in the way of a stock Agent",
+    ),
+    pytest.param(
+        diagnosis.stock_agent,
+        Beside(8080, with_agent(8081, 8090), ADVICE),
+        State.FAILED,
+        "has port 8080",
+        id="beside, but asking elsewhere",
+    ),
+    pytest.param(
+        diagnosis.ports,
+        Ports((Holder(8080, OURS, "1.2"),), "s"),
+        State.OK,
+        "mcpboard 1.2 on 0.0.0.0 port 8080",
+        id="mcpboard on its port",
+    ),
+    pytest.param(
+        diagnosis.ports,
+        Ports((Holder(8080, None, None),), "s"),
+        State.FAILED,
+        "nobody listens",
+        id="nobody on the port",
+    ),
+    pytest.param(
+        diagnosis.ports,
+        Ports((Holder(8080, OTHER, None),), "s"),
+        State.FAILED,
+        "nginx (pid 7)",
+        id="another program on the port",
+    ),
+    pytest.param(
+        diagnosis.ports,
+        Ports((Holder(8080, HIDDEN, None),), "s"),
+        State.FAILED,
+        "another user",
+        id="a program that only root may see",
+    ),
     pytest.param(diagnosis.ports, Ports((), "s"), State.OK, "any free port", id="port 0"),
     pytest.param(diagnosis.backend, asked(b'{"a":1}'), State.OK, "answers", id="a backend"),
-    pytest.param(diagnosis.backend, asked(b"404 page not found", 404), State.FAILED, "HTTP 404", id="a backend of another version"),
-    pytest.param(diagnosis.backend, asked(b"[]"), State.FAILED, "not as expected", id="a backend that says something else"),
-    pytest.param(diagnosis.backend, asked(b"\xff{"), State.FAILED, "not as expected", id="a backend that says nothing sensible"),
-    pytest.param(diagnosis.backend, Asked("the Agent", "/x", error="refused"), State.FAILED, "refused", id="a backend down"),
+    pytest.param(
+        diagnosis.backend,
+        asked(b"404 page not found", 404),
+        State.FAILED,
+        "HTTP 404",
+        id="a backend of another version",
+    ),
+    pytest.param(
+        diagnosis.backend, asked(b"[]"), State.FAILED, "not as expected", id="a backend that says something else"
+    ),
+    pytest.param(
+        diagnosis.backend, asked(b"\xff{"), State.FAILED, "not as expected", id="a backend that says nothing sensible"
+    ),
+    pytest.param(
+        diagnosis.backend, Asked("the Agent", "/x", error="refused"), State.FAILED, "refused", id="a backend down"
+    ),
     pytest.param(diagnosis.catalogue, asked(catalogue()), State.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
-    pytest.param(diagnosis.catalogue, asked(catalogue(schemas=False)), State.OK, "built-in schemas for screenshot", id="an old catalogue"),
-    pytest.param(diagnosis.catalogue, asked(catalogue("open_url")), State.FAILED, "does not have: open_url", id="a tool that is missing"),
+    pytest.param(
+        diagnosis.catalogue,
+        asked(catalogue(schemas=False)),
+        State.OK,
+        "built-in schemas for screenshot",
+        id="an old catalogue",
+    ),
+    pytest.param(
+        diagnosis.catalogue,
+        asked(catalogue("open_url")),
+        State.FAILED,
+        "does not have: open_url",
+        id="a tool that is missing",
+    ),
     pytest.param(diagnosis.catalogue, asked(b"<html>"), State.FAILED, "cannot be read", id="no catalogue"),
     pytest.param(diagnosis.memory, Memory(64 * MIB, 20 * MIB), State.OK, "64 MiB available", id="memory"),
     pytest.param(diagnosis.memory, Memory(5 * MIB, 20 * MIB), State.FAILED, "runs out", id="no memory"),
     pytest.param(diagnosis.memory, Memory(64 * MIB, 90 * MIB), State.FAILED, "has grown", id="a server that has grown"),
     pytest.param(diagnosis.memory, Memory(None, None), State.OK, "unknown", id="a kernel that says nothing"),
-    pytest.param(diagnosis.memory, Memory(64 * MIB, None, runs=False), State.OK, "64 MiB available, no server runs here", id="no server"),
+    pytest.param(
+        diagnosis.memory,
+        Memory(64 * MIB, None, runs=False),
+        State.OK,
+        "64 MiB available, no server runs here",
+        id="no server",
+    ),
     pytest.param(diagnosis.log, Log("stderr"), State.OK, "standard error", id="log on stderr"),
     pytest.param(diagnosis.log, Log("syslog"), State.OK, "system's log", id="log to syslog"),
     pytest.param(diagnosis.log, Log("syslog", missing=True), State.FAILED, "no syslog", id="no syslog daemon"),
     pytest.param(diagnosis.log, Log("/l/x", free=9 * MIB, age=3, errors=2), State.OK, "2 errors", id="log in a file"),
     pytest.param(diagnosis.log, Log("/l/x", missing=True), State.FAILED, "not there", id="no log file"),
-    pytest.param(diagnosis.log, Log("/l/x", error="Permission denied"), State.FAILED, "Permission", id="a log that is not ours"),
+    pytest.param(
+        diagnosis.log, Log("/l/x", error="Permission denied"), State.FAILED, "Permission", id="a log that is not ours"
+    ),
     pytest.param(diagnosis.log, Log("/l/x", free=5), State.FAILED, "disk is full", id="a full disk"),
 ]
 
@@ -134,7 +222,10 @@ def proc(tmp_path: Path) -> Path:
         HEADER + tcp("127.0.0.1", 8081, 11) + tcp("192.168.42.1", 8080, 22) + tcp("1.2.3.4", 9, 44, state="01")
     )
     (net / "tcp6").write_text(HEADER + tcp("::1", 80, 33, family=socket.AF_INET6))
-    for pid, inode, name, words in ((5, 11, "agent", "agent\0"), (6, 22, "python3", "python3\0/usr/bin/mcpboard\0serve\0")):
+    for pid, inode, name, words in (
+        (5, 11, "agent", "agent\0"),
+        (6, 22, "python3", "python3\0/usr/bin/mcpboard\0serve\0"),
+    ):
         (tmp_path / str(pid) / "fd").mkdir(parents=True)
         (tmp_path / str(pid) / "fd" / "3").symlink_to(f"socket:[{inode}]")
         (tmp_path / str(pid) / "fd" / "4").symlink_to("/dev/null")
@@ -156,7 +247,11 @@ def test_listeners_are_read_with_their_owners(proc: Path) -> None:
 
 def test_where_there_is_no_proc_nothing_is_said(tmp_path: Path) -> None:
     nowhere = str(tmp_path)
-    assert (listeners.listeners(nowhere), listeners.resident(1, nowhere), listeners.available(nowhere)) == ([], None, None)
+    assert (listeners.listeners(nowhere), listeners.resident(1, nowhere), listeners.available(nowhere)) == (
+        [],
+        None,
+        None,
+    )
 
 
 def test_our_own_listener_is_found_in_the_real_proc() -> None:

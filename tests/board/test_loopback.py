@@ -156,9 +156,7 @@ CHUNKED = "Transfer-Encoding: chunked"
         pytest.param(ok(b"gone", status="404 Not Found"), Answer(404, "", b"gone"), id="404"),
         pytest.param(ok(b"<p>" * 300_000, status="500 Oops"), Answer(500, "", b"<p>" * 300_000), id="500 with 900 kB"),
         pytest.param(head("", status="100 Continue")[:-2] + ok(b"x"), Answer(200, "", b"x"), id="100 before it"),
-        pytest.param(
-            ok(b"x", "Content-Encoding: identity"), Answer(200, "", b"x"), id="labelled as not compressed"
-        ),
+        pytest.param(ok(b"x", "Content-Encoding: identity"), Answer(200, "", b"x"), id="labelled as not compressed"),
         pytest.param(ok(b"x", "Content-Length: 1"), Answer(200, "", b"x"), id="the same length in two lines"),
         pytest.param(ok(b"x", "Transfer-Encoding: identity"), Answer(200, "", b"x"), id="a coding that is none"),
     ],
@@ -203,9 +201,7 @@ def test_a_request_announces_its_length_once(
     assert [line.split()[1] for line in lines if line.startswith(b"Content-Length:")] == lengths
 
 
-def test_while_the_answer_is_awaited_the_body_is_not_held_twice(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_answer_is_awaited_the_body_is_not_held_twice(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call may wait for five minutes, and more than one may wait at a time."""
     held: list[int] = []
     receive = DeadlineSocket.recv_into
@@ -536,9 +532,7 @@ LATE = [
     pytest.param(
         lambda wire: wire.read().send(head(CHUNKED), chunked(bytes(BLOCK + 9))), BackendBroken, id="cut chunks"
     ),
-    pytest.param(
-        lambda wire: wire.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"
-    ),
+    pytest.param(lambda wire: wire.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"),
     pytest.param(
         lambda wire: wire.read().send(head(), bytes(BLOCK + 9)).drip(), BackendTimeout, id="drips over the total time"
     ),

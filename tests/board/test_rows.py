@@ -141,7 +141,9 @@ def test_the_list_stays_small() -> None:
 def test_the_instructions_stay_small_and_say_how_to_drive_a_phone() -> None:
     """Clients put them before every conversation, too."""
     assert len(INSTRUCTIONS.encode()) <= 1024  # bytes
-    assert all(word in INSTRUCTIONS for word in ("0 to 1000", "delivery", *(word for word in ACTIONS if word != "shell")))
+    assert all(
+        word in INSTRUCTIONS for word in ("0 to 1000", "delivery", *(word for word in ACTIONS if word != "shell"))
+    )
 
 
 POINT = {"x": 500, "y": 500}

@@ -100,13 +100,24 @@ def test_the_menu_has_the_verbs_that_are_there(site: Path) -> None:
 
 @pytest.mark.parametrize(
     "verb",
-    [["host"], ["connect"], ["bridge", "http://127.0.0.1:9/mcp"], ["relay", "http://127.0.0.1:9/mcp"], ["doctor"], ["simulate"], ["demo"]],
+    [
+        ["host"],
+        ["connect"],
+        ["bridge", "http://127.0.0.1:9/mcp"],
+        ["relay", "http://127.0.0.1:9/mcp"],
+        ["doctor"],
+        ["simulate"],
+        ["demo"],
+    ],
     ids=lambda verb: verb[0],
 )
 def test_a_verb_of_another_role_says_so_in_one_line(site: Path, verb: list[str]) -> None:
     done = said(site, *verb)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"(mcpboard|device-host-agent): mcpboard\.\S+ is not here: .* doctor --board; .* pip install mcpboard\n", done.stderr)
+    assert re.fullmatch(
+        r"(mcpboard|device-host-agent): mcpboard\.\S+ is not here: .* doctor --board; .* pip install mcpboard\n",
+        done.stderr,
+    )
 
 
 def test_it_serves(site: Path, simulator: Simulator) -> None:

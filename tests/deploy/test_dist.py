@@ -85,7 +85,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_bundle_holds_the_bridge_and_pure_python(bundle: Path) -> None:
     assert json.loads((bundle / "manifest.json").read_text("utf-8"))["version"] == tree.VERSION
     held = {path.relative_to(bundle / "server/lib").as_posix() for path in (bundle / "server/lib").rglob("*.py")}
-    ours = {path for path in tree.package_files() if path.endswith(".py") and path.split("/")[1] not in NEVER_IN_A_BRIDGE}
+    ours = {
+        path for path in tree.package_files() if path.endswith(".py") and path.split("/")[1] not in NEVER_IN_A_BRIDGE
+    }
     assert {path for path in held if path.startswith("mcpboard/")} == ours
     assert not [path for path in bundle.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")]
 

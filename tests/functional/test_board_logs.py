@@ -91,9 +91,7 @@ def test_a_refused_token_is_not_logged(caplog: pytest.LogCaptureFixture, authori
     assert not any(TOKEN[at : at + 8] in caplog.text + str(body) for at in range(len(TOKEN) - 8))
 
 
-def test_an_abandoned_call_is_one_line_and_no_traceback(
-    simulator: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_abandoned_call_is_one_line_and_no_traceback(simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
     """BL-302: a caller who leaves is no event of ours."""
     with rig.in_front_of(simulator.agent_url) as client, rig.log_lines() as lines:
         with simulator.hold("enter_text") as hold, client.begin("enter_text", **CALLS["enter_text"]) as pending:

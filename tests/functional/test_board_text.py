@@ -73,7 +73,9 @@ def test_a_coordinate_is_neither_rounded_nor_clamped(client: rig.Client, simulat
     assert repr(received(simulator)["point"]["x"]) == repr(x)
 
 
-@pytest.mark.parametrize("point", [{"x": True, "y": 5}, {"x": None, "y": 5}, {"x": "NaN", "y": 5}, {"x": 5}, {"x": "five", "y": 5}])
+@pytest.mark.parametrize(
+    "point", [{"x": True, "y": 5}, {"x": None, "y": 5}, {"x": "NaN", "y": 5}, {"x": 5}, {"x": "five", "y": 5}]
+)
 def test_what_is_no_coordinate_is_refused_by_its_name(
     client: rig.Client, simulator: Simulator, point: dict[str, Any]
 ) -> None:

@@ -16,7 +16,12 @@ from tests.served import Board
 
 pytestmark = pytest.mark.tools
 
-NAMES = ("Python mcp 2.3, as it comes", "Python mcp 1.30, as it comes", "TypeScript sdk 1.32, as it comes", "TypeScript client 2.4, asked to probe")
+NAMES = (
+    "Python mcp 2.3, as it comes",
+    "Python mcp 1.30, as it comes",
+    "TypeScript sdk 1.32, as it comes",
+    "TypeScript client 2.4, asked to probe",
+)
 SDKS = [pytest.param(each, id=each.name) for each in CLIENTS if str(each) in NAMES]
 BUNDLE_BYTES = 16 << 20
 TAP = {"type": "tap", "point": {"x": 500, "y": 500}}

@@ -33,7 +33,9 @@ FAULTS = [
     pytest.param("reset_after_read", {}, Told("broke off", UNKNOWN), id="reset after reading"),
     pytest.param("reset_after_execution", {}, Told("broke off", UNKNOWN, 1), id="reset after the action"),
     pytest.param("hang", {}, Told(f"within {DEADLINE_S:g} s", UNKNOWN), id="a hang"),
-    pytest.param("hang_after_execution", {}, Told(f"within {DEADLINE_S:g} s", UNKNOWN, 1), id="a hang after the action"),
+    pytest.param(
+        "hang_after_execution", {}, Told(f"within {DEADLINE_S:g} s", UNKNOWN, 1), id="a hang after the action"
+    ),
     pytest.param("slow", {"seconds": 2 * DEADLINE_S}, Told(f"within {DEADLINE_S:g} s", UNKNOWN, 1), id="slow"),
     pytest.param("drip", {"bytes_per_second": 50}, Told(f"within {DEADLINE_S:g} s", UNKNOWN, 1), id="a drip"),
     pytest.param("truncated", {"framing": "chunked"}, Told("broke off", UNKNOWN, 1), id="chunks cut short"),

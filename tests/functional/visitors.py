@@ -96,9 +96,7 @@ CLIENTS = [
     Client("fastmcp 4.2", "as it comes", python("fastmcp4.py", "fastmcp==4.2.3"), MODERN, MODERN),
     Client("TypeScript sdk 1.32", "as it comes", node("sdk1.mjs", SDK1), LEGACY, LEGACY, pings=True),
     Client("TypeScript client 2.4", "asked to probe", node("client2.mjs", CLIENT2, "auto"), MODERN, MODERN),
-    Client(
-        "TypeScript client 2.4", "as it comes", node("client2.mjs", CLIENT2, "legacy"), LEGACY, LEGACY, pings=True
-    ),
+    Client("TypeScript client 2.4", "as it comes", node("client2.mjs", CLIENT2, "legacy"), LEGACY, LEGACY, pings=True),
     Client("inspector 2.12", "asked to probe", node("inspector.mjs", INSPECTOR, "auto"), MODERN, MODERN, UNASKED),
     Client("inspector 2.12", "as it comes", node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, LEGACY, UNASKED),
     Client("curl", "with a whole envelope", curl(MODERN), MODERN, None),

@@ -127,7 +127,12 @@ def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
 
 
 MISSING = [
-    pytest.param("mcpboard.host", ("run",), "mcpboard.host is not here: this installation has the board's role alone", id="on a board"),
+    pytest.param(
+        "mcpboard.host",
+        ("run",),
+        "mcpboard.host is not here: this installation has the board's role alone",
+        id="on a board",
+    ),
     pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
 ]
 

@@ -74,9 +74,7 @@ def test_a_picture_arrives(bridged: Bridged) -> None:
 
 
 @pytest.mark.parametrize("modern", [False, True], ids=["an old client", "a modern client"])
-def test_characters_beyond_ascii_pass_both_ways_under_a_c_locale(
-    bridged: Bridged, board: Board, modern: bool
-) -> None:
+def test_characters_beyond_ascii_pass_both_ways_under_a_c_locale(bridged: Bridged, board: Board, modern: bool) -> None:
     echoed = bridged.call("編號", "enter_text", text="漢字 🎉", focus={"x": 500, "y": 300}, modern=modern)
     assert "result" in echoed
     name, given = board.simulator.calls[-1]
@@ -298,8 +296,6 @@ def test_what_is_under_way_when_the_input_ends_is_finished(bridged: Bridged) -> 
     bridged.send(1, "tools/call", {"name": "screenshot", "arguments": {}})
     assert bridged.end() == 0
     assert "result" in bridged.answer(1)
-
-
 
 
 def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:

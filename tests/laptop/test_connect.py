@@ -362,7 +362,15 @@ def test_undo_by_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize(
     ("name", "good"),
-    [("phone-board", True), ("x" * 64, True), ("x" * 65, False), ("", False), ("9", False), ("null", False), ("a.b", False)],
+    [
+        ("phone-board", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        ("", False),
+        ("9", False),
+        ("null", False),
+        ("a.b", False),
+    ],
 )
 def test_a_name_is_one_that_every_client_takes(name: str, good: bool) -> None:
     assert is_name(name) == good

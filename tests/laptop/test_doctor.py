@@ -300,7 +300,9 @@ def test_a_token_file_is_used(simulator: Simulator, tmp_path: Path, capsys: pyte
     assert "All is well." in capsys.readouterr().out
 
 
-def test_the_exit_code_counts_and_is_capped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_code_counts_and_is_capped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     row = dataclasses.replace(doctor.CHECKS[0], needs=())
     monkeypatch.setattr(doctor, "CHECKS", tuple(dataclasses.replace(row, name=f"row {n}") for n in range(150)))
     assert main(["doctor", "no URL"]) == 100
@@ -331,7 +333,18 @@ class Cable:
 
     def doctor(self) -> Verdicts:
         """What `mcpboard doctor` says on the laptop."""
-        command = ["ip", "netns", "exec", self.laptop.name, sys.executable, "-m", "mcpboard", "doctor", self.url, "--json"]
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            self.laptop.name,
+            sys.executable,
+            "-m",
+            "mcpboard",
+            "doctor",
+            self.url,
+            "--json",
+        ]
         done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
         told = json.loads(done.stdout)
         assert (done.returncode, done.stderr) == (told["failed"], b"")

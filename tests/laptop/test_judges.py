@@ -32,7 +32,9 @@ def refused(status: int, token_given: bool = False) -> Handshake:
     return Handshake(error=PeerRefused(f"HTTP {status}", status=status), token_given=token_given)
 
 
-def result(text: str = "", images: tuple[Picture, ...] = (), structured: Any = None, is_error: bool = False) -> CallResult:
+def result(
+    text: str = "", images: tuple[Picture, ...] = (), structured: Any = None, is_error: bool = False
+) -> CallResult:
     return CallResult((text,), images, (), structured, is_error, {})
 
 
@@ -54,28 +56,54 @@ ROWS = [
     pytest.param(judges.address, Address("192.168.42.1:8080", "no URL"), State.FAILED, "no URL", id="no scheme"),
     pytest.param(judges.address, Address("https://b/mcp"), State.OK, "boards speak http", id="https"),
     pytest.param(judges.tcp, Knock("b", 8080, "linux", 0.004), State.OK, "4 ms", id="a port that answers"),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"),
-    pytest.param(judges.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"),
+    pytest.param(
+        judges.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"
+    ),
+    pytest.param(
+        judges.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"
+    ),
+    pytest.param(
+        judges.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"
+    ),
     pytest.param(judges.tcp, Knock("b", 8080, "linux", error=NO_ROUTE), State.FAILED, "No route", id="no route"),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"),
+    pytest.param(
+        judges.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"
+    ),
+    pytest.param(
+        judges.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"
+    ),
     pytest.param(judges.http, TEXT, State.OK, "HTTP 404", id="any answer is HTTP"),
     pytest.param(judges.http, Page(error=NotMcp("no HTTP")), State.FAILED, "speak HTTP", id="another protocol"),
     pytest.param(judges.http, Page(error=TIMEOUT), State.FAILED, "within 10 s", id="a server that hangs"),
     pytest.param(judges.identity, Identity(URL, OURS, SETTLED, False), State.OK, "mcpboard 1.2", id="mcpboard"),
-    pytest.param(judges.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"),
+    pytest.param(
+        judges.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"
+    ),
     pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
-    pytest.param(judges.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"
+    ),
     pytest.param(judges.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
-    pytest.param(judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"),
-    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"),
-    pytest.param(judges.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"
+    ),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"
+    ),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"
+    ),
     pytest.param(judges.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
     pytest.param(judges.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
     pytest.param(judges.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
     pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
-    pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True, is_open=True), State.OK, "no token is wanted, so yours was not looked at", id="a token for nothing"),
+    pytest.param(
+        judges.handshake,
+        Handshake("2025-11-25", token_given=True, is_open=True),
+        State.OK,
+        "no token is wanted, so yours was not looked at",
+        id="a token for nothing",
+    ),
     pytest.param(judges.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
     pytest.param(judges.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
     pytest.param(judges.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
@@ -84,25 +112,67 @@ ROWS = [
     pytest.param(judges.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),
     pytest.param(judges.origins, Origins(False, 403, 403), State.OK, "IP address", id="a name in the URL"),
     pytest.param(judges.origins, Origins(True, 403, 403), State.FAILED, "rewrites the Host", id="Host is rewritten"),
-    pytest.param(judges.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"),
+    pytest.param(
+        judges.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"
+    ),
     pytest.param(judges.origins, Origins(True, None, 403), State.FAILED, "not answered", id="no answer to a browser"),
     pytest.param(judges.backend, Call("t", result("{}")), State.OK, "t answers", id="a backend"),
-    pytest.param(judges.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"),
+    pytest.param(
+        judges.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"
+    ),
     pytest.param(judges.backend, Call("t", error=PeerBroken("cut")), State.FAILED, "cut", id="a call cut"),
     pytest.param(judges.backend, Call("t"), State.SKIPPED, "no tool t", id="a server without backends"),
-    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": True, "platform": "ios"})), State.OK, "linked (ios)", id="a phone linked"),
-    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": True})), State.OK, "linked", id="a phone of no name"),
-    pytest.param(judges.phone_bridge, Call("t", result(structured={"connected": False})), State.FAILED, "not linked", id="no phone"),
-    pytest.param(judges.phone_bridge, Call("t", result(structured=None)), State.FAILED, "not linked", id="nothing said of a phone"),
+    pytest.param(
+        judges.phone_bridge,
+        Call("t", result(structured={"connected": True, "platform": "ios"})),
+        State.OK,
+        "linked (ios)",
+        id="a phone linked",
+    ),
+    pytest.param(
+        judges.phone_bridge,
+        Call("t", result(structured={"connected": True})),
+        State.OK,
+        "linked",
+        id="a phone of no name",
+    ),
+    pytest.param(
+        judges.phone_bridge,
+        Call("t", result(structured={"connected": False})),
+        State.FAILED,
+        "not linked",
+        id="no phone",
+    ),
+    pytest.param(
+        judges.phone_bridge,
+        Call("t", result(structured=None)),
+        State.FAILED,
+        "not linked",
+        id="nothing said of a phone",
+    ),
     pytest.param(judges.picture, shot(498, 1080), State.OK, "498 x 1080", id="a picture"),
     pytest.param(judges.picture, shot(498, 1080, 760_000), State.FAILED, "over 1000 kB", id="a picture too heavy"),
     pytest.param(judges.picture, shot(498, 1080, 749_999), State.OK, "1000 kB", id="a picture that just fits"),
     pytest.param(judges.picture, shot(1080, 2001), State.FAILED, "2000 px", id="a picture too long"),
-    pytest.param(judges.picture, Call("screenshot", result("", (Picture(b"RIFF", "image/webp"),))), State.OK, "webp", id="a size not known"),
+    pytest.param(
+        judges.picture,
+        Call("screenshot", result("", (Picture(b"RIFF", "image/webp"),))),
+        State.OK,
+        "webp",
+        id="a size not known",
+    ),
     pytest.param(judges.picture, Call("screenshot", result("text")), State.FAILED, "no picture", id="no picture"),
-    pytest.param(judges.picture, Call("screenshot", error=TIMEOUT), State.FAILED, "within 10 s", id="a picture that does not come"),
+    pytest.param(
+        judges.picture,
+        Call("screenshot", error=TIMEOUT),
+        State.FAILED,
+        "within 10 s",
+        id="a picture that does not come",
+    ),
     pytest.param(judges.clock, Page(date=1000.0, received=1200.0), State.OK, "agree", id="a clock"),
-    pytest.param(judges.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"),
+    pytest.param(
+        judges.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"
+    ),
     pytest.param(judges.clock, Page(date=1000.0, received=0.0), State.FAILED, "ahead", id="a clock ahead"),
     pytest.param(judges.clock, Page(), State.SKIPPED, "time", id="a server without a clock"),
     pytest.param(judges.round_trip, Pings(0.004), State.OK, "4 ms", id="a quick answer"),
@@ -120,16 +190,31 @@ def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: 
 
 
 CURES = [
-    pytest.param(judges.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"),
+    pytest.param(
+        judges.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
+    ),
     pytest.param(judges.address, Address("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
     pytest.param(judges.address, Address("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
     pytest.param(judges.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
     pytest.param(judges.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
-    pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
-    pytest.param(judges.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
-    pytest.param(judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"),
-    pytest.param(judges.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"),
-    pytest.param(judges.identity, Identity(URL, TEXT, refused(401, True), False), "device-host-agent mcp-token", id="another token"),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"
+    ),
+    pytest.param(
+        judges.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"
+    ),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
+    ),
+    pytest.param(
+        judges.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
+    ),
+    pytest.param(
+        judges.identity,
+        Identity(URL, TEXT, refused(401, True), False),
+        "device-host-agent mcp-token",
+        id="another token",
+    ),
     pytest.param(judges.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
     pytest.param(judges.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
 ]
@@ -163,7 +248,9 @@ def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url
 @pytest.mark.parametrize(
     ("url", "cure"),
     [
-        pytest.param(URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"),
+        pytest.param(
+            URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"
+        ),
         pytest.param("http://b:9/mcp", "check address and port of the board", id="any other"),
     ],
 )

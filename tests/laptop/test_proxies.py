@@ -18,15 +18,23 @@ CASES = [
     pytest.param({"HTTP_PROXY": PROXY}, HOST, State.FAILED, "HTTP_PROXY", id="a proxy"),
     pytest.param({"http_proxy": PROXY}, HOST, State.FAILED, "http_proxy", id="in lower case"),
     pytest.param({"all_proxy": "socks5://proxy.example"}, HOST, State.FAILED, "all_proxy", id="for everything"),
-    pytest.param({"HTTP_PROXY": PROXY, "all_proxy": PROXY}, HOST, State.FAILED, "HTTP_PROXY and all_proxy send clients", id="two"),
+    pytest.param(
+        {"HTTP_PROXY": PROXY, "all_proxy": PROXY}, HOST, State.FAILED, "HTTP_PROXY and all_proxy send clients", id="two"
+    ),
     pytest.param({"HTTPS_PROXY": PROXY}, HOST, State.OK, "no proxy", id="for https alone"),
     pytest.param({"HTTP_PROXY": ""}, HOST, State.OK, "no proxy", id="an empty one"),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": HOST}, HOST, State.OK, "NO_PROXY excepts", id="excepted"),
-    pytest.param({"HTTP_PROXY": PROXY, "no_proxy": f"a, {HOST}"}, HOST, State.OK, "no_proxy excepts", id="among others"),
+    pytest.param(
+        {"HTTP_PROXY": PROXY, "no_proxy": f"a, {HOST}"}, HOST, State.OK, "no_proxy excepts", id="among others"
+    ),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": f"{HOST}:8080"}, HOST, State.OK, "excepts", id="with a port"),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "*"}, HOST, State.OK, "excepts", id="everything excepted"),
-    pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "localhost,.lan"}, HOST, State.FAILED, "sends", id="others excepted"),
-    pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "168.42.1"}, HOST, State.FAILED, "sends", id="the end of an address"),
+    pytest.param(
+        {"HTTP_PROXY": PROXY, "NO_PROXY": "localhost,.lan"}, HOST, State.FAILED, "sends", id="others excepted"
+    ),
+    pytest.param(
+        {"HTTP_PROXY": PROXY, "NO_PROXY": "168.42.1"}, HOST, State.FAILED, "sends", id="the end of an address"
+    ),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "192.168.42.0/24"}, HOST, State.FAILED, "range", id="a range"),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "10.0.0.0/8"}, HOST, State.FAILED, "sends", id="another range"),
     pytest.param({"HTTP_PROXY": PROXY, "NO_PROXY": "x/y/z"}, HOST, State.FAILED, "sends", id="no range at all"),
@@ -55,7 +63,9 @@ def test_the_cure_is_a_command_of_the_system(system: str, command: str) -> None:
 
 
 def test_an_https_server_is_caught_by_its_own_variable() -> None:
-    assert proxies.caught({"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY}, "https", HOST, "linux").catching == ("HTTPS_PROXY",)
+    assert proxies.caught({"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY}, "https", HOST, "linux").catching == (
+        "HTTPS_PROXY",
+    )
 
 
 def test_only_proxy_variables_are_taken_from_the_environment() -> None:

@@ -14,7 +14,10 @@ from mcpboard.laptop.routes import Route
 def table(*rows: tuple[str, str, str]) -> list[str]:
     """Lines of /proc/net/route for (interface, network, mask)."""
     header = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
-    return [header, *(f"{name}\t{_hex(net)}\t00000000\t0001\t0\t0\t0\t{_hex(mask)}\t0\t0\t0\n" for name, net, mask in rows)]
+    return [
+        header,
+        *(f"{name}\t{_hex(net)}\t00000000\t0001\t0\t0\t0\t{_hex(mask)}\t0\t0\t0\n" for name, net, mask in rows),
+    ]
 
 
 def _hex(address: str) -> str:
@@ -46,7 +49,9 @@ JUDGEMENTS = [
     pytest.param(Route("10.1.1.5", "win32", "10.1.1.9"), State.OK, "from 10.1.1.9", id="no interface known"),
     pytest.param(Route("127.0.0.1", "linux", "127.0.0.1", "eth0"), State.OK, "this machine", id="this machine"),
     pytest.param(Route("192.168.42.1", "linux", "10.1.1.9", "wlan0"), State.FAILED, "is not up", id="no USB network"),
-    pytest.param(Route("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True), State.OK, "wlan0", id="routed on purpose"),
+    pytest.param(
+        Route("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True), State.OK, "wlan0", id="routed on purpose"
+    ),
     pytest.param(Route("192.168.42.1", "linux", error="Network is unreachable"), State.FAILED, "no way", id="no way"),
     pytest.param(Route("no.such.name", "linux", error="unknown"), State.FAILED, "unknown", id="no such name"),
 ]

@@ -109,7 +109,10 @@ def test_an_assignment_goes_from_start_to_finish_and_the_first_finish_counts(sch
     job = scheduler.dispatch("X", [])
     given = peer.claim("X")
     assert [peer.report("start", given), peer.report("progress", given, step=1)] == [200, 200]
-    assert [peer.report("finish", given, status="succeeded"), peer.report("finish", given, status="failed")] == [200, 200]
+    assert [peer.report("finish", given, status="succeeded"), peer.report("finish", given, status="failed")] == [
+        200,
+        200,
+    ]
     assert scheduler.outcome(job)["status"] == "succeeded"
     assert [job.progress[0]["step"], peer.report("start", given), peer.report("progress", given)] == [1, 409, 409]
 

@@ -87,4 +87,3 @@ def drawn(path: Path) -> Array | None:
     alpha = pixels[:, :, 3]
     mask = alpha if alpha.min() < STEPS else mask_of(pixels[:, :, :3], (0, 0, pixels.shape[1], pixels.shape[0]))
     return None if mask is None else squared(mask)
-

@@ -56,4 +56,3 @@ def _paint(canvas: Canvas, view: View, app: str, box: Box, render: Render) -> No
     canvas.shadow(box, 26, 0.5, blur=18, drop=10)
     canvas.stamp_round(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)
     canvas.stamp(icon(app, canvas.px(30), view.moment.day), box[0] + 6, box[1] - 39)
-

@@ -148,4 +148,3 @@ def _weather(view: View) -> Element:
 
     return Element("widget", box, paint, desc="Weather widget", id="widget/Weather", children=lines,
                    tap=lambda view: moves.shown(view, "Weather"))  # fmt: skip
-

@@ -15,7 +15,7 @@ from ..view import Box, Move, View
 ROWS = {
     "abc": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
     "ABC": ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM"),
-    "123": ("1234567890", "-/:;()$&@\"", ".,?!'"),
+    "123": ("1234567890", '-/:;()$&@"', ".,?!'"),
 }
 RETURNS = {"Browser": "go", "Messages": "send"}  # what the last key is called where it does more than a new line
 EDGE, GAP = 5, 6  # points beside the keys and between them
@@ -114,4 +114,3 @@ def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
 def shut(view: View) -> Element:
     """Nothing to see: what a tap beside a focused field does."""
     return Element("", (0, 0, *view.size), tap=moves.dismissed)
-

@@ -242,4 +242,3 @@ def _thumbnail(view: View, corner: tuple[float, float], size: tuple[int, int], h
 
 
 PAGES = {"About": _about, "Wallpaper": _wallpapers}
-

@@ -19,7 +19,9 @@ def ask(version: str, url: str, method: str, params: dict[str, Any]) -> Any:
     words = [word for name, value in headers.items() if value for word in ("-H", f"{name}: {value}")]
     command = ["curl", "--noproxy", "*", "-sS", "-m", REQUEST_S, *words, "--data-binary", "@-", url]
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = json.loads(subprocess.run(command, input=json.dumps(message).encode(), check=True, capture_output=True).stdout)
+    answer = json.loads(
+        subprocess.run(command, input=json.dumps(message).encode(), check=True, capture_output=True).stdout
+    )
     return answer["result"] if "result" in answer else {"error": answer["error"]}
 
 

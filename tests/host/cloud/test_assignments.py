@@ -28,7 +28,12 @@ def test_an_assignment_is_started_told_of_and_finished(host: Agent, scheduler: S
         "retryable": False,
         "results": [
             {"step": 0, "tool": "tap", "text": "tapped 1,2 on X"},
-            {"step": 1, "tool": "take_screenshot", "text": "100x200 X", "image": {"mime": "image/png", "data": "cGljdHVyZQ=="}},
+            {
+                "step": 1,
+                "tool": "take_screenshot",
+                "text": "100x200 X",
+                "image": {"mime": "image/png", "data": "cGljdHVyZQ=="},
+            },
         ],
     }
     assert kinds(scheduler) == ["start", "progress", "progress", "finish"]
@@ -109,7 +114,9 @@ def test_results_that_are_too_large_are_left_out_and_that_is_said(
 
 
 @pytest.mark.parametrize("status", [409, 410])
-def test_an_assignment_that_is_not_ours_is_not_begun(host: Agent, scheduler: Scheduler, phone: Fake, status: int) -> None:
+def test_an_assignment_that_is_not_ours_is_not_begun(
+    host: Agent, scheduler: Scheduler, phone: Fake, status: int
+) -> None:
     scheduler.fail("start", status)
     job = scheduler.dispatch("X", [TAP])
     scheduler.wait_until(lambda: bool(scheduler.posts("start")), LIMIT_S, "start")
@@ -283,7 +290,9 @@ def test_what_is_given_out_again_while_it_runs_is_done_once(pair: Agent, schedul
     assert (phone.done, len(finishes(scheduler, job))) == ([("tap", (1, 2)), ("take_screenshot",)], 1)
 
 
-def test_what_is_given_out_again_after_a_restart_is_not_begun_again(tmp_path: Path, scheduler: Scheduler, phone: Fake) -> None:
+def test_what_is_given_out_again_after_a_restart_is_not_begun_again(
+    tmp_path: Path, scheduler: Scheduler, phone: Fake
+) -> None:
     """Nobody here remembers it; the start asks the cloud, which says no."""
     with working(tmp_path / "data", scheduler, X=phone):
         job = scheduler.dispatch("X", [TAP])
@@ -301,7 +310,9 @@ def test_what_is_given_out_again_after_a_restart_is_not_begun_again(tmp_path: Pa
 def test_an_assignment_without_a_name_is_a_problem_and_no_assignment(
     host: Agent, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch, document: Any
 ) -> None:
-    monkeypatch.setattr("mcpboard.simulator.assignments.Job.document", lambda job: (document.get("assignment") or document))
+    monkeypatch.setattr(
+        "mcpboard.simulator.assignments.Job.document", lambda job: document.get("assignment") or document
+    )
     scheduler.dispatch("X", [TAP])
     scheduler.wait_until(lambda: any(post.status == 200 for post in scheduler.posts("claim")), LIMIT_S, "claim")
     monkeypatch.undo()

@@ -53,7 +53,9 @@ def test_the_steps_of_an_assignment_are_the_operations_of_the_tools(tmp_path: Pa
     assert outcome["status"] == "succeeded", outcome
     for step, answer in zip(outcome["results"], answers, strict=True):
         told = "\n".join(block["text"] for block in answer["content"] if block["type"] == "text")
-        assert step["text"].splitlines()[:1] == [line.replace(" on Y", " on X").replace(" Y", " X") for line in told.splitlines()[:1]]
+        assert step["text"].splitlines()[:1] == [
+            line.replace(" on Y", " on X").replace(" Y", " X") for line in told.splitlines()[:1]
+        ]
         assert step.get("structured") == answer.get("structuredContent")
         pictures = [block["data"] for block in answer["content"] if block["type"] == "image"]
         assert [step["image"]["data"]] * len(pictures) == pictures if pictures else "image" not in step
@@ -137,7 +139,9 @@ def test_two_assignments_on_one_device_are_one_after_the_other(host: Agent, sche
 
 
 @pytest.mark.parametrize("how", ["the session ends", "60 seconds pass"])
-def test_the_cloud_gets_the_device_once_the_client_is_done(host: Agent, scheduler: Scheduler, phone: Fake, how: str) -> None:
+def test_the_cloud_gets_the_device_once_the_client_is_done(
+    host: Agent, scheduler: Scheduler, phone: Fake, how: str
+) -> None:
     """And until then a scheduler that listens to heartbeats does not even try."""
     caller = host.caller.open()
     caller.call("tap", x=1, y=2)
@@ -178,7 +182,9 @@ def test_no_time_ends_the_hold_of_an_assignment(host: Agent, scheduler: Schedule
     assert (ended.owner.label, ended.why) == ("cloud_assignment", "its assignment ended")
 
 
-def test_a_client_that_waits_gets_the_device_when_the_assignment_ends(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
+def test_a_client_that_waits_gets_the_device_when_the_assignment_ends(
+    host: Agent, scheduler: Scheduler, phone: Fake
+) -> None:
     """What the mission calls `wait_until_usable`: it serves both sides."""
     phone.stop_inside()
     job = scheduler.dispatch("X", [TAP])
@@ -215,7 +221,10 @@ def test_heartbeats_say_which_devices_clients_hold(tmp_path: Path, scheduler: Sc
         caller.end()
         scheduler.wait_until(lambda: busy_ids(scheduler)[-1] == [], 5, "heartbeat without any")
         beat = scheduler.heartbeats()[-1]
-    assert beat["devices"] == [{"id": "X", "kind": "fake", "state": "ready"}, {"id": "Y", "kind": "fake", "state": "ready"}]
+    assert beat["devices"] == [
+        {"id": "X", "kind": "fake", "state": "ready"},
+        {"id": "Y", "kind": "fake", "state": "ready"},
+    ]
     assert (beat["assignments"], beat["draining"]) == ([], False)
     assert [each["seq"] for each in scheduler.heartbeats()] == list(range(1, len(scheduler.heartbeats()) + 1))
     assert len({each["boot_id"] for each in scheduler.heartbeats()}) == 1

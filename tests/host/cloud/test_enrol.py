@@ -42,7 +42,9 @@ def enrol(folder: Path, url: str, token: str, *words: str) -> subprocess.Complet
 # --- the verb and its file -------------------------------------------------------------------------
 
 
-def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(tmp_path: Path, scheduler: Scheduler) -> None:
+def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(
+    tmp_path: Path, scheduler: Scheduler
+) -> None:
     folder = tmp_path / "data"
     done = enrol(folder, scheduler.url + "/", scheduler.enrol_token + "\n")
     assert (done.returncode, done.stderr) == (0, "")
@@ -65,7 +67,10 @@ def test_the_doctor_tells_how_it_stands(tmp_path: Path, scheduler: Scheduler) ->
     found = enrolled(folder, scheduler)
     assert f"ok  cloud: enrolled at {scheduler.url} as {found.host_id}\n" in run("doctor", "--data", str(folder)).stdout
     (folder / ENROLMENT_FILE).write_text("[]", "utf-8")
-    assert f"NO  cloud: {folder}/{ENROLMENT_FILE}: not a JSON object any more" in run("doctor", "--data", str(folder)).stdout
+    assert (
+        f"NO  cloud: {folder}/{ENROLMENT_FILE}: not a JSON object any more"
+        in run("doctor", "--data", str(folder)).stdout
+    )
 
 
 def test_what_devices_there_are_is_told(tmp_path: Path, scheduler: Scheduler) -> None:
@@ -98,7 +103,13 @@ def test_a_mistake_is_told_in_a_line_without_the_token(tmp_path: Path, url: str,
     assert not (tmp_path / "data" / ENROLMENT_FILE).exists()
 
 
-GOOD = ["https://cloud.example", "https://cloud.example:8443/hosts", "http://127.0.0.1:80", "http://[::1]:1", "http://localhost"]
+GOOD = [
+    "https://cloud.example",
+    "https://cloud.example:8443/hosts",
+    "http://127.0.0.1:80",
+    "http://[::1]:1",
+    "http://localhost",
+]
 
 
 @pytest.mark.parametrize("url", GOOD)
@@ -142,7 +153,9 @@ TIMES = [
     pytest.param({"heartbeat_s": 5, "claim_wait_s": 10.5, "lease_s": 60}, (5.0, 10.5, 60.0), id="as the cloud says"),
     pytest.param({"heartbeat_s": 600, "claim_wait_s": 600, "lease_s": 1e9}, (30.0, 50.0, 3600.0), id="too long"),
     pytest.param({"heartbeat_s": 0, "claim_wait_s": -1, "lease_s": 0}, (1.0, 1.0, 10.0), id="too short"),
-    pytest.param({"heartbeat_s": "5", "claim_wait_s": True, "lease_s": float("nan")}, (30.0, 25.0, 90.0), id="no numbers"),
+    pytest.param(
+        {"heartbeat_s": "5", "claim_wait_s": True, "lease_s": float("nan")}, (30.0, 25.0, 90.0), id="no numbers"
+    ),
 ]
 
 
@@ -279,7 +292,9 @@ def test_a_cloud_on_this_machine_needs_no_proxy(scheduler: Scheduler, tmp_path: 
 
 
 REFUSALS = [
-    pytest.param(b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it wants a name"),
+    pytest.param(
+        b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it wants a name"
+    ),
     pytest.param(b"HTTP/1.0 503 x\r\nA: b\r\n\r\n", "refused with HTTP 503", id="it cannot"),
     pytest.param(b"SSH-2.0-x\r\n\r\n", "does not speak HTTP", id="it is none"),
     pytest.param(b"HTTP/1.1 2", "no whole answer", id="it breaks off"),

@@ -54,9 +54,10 @@ def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
     tmp_path: Path, phone: Fake, posted: list[str], how: str
 ) -> None:
     pace = Pace(SPEED)
-    with Scheduler(claim_wait_s=1) as scheduler, working(
-        tmp_path / "data", scheduler, pace, X=phone, Y=Fake()
-    ) as (worker, manager):
+    with (
+        Scheduler(claim_wait_s=1) as scheduler,
+        working(tmp_path / "data", scheduler, pace, X=phone, Y=Fake()) as (worker, manager),
+    ):
         phone.stop_inside()
         job = scheduler.dispatch("X", [TAP])
         phone.wait_inside()
@@ -73,7 +74,9 @@ def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
         status = worker.status()
         scheduler.recover()
         outcome = scheduler.outcome(job)
-        scheduler.wait_until(lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == ["Y"], LIMIT_S, "heartbeat with Y")
+        scheduler.wait_until(
+            lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == ["Y"], LIMIT_S, "heartbeat with Y"
+        )
     assert outcome["status"] == "succeeded"
     assert (status.owed, status.problem != "") == (1, True)
     # A heartbeat waits 15 s at least once it has failed five times, the others 30 s.
@@ -283,7 +286,9 @@ def test_nothing_is_begun_that_cannot_be_foreseen(
 # --- the end -------------------------------------------------------------------------------------
 
 
-def test_the_threads_are_named_and_counted_and_gone_in_the_end(tmp_path: Path, scheduler: Scheduler, phone: Fake) -> None:
+def test_the_threads_are_named_and_counted_and_gone_in_the_end(
+    tmp_path: Path, scheduler: Scheduler, phone: Fake
+) -> None:
     with taking_part(tmp_path / "data", scheduler, X=phone, Y=Fake()):
         phone.stop_inside()
         job = scheduler.dispatch("X", [TAP])
@@ -325,7 +330,9 @@ def test_the_end_hands_over_what_was_under_way(
 
 
 @pytest.mark.parametrize("obstacle", ["a step that never ends", "a cloud that never answers", "a cloud that is gone"])
-def test_nothing_keeps_the_end_for_ten_seconds(tmp_path: Path, scheduler: Scheduler, phone: Fake, obstacle: str) -> None:
+def test_nothing_keeps_the_end_for_ten_seconds(
+    tmp_path: Path, scheduler: Scheduler, phone: Fake, obstacle: str
+) -> None:
     """What cannot be told by then is in the outbox."""
     with working(tmp_path / "data", scheduler, X=phone) as (worker, _):
         phone.stop_inside()
@@ -378,9 +385,13 @@ def test_the_status_tells_how_it_stands(host: Agent, scheduler: Scheduler, phone
     phone.go_on.set()
     scheduler.outcome(job)
     host.caller.open().call("tap", x=1, y=2)
-    scheduler.wait_until(lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == ["X"], LIMIT_S, "heartbeat with X")
+    scheduler.wait_until(
+        lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == ["X"], LIMIT_S, "heartbeat with X"
+    )
     host.role.manager.release("X")  # and so another heartbeat, after the answer to that one was read
-    scheduler.wait_until(lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == [], LIMIT_S, "heartbeat without X")
+    scheduler.wait_until(
+        lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == [], LIMIT_S, "heartbeat without X"
+    )
     assert host.role.cloud_status().busy_ids_sent in ((), ("X",))
     assert host.role.cloud_status().assignments == ()
 
@@ -396,7 +407,9 @@ def test_a_host_that_the_cloud_does_not_know_any_more_is_told_what_to_do(
     assert caplog.text.count("enrol again") == 1  # once for the outage, not for each attempt
 
 
-def test_no_secret_is_ever_in_the_log(tmp_path: Path, scheduler: Scheduler, phone: Fake, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_ever_in_the_log(
+    tmp_path: Path, scheduler: Scheduler, phone: Fake, caplog: pytest.LogCaptureFixture
+) -> None:
     """Tokens, and what was typed into a phone."""
     caplog.set_level(logging.DEBUG)
     typed = {"tool": "input_text", "arguments": {"text": "correct horse"}}

@@ -230,7 +230,9 @@ def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phon
     inside.open(f"{host.base}/devices/X")
 
     def shown() -> str:
-        loaded = "const i = document.querySelector('.screen img'); return i && i.complete && i.naturalWidth > 0 && i.src"
+        loaded = (
+            "const i = document.querySelector('.screen img'); return i && i.complete && i.naturalWidth > 0 && i.src"
+        )
         return str(inside.js(loaded) or "")
 
     first = inside.until(shown, "no picture came")

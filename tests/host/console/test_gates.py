@@ -106,7 +106,9 @@ def test_a_cookie_replayed_after_logout_is_refused_everywhere(host: Agent) -> No
     assert browser.cookies == {}, "the browser is told to forget it"
     replayed = Browser(host.base, kept)
     assert {replayed.get(path).status for path in PRIVATE_GETS} == {303, 401}
-    assert {replayed.post(path, {"csrf": csrf, "id": "Y", "kind": "simulated"}).status for path in PRIVATE_POSTS} == {401}
+    assert {replayed.post(path, {"csrf": csrf, "id": "Y", "kind": "simulated"}).status for path in PRIVATE_POSTS} == {
+        401
+    }
     assert host.role.manager.ids() == ["X"]
 
 
@@ -147,7 +149,11 @@ def test_the_login_brings_a_new_cookie_that_no_script_can_read(host: Agent) -> N
     (after,) = browser.cookies.items()
     assert before[0] == after[0] and before[1] != after[1]
     assert Browser(host.base, dict([before])).get("/").goes_to == "/login"
-    assert [part.strip() for part in page.headers["set-cookie"].split(";")][1:] == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    assert [part.strip() for part in page.headers["set-cookie"].split(";")][1:] == [
+        "Path=/",
+        "HttpOnly",
+        "SameSite=Strict",
+    ]
     assert host.token not in page.headers["set-cookie"]
 
 
@@ -179,7 +185,10 @@ def test_no_page_and_no_header_holds_a_secret(host: Agent) -> None:
     for path in ("/", "/devices/X"):
         browser.get(path)
     settled()
-    shown = [browser.get(path) for path in GETS] + [Browser(host.base).get("/login"), Browser(host.base).post("/login", {})]
+    shown = [browser.get(path) for path in GETS] + [
+        Browser(host.base).get("/login"),
+        Browser(host.base).post("/login", {}),
+    ]
     everything = "\n".join(f"{page.headers} {page.content.decode('utf-8', 'replace')}" for page in shown)
     assert str(session.session)[:8] in everything
     for secret in (host.token, named, str(session.session), *browser.cookies.values()):
@@ -230,7 +239,9 @@ def test_a_body_that_no_page_of_ours_sends_is_refused(host: Agent, body: bytes, 
     assert host.browser().send("/devices", body, **headers).status == status
 
 
-@pytest.mark.parametrize("path", ["/elsewhere", "/.well-known/oauth-protected-resource", "/devices/", "/devices/a/b", "/static/../x"])
+@pytest.mark.parametrize(
+    "path", ["/elsewhere", "/.well-known/oauth-protected-resource", "/devices/", "/devices/a/b", "/static/../x"]
+)
 def test_what_is_no_page_is_answered_as_ever(host: Agent, path: str) -> None:
     page = host.browser().get(path)
     assert (page.status, page.html) == (404, '{"error": "not found: MCP is served at /mcp"}')

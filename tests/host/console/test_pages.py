@@ -105,7 +105,9 @@ def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
 
 def test_a_cloud_assignment_is_told_without_a_countdown(host: Agent) -> None:
     host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
-    assert card(looked(host.browser(), "/"), "X") == "X fake ready Held by a cloud assignment until it is done. Release…"
+    assert (
+        card(looked(host.browser(), "/"), "X") == "X fake ready Held by a cloud assignment until it is done. Release…"
+    )
 
 
 def test_sessions_are_shown_with_client_version_last_call_and_what_they_hold(host: Agent) -> None:
@@ -209,7 +211,14 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
     survey = Survey(manager)
     with closing(survey), closing(manager):
         made = console.build(
-            manager, survey, lambda: sessions, tmp_path, lambda: None, lambda token: True, Clock(), state and (lambda: state)
+            manager,
+            survey,
+            lambda: sessions,
+            tmp_path,
+            lambda: None,
+            lambda token: True,
+            Clock(),
+            state and (lambda: state),
         )
         with closing(made):
             visitor = made._logins.open()
@@ -375,7 +384,9 @@ def test_a_device_that_somebody_else_removed_first_is_told(empty: Agent, monkeyp
     assert (page.status, "there is no device phone-1" in page.text) == (409, True)
 
 
-@pytest.mark.parametrize("path", ["/devices/gone", "/devices/gone/picture/0", "/devices/gone/release", "/live/device/gone/0"])
+@pytest.mark.parametrize(
+    "path", ["/devices/gone", "/devices/gone/picture/0", "/devices/gone/release", "/live/device/gone/0"]
+)
 def test_an_unknown_device_has_a_page_that_says_so(host: Agent, path: str) -> None:
     page = host.browser().get(path)
     assert (page.status, page.headers["hx-redirect"]) == (404, "/devices")
@@ -431,9 +442,7 @@ def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age
     assert "Live; looking holds nothing." in looked(browser, "/devices/X").text
 
 
-def test_what_a_driver_says_of_its_picture_is_said(
-    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_driver_says_of_its_picture_is_said(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phone, "peek", lambda: Shot(b"x", "image/png", 1, 1, note="It is black all over."))
     assert "It is black all over." in looked(host.browser(), "/devices/X").text
 
@@ -485,7 +494,12 @@ def test_twenty_tabs_and_eight_calls_do_not_get_in_each_others_way(tmp_path: Pat
             phone.wait_inside()
 
         def tab(number: int) -> set[int]:
-            paths = ["/live/dashboard/0", "/live/devices/0", "/live/picture/dead/0", f"/live/picture/phone-{number % CALLS}/0"]
+            paths = [
+                "/live/dashboard/0",
+                "/live/devices/0",
+                "/live/picture/dead/0",
+                f"/live/picture/phone-{number % CALLS}/0",
+            ]
             return {browser.get(path).status for path in paths for _ in range(POLLS)}
 
         with threads() as tabs:

@@ -44,7 +44,9 @@ BACK = Icon((0, 40, 20, 60), (("chevron left", 0.99), ("arrow left", 0.7)))
 SMUDGE = Icon((40, 40, 60, 60), (("settings", 0.7),))
 
 ICONS = [
-    pytest.param("gear", [("settings", 0.97, True), ("settings", 0.84, False)], id="what may be meant is not confident"),
+    pytest.param(
+        "gear", [("settings", 0.97, True), ("settings", 0.84, False)], id="what may be meant is not confident"
+    ),
     pytest.param("brightness", [("sun", 0.86, False)], id="what is a lot more like something else is not meant"),
     pytest.param("返回", [("chevron left", 0.99, True)], id="either shape of a meaning"),
     pytest.param("camera", [], id="not there"),
@@ -92,7 +94,10 @@ def test_one_icon_is_told_for_each_place(icons: list[Icon], shapes: list[str]) -
 
 def test_the_same_is_not_told_twice() -> None:
     told = [{"score": 0.8, "box": [0, 0, 50, 50], "center": [25, 25]}]
-    seen = [{"score": 0.9, "box": [5, 5, 9, 9], "center": [7, 7]}, {"score": 1.0, "box": [60, 0, 70, 9], "center": [65, 4]}]
+    seen = [
+        {"score": 0.9, "box": [5, 5, 9, 9], "center": [7, 7]},
+        {"score": 1.0, "box": [60, 0, 70, 9], "center": [65, 4]},
+    ]
     found = together(told, seen)
     assert [match["score"] for match in found] == [1.0, 0.8]
     assert (sure(told), sure(found)) == (False, True)
@@ -141,4 +146,7 @@ def test_a_device_without_a_tree_is_told_from_its_picture() -> None:
 def test_what_is_not_on_one_line_is_not_put_on_one() -> None:
     """A line is counted from its own top, not from a raster over the screen."""
     low, high = Line("right", 1.0, (100, 20, 140, 40)), Line("left", 1.0, (0, 25, 40, 45))
-    assert [line.split('"')[1] for line in describe(None, 200, 400, (low, high)).text.splitlines()[1:]] == ["left", "right"]
+    assert [line.split('"')[1] for line in describe(None, 200, 400, (low, high)).text.splitlines()[1:]] == [
+        "left",
+        "right",
+    ]

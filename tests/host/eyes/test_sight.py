@@ -166,7 +166,6 @@ def test_an_extra_that_does_not_start_says_why(tmp_path: Path) -> None:
         eyes.lines(b"picture")
 
 
-
 # --- the user's own icons ------------------------------------------------------------------------------
 
 
