@@ -196,7 +196,8 @@ def _source_matches(claim: object, owner: str | None = None) -> list[tuple[str, 
 
 
 FIXED = {
-    "setup.cfg", "pyproject.toml", "Makefile", "README.md", "LICENSE", ".gitignore", ".ci", "mcpboard", "tests", "deploy"
+    "setup.cfg", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
+    ".gitignore", ".git-blame-ignore-revs", ".pre-commit-config.yaml", ".github", ".ci", "docs", "mcpboard", "tests", "deploy",
 }  # fmt: skip
 
 
