@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mcpboard import __version__
-from mcpboard.deadline import Deadline
 from mcpboard.errors import NOT_SENT, ClientError, PeerTimeout
-from mcpboard.link import TIMEOUT_SECONDS, Arriving, Link
-from mcpboard.protocol import dialogue
-from mcpboard.protocol.answers import Answer, Attachment, CallResult, Picture
-from mcpboard.protocol.dialogue import Ask, Dialogue, Talk
-from mcpboard.protocol.sieve import Sieve
+from mcpboard.protocol import client_session
+from mcpboard.protocol.blob_stream import Sieve
+from mcpboard.protocol.client_session import Ask, Dialogue, Talk
+from mcpboard.protocol.results import Answer, Attachment, CallResult, Picture
+from mcpboard.transport.deadline import Deadline
+from mcpboard.transport.http import TIMEOUT_SECONDS, Arriving, Link
 
 __all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
@@ -125,7 +125,7 @@ class Client:
             self._settling.release()
 
     def _talk(self, talk: Talk[T], limit: Deadline, progress: Progress | None = None) -> T:
-        return dialogue.run(talk, lambda ask: self._exchange(ask, limit, progress))
+        return client_session.run(talk, lambda ask: self._exchange(ask, limit, progress))
 
     def _exchange(self, ask: Ask, limit: Deadline, progress: Progress | None) -> Answer:
         with self._link.exchange(ask, limit) as arriving:

@@ -54,54 +54,36 @@ ALL = list(imports())
 
 
 def room(file: str) -> str:
-    """The room a file stands in: its first folder, or its own name at the top."""
+    """The first folder of a file, or its own name at the top."""
     return file.split("/")[0].removesuffix(".py")
 
 
-# Room -> rooms it may import. Itself is always allowed.
-DIRECTIONS = {
+# Folder or top module -> those that it may import. Itself is always allowed.
+CORE = {"errors", "net", "text"}
+SHARED = {"doctor", "client", "client_configs", "serving", "transport", "config", "protocol", *CORE}
+DIRECTIONS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors"},
-    "settings_host": {"errors", "settings"},
-    "documents": {"errors"},
-    "config": {"errors", "settings", "documents"},
-    "config_host": {"errors", "settings", "settings_host", "config"},
-    "protocol": {"errors"},
-    "serving": {"protocol", "errors"},
-    "deadline": set(),
-    "errand": {"courier", "deadline"},
-    "courier": {"deadline"},
-    "link": {"protocol", "errand", "deadline", "errors"},
-    "client": {"link", "protocol", "deadline", "errors"},
-    "clients": set(),
-    "checks": set(),
-    "board": {"serving", "protocol", "errand", "deadline", "errors", "settings", "clients", "checks"},
-    "host": {"serving", "link", "client", "protocol", "errand", "deadline", "errors", "settings_host"},
-    "laptop": {"link", "client", "clients", "checks", "serving", "protocol", "errand", "deadline", "errors"},
+    "net": {"errors"},
+    "text": set(),
+    "protocol": CORE,
+    "transport": {"protocol", *CORE},
+    "config": {"protocol", *CORE},
+    "serving": {"protocol", *CORE},
+    "client": {"transport", "protocol", *CORE},
+    "client_configs": CORE,
+    "doctor": CORE,
+    "board": SHARED,
+    "host": SHARED,
+    "laptop": SHARED,
     "simulator": set(),
-    "cli": {
-        "board",
-        "host",
-        "laptop",
-        "simulator",
-        "link",
-        "client",
-        "clients",
-        "checks",
-        "config",
-        "settings",
-        "serving",
-        "errors",
-        "config_host",
-        "settings_host",
-    },
+    "cli": {"board", "host", "laptop", "simulator", *SHARED},
     "__main__": {"cli"},
     "__init__": set(),
 }
 
 
 @pytest.mark.parametrize("name", DIRECTIONS)
-def test_each_room_imports_only_the_rooms_below_it(name: str) -> None:
+def test_each_room_imports_only_the_folders_below_it(name: str) -> None:
     allowed = DIRECTIONS[name] | {name, "__version__"}
     wrong = [
         each.where
@@ -117,7 +99,7 @@ def _target(each: Import) -> str:
     return (each.module.split(".") + [""])[1]
 
 
-def test_every_room_has_a_direction() -> None:
+def test_every_folder_has_a_direction() -> None:
     assert {room(each.file) for each in ALL} <= set(DIRECTIONS)
 
 
@@ -130,17 +112,17 @@ def test_the_core_imports_nothing_that_can_wait() -> None:
 
 ONLY = {
     "waitress": lambda file: file.startswith("serving/"),
-    "werkzeug": lambda file: file.startswith("serving/"),
-    "requests": lambda file: file == "courier.py",
-    "urllib3": lambda file: False,
+    "werkzeug": lambda file: file.startswith(("serving/", "host/console/")),
+    "requests": lambda file: file.startswith("transport/"),
+    "urllib3": lambda file: file.startswith("transport/"),
     "signal": lambda file: file == "serving/server.py" or file.startswith("cli/"),
-    "tomllib": lambda file: file == "documents.py",
-    "tomli": lambda file: file == "documents.py",
-    "jinja2": lambda file: file == "host/console/render.py",
-    "rapidocr": lambda file: file == "host/eyes/ocr.py",
-    "cv2": lambda file: file in ("host/eyes/blobs.py", "host/eyes/vision.py"),
-    "numpy": lambda file: file.startswith("host/eyes/"),
-    "PIL": lambda file: file.startswith(("simulator/", "host/eyes/")),
+    "tomllib": lambda file: file == "config/files.py",
+    "tomli": lambda file: file == "config/files.py",
+    "jinja2": lambda file: file == "host/console/templating.py",
+    "rapidocr": lambda file: file == "host/vision/ocr.py",
+    "cv2": lambda file: file in ("host/vision/icons/blobs.py", "host/vision/engine.py"),
+    "numpy": lambda file: file.startswith("host/vision/"),
+    "PIL": lambda file: file.startswith(("simulator/", "host/vision/")),
 }
 
 
@@ -162,9 +144,10 @@ def test_nothing_imports_the_command_line() -> None:
 
 # File -> modules it may import inside a function: first use, and optional extras.
 LATE = {
-    "errand.py": {"mcpboard"}, "serving/wsgi.py": {"werkzeug"}, "laptop/tomltext.py": {"tomlkit"}, "laptop/yamltext.py": {"ruamel"},
-    "host/drivers/kinds.py": {"mcpboard"}, "host/console/render.py": {"jinja2"},
-    "host/eyes/sight.py": {"mcpboard"},
+    "transport/__init__.py": {"mcpboard"}, "serving/app.py": {"werkzeug"},
+    "laptop/connect/tomltext.py": {"tomlkit"}, "laptop/connect/yamltext.py": {"ruamel"},
+    "host/drivers/factory.py": {"mcpboard"}, "host/console/templating.py": {"jinja2"},
+    "host/vision/service.py": {"mcpboard"},
 }  # fmt: skip
 
 
@@ -175,7 +158,7 @@ def test_imports_inside_functions_stand_at_their_marked_spots_only() -> None:
 
 def test_only_config_reads_the_environment() -> None:
     found = _source_matches(lambda node: isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"), "os")
-    assert {file for file, _ in found} <= {"config.py", "config_host.py"}
+    assert {file for file, _ in found} <= {"config/__init__.py", "host/config_loader.py"}
 
 
 def test_only_the_command_line_configures_logging() -> None:

@@ -115,7 +115,7 @@ class TestPlainVerbs:
     def test_light_verbs_import_nothing_heavy(self) -> None:
         program = (
             "import sys; from mcpboard.cli import main; main(['config']);"
-            "heavy = ('werkzeug', 'waitress', 'requests', 'PIL', 'http.server', 'mcpboard.cli.offboard', 'mcpboard.cli.serve');"
+            "heavy = ('werkzeug', 'waitress', 'requests', 'PIL', 'http.server', 'mcpboard.cli.laptop', 'mcpboard.cli.host', 'mcpboard.cli.serve');"
             "print([name for name in heavy if name in sys.modules])"
         )
         done = process(sys.executable, "-c", program)

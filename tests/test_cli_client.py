@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpboard.cli import main, typed
+from mcpboard.cli import main, tool_arguments
 from mcpboard.errors import ConfigError
 from tests.functional.peer import BUNDLE, PICTURE, Peer, serving
 
@@ -198,11 +198,11 @@ def test_a_file_that_turns_out_not_to_be_writable_is_named(peer: Peer, capsys: p
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": 1}, {"properties": {"x": 1}}, {"properties": {"x": {}}}])
 def test_without_a_usable_schema_all_is_text(schema: object) -> None:
-    assert typed.typed({"x": "1"}, {"name": "t", "inputSchema": schema}) == {"x": "1"}
+    assert tool_arguments.typed({"x": "1"}, {"name": "t", "inputSchema": schema}) == {"x": "1"}
 
 
 def test_numbers_stay_whole_where_they_are() -> None:
     tool = {"inputSchema": {"properties": {"x": {"type": "number"}}}}
-    assert repr(typed.typed({"x": "12"}, tool)["x"]) == "12"
+    assert repr(tool_arguments.typed({"x": "12"}, tool)["x"]) == "12"
     with pytest.raises(ConfigError):
-        typed.typed({"x": "1" * 5000 + "x"}, tool)
+        tool_arguments.typed({"x": "1" * 5000 + "x"}, tool)

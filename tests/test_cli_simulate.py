@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard.cli import main
-from mcpboard.cli.offboard import demo
+from mcpboard.cli.laptop import demo
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 20  # seconds for a process; a slow machine under load still makes it

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard import config, documents
-from mcpboard.config import Address, load
+from mcpboard import config
+from mcpboard.config import Address, files, load
 from mcpboard.errors import ConfigError
 
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -223,7 +223,7 @@ def test_a_file_that_may_not_be_read_is_named_with_the_cure(ours: Path, monkeypa
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(documents, "open", refuse, raising=False)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)  # a user without a name
     assert refusal_of().startswith(f"{ours}: user 4000000000 may not read it; let its group read it (chmod g+r")
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcpboard import deadline as module
-from mcpboard.deadline import Deadline, DeadlineSocket, connect
+from mcpboard.transport import deadline as module
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 
 
 class Clock:

@@ -17,9 +17,9 @@ import pytest
 
 import mcpboard
 from mcpboard.board.tools import ROWS
-from mcpboard.host.tools import ROWS as HOST_ROWS
-from mcpboard.settings import AGENT, OURS, SETTINGS
-from mcpboard.settings_host import HOST_SETTINGS
+from mcpboard.config.schema import AGENT, OURS, SETTINGS
+from mcpboard.host.config import HOST_SETTINGS
+from mcpboard.host.tools.rows import ROWS as HOST_ROWS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

@@ -6,16 +6,16 @@ import os
 
 import pytest
 
-from mcpboard import settings
+from mcpboard.config import schema
+from mcpboard.config.schema import SETTINGS, Address
 from mcpboard.errors import ConfigError
-from mcpboard.settings import SETTINGS, Address
 
 
-def row(key: str) -> settings.Setting:
+def row(key: str) -> schema.Setting:
     return next(row for row in SETTINGS if row.key == key)
 
 
-@pytest.mark.parametrize("key", [row.key for row in SETTINGS if row.read is settings.boolean])
+@pytest.mark.parametrize("key", [row.key for row in SETTINGS if row.read is schema.boolean])
 @pytest.mark.parametrize("value", ["false", "true", "0", "yes", "", 0, 1, 0.0, [], [False], {}])
 def test_only_real_booleans_count(key: str, value: object) -> None:
     with pytest.raises(ConfigError, match="only true or false, without quotes"):
@@ -24,7 +24,7 @@ def test_only_real_booleans_count(key: str, value: object) -> None:
 
 
 def test_five_switches_are_booleans() -> None:
-    booleans = {row.key for row in SETTINGS if row.read is settings.boolean}
+    booleans = {row.key for row in SETTINGS if row.read is schema.boolean}
     assert booleans == {"strict_meta", "freebind", "mcp_enabled", "mcp_shell_enabled"}
 
 
@@ -41,11 +41,11 @@ def test_five_switches_are_booleans() -> None:
     ],
 )
 def test_an_address_is_read_and_written_the_same_way(value: object, expected: list[str]) -> None:
-    assert [str(address) for address in settings.listen(value)] == expected
+    assert [str(address) for address in schema.listen(value)] == expected
 
 
 def test_an_ipv6_host_has_no_brackets() -> None:
-    assert settings.listen("[::1]:80") == (Address("::1", 80),)
+    assert schema.listen("[::1]:80") == (Address("::1", 80),)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_ipv6_host_has_no_brackets() -> None:
 )
 def test_what_is_no_address_is_refused(value: object) -> None:
     with pytest.raises(ConfigError, match=r"address"):
-        settings.listen(value)
+        schema.listen(value)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_is_no_address_is_refused(value: object) -> None:
     ],
 )
 def test_a_base_url_on_loopback_is_normalised(value: str, expected: str) -> None:
-    assert settings.base_url(value) == expected
+    assert schema.base_url(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,37 +128,37 @@ def test_a_base_url_on_loopback_is_normalised(value: str, expected: str) -> None
 )
 def test_a_base_url_that_could_lead_elsewhere_is_refused(value: object) -> None:
     with pytest.raises(ConfigError, match=r"only http:// to this machine itself|a port is 1 to 65535"):
-        settings.base_url(value)
+        schema.base_url(value)
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "32", "32 MiB", None])
 def test_a_size_is_a_whole_number_above_zero(value: object) -> None:
     with pytest.raises(ConfigError, match="whole number of bytes"):
-        settings.size(value)
-    assert settings.size(1) == 1
+        schema.size(value)
+    assert schema.size(1) == 1
 
 
 @pytest.mark.parametrize("value", ["", "a\0b", 3, True, ["x"]])
 def test_a_path_is_text_that_a_file_can_have(value: object) -> None:
     with pytest.raises(ConfigError, match="path of a file"):
-        settings.file_path(value)
+        schema.file_path(value)
 
 
 def test_a_relative_path_counts_from_the_working_directory() -> None:
-    assert settings.file_path("x/../y") == f"{os.getcwd()}/y"
+    assert schema.file_path("x/../y") == f"{os.getcwd()}/y"
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [("stderr", "stderr"), ("Syslog", "syslog"), ("/var/log/mcp", "/var/log/mcp")]
 )
 def test_the_log_goes_to_a_known_place_or_a_file(value: str, expected: str) -> None:
-    assert settings.log(value) == expected
+    assert schema.log(value) == expected
 
 
 def test_levels_are_five_words_in_any_case() -> None:
-    assert settings.log_level("WARNING") == "warning"
+    assert schema.log_level("WARNING") == "warning"
     with pytest.raises(ConfigError, match="one of debug, info, warning, error, critical"):
-        settings.log_level("loud")
+        schema.log_level("loud")
 
 
 def test_every_row_says_what_it_is_for() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard import config, documents
-from mcpboard.config import Address, Watched
+from mcpboard import config
+from mcpboard.config import Address, Watched, files
 from mcpboard.errors import ConfigError
 
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -59,7 +59,7 @@ def test_the_same_object_comes_back_while_nothing_changes(agent: Path) -> None:
 
 def test_an_unchanged_file_is_looked_at_but_not_read(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watched = watch()
-    monkeypatch.setattr(documents, "open", None, raising=False)
+    monkeypatch.setattr(files, "open", None, raising=False)
     assert watched.current().mcp_enabled
 
 
@@ -174,7 +174,7 @@ def test_a_cured_permission_is_seen(agent: Path, monkeypatch: pytest.MonkeyPatch
         raise PermissionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "open", refuse, raising=False)
+        patch.setattr(files, "open", refuse, raising=False)
         assert watched.current().mcp_enabled
     agent.chmod(0o640)
     assert not watched.current().mcp_enabled

@@ -1,4 +1,4 @@
-"""Builds mcpboard/host/eyes/icons.npz from the drawings of open icon families.
+"""Builds mcpboard/host/vision/icons/icons.npz from the drawings of open icon families.
 
     python -m venv /tmp/icons && /tmp/icons/bin/pip install numpy Pillow opencv-python-headless resvg-py==0.5.0
     PYTHONPATH=. /tmp/icons/bin/python deploy/icons/build.py        # needs npm; writes the file and says its size
@@ -23,8 +23,8 @@ import numpy as np
 import resvg_py
 from PIL import Image
 
-from mcpboard.host.eyes.album import BUILT_IN, pack
-from mcpboard.host.eyes.marks import squared
+from mcpboard.host.vision.icons.descriptor import squared
+from mcpboard.host.vision.icons.index import BUILT_IN, pack
 
 Array = Any  # numpy.ndarray
 

@@ -7,19 +7,28 @@ from collections.abc import Callable
 
 from mcpboard import __version__
 from mcpboard.board.arrival import Answer
-from mcpboard.board.catalogue import Catalogue
+from mcpboard.board.backend import Backend
+from mcpboard.board.catalog import Catalogue
 from mcpboard.board.forward import PLACES, Forward
 from mcpboard.board.front import PAGES, page
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.loopback import Backend
-from mcpboard.board.orphans import Orphans
 from mcpboard.board.tools import AGENT, CONFIG_WEB, Row
-from mcpboard.protocol import gates
+from mcpboard.board.undelivered import Orphans
+from mcpboard.config.schema import Settings
+from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
-from mcpboard.serving.turns import Turns
-from mcpboard.serving.wsgi import Edge
-from mcpboard.settings import Settings
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Listing,
+    OpenSession,
+    Outcome,
+    PageRequest,
+    Policy,
+    Reply,
+    ToolCall,
+)
+from mcpboard.serving.app import Edge
+from mcpboard.serving.concurrency import Turns
 
 CATALOGUE_S = 1.0  # seconds that tools/list may wait for the Agent's schemas (decision 2)
 
@@ -120,6 +129,6 @@ def _policy(settings: Settings) -> Policy:
 
 def _bearer_gate(token: bytes) -> Callable[[str | None], str | None]:
     def authorise(authorization: str | None) -> str | None:
-        return "token" if gates.is_one_of(gates.bearer(authorization), [token]) else None
+        return "token" if access.is_one_of(access.bearer(authorization), [token]) else None
 
     return authorise

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from mcpboard.deadline import DeadlineSocket
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, ToolError
+from mcpboard.transport.deadline import DeadlineSocket
 
 if TYPE_CHECKING:
-    from mcpboard.board.loopback import Backend
+    from mcpboard.board.backend import Backend
 
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mcpboard.board.arrival import BodyStream
+from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Place
-from mcpboard.board.loopback import Backend
-from mcpboard.board.orphans import Orphan, Orphans, Telling
 from mcpboard.board.tools import INPUT, Row
-from mcpboard.deadline import Clock
+from mcpboard.board.undelivered import Orphan, Orphans, Telling
 from mcpboard.errors import DONE, NOT_SENT, ToolError
-from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
+from mcpboard.transport.deadline import Clock
 
 # Places a lane has (decision 10); together they are the turns of the server.
 PLACES: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mcpboard import __version__
-from mcpboard.board.home import home
-from mcpboard.board.loopback import Backend
+from mcpboard.board.backend import Backend
+from mcpboard.board.pages import home
 from mcpboard.errors import Refused
 from mcpboard.protocol.endpoint import JSON
-from mcpboard.protocol.steps import Head, Reply
+from mcpboard.protocol.messages import Head, Reply
 from mcpboard.protocol.tools import compact
 
 PAGES = frozenset({"/", "/health"})

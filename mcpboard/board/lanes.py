@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from mcpboard.deadline import Clock
 from mcpboard.errors import Busy
+from mcpboard.transport.deadline import Clock
 
 # What a caller who is turned away should do, by lane; every other lane takes ADVICE.
 ADVICE = "call again when it is over"

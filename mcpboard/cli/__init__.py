@@ -20,21 +20,21 @@ from mcpboard.errors import ConfigError
 __all__ = ["host_main", "main"]
 
 HOST, DEFAULT_HOST_VERB = "host", "run"
-HOST_GROUP = "offboard.host"
+HOST_GROUP = "host.serve"
 
-# Verb -> the module here that adds it, in the order of the menu. What is below `offboard` is not on boards.
+# Verb -> the module here that adds it, in the order of the menu. What is below `laptop` and `host` is not on boards.
 VERBS: Mapping[str, str] = {
     "serve": "serve",
-    "simulate": "offboard.simulate",
-    "demo": "offboard.demo",
-    "tools": "client",
-    "call": "client",
-    "bridge": "offboard.laptop",
-    "relay": "offboard.laptop",
-    "connect": "offboard.connect",
+    "simulate": "laptop.simulate",
+    "demo": "laptop.demo",
+    "tools": "call",
+    "call": "call",
+    "bridge": "laptop.bridge",
+    "relay": "laptop.bridge",
+    "connect": "laptop.connect",
     "doctor": "doctor",
-    "config": "settings",
-    HOST: "offboard",
+    "config": "config",
+    HOST: "host",
 }
 
 BOARDS_ALONE = (

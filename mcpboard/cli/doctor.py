@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 
-from mcpboard import clients, config
-from mcpboard.checks import Finding, State
-from mcpboard.cli.client import token_from
-from mcpboard.cli.settings import Verbs
+from mcpboard import client_configs, config
+from mcpboard.cli.call import token_from
+from mcpboard.cli.config import Verbs
+from mcpboard.doctor import Finding, State
 
 MOST = 100  # failed checks that the exit code counts; above are the codes of shells and signals
 WIDTH = 22  # characters of the longest title and some air
@@ -19,7 +19,7 @@ WIDTH = 22  # characters of the longest title and some air
 def add_to(verbs: Verbs) -> None:
     """Add the verb `doctor`."""
     parser = verbs.add_parser("doctor", help="name what is wrong, and what cures it; exit code: failed checks")
-    parser.add_argument("url", metavar="URL", nargs="?", default=clients.USB_URL, help="(default: %(default)s)")
+    parser.add_argument("url", metavar="URL", nargs="?", default=client_configs.USB_URL, help="(default: %(default)s)")
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
     parser.add_argument("--board", action="store_true", help="examine the board that this runs on")
     parser.add_argument("--config", metavar="FILE", help="with --board: the settings file that the server was given")
@@ -41,9 +41,9 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
     if arguments.board:
-        from mcpboard.board import checkup
+        from mcpboard.board.doctor import probes
 
-        return checkup.examine(lambda: config.load({"config": arguments.config}))
+        return probes.examine(lambda: config.load({"config": arguments.config}))
 
     from mcpboard.laptop import doctor
 

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from mcpboard import config
-from mcpboard.cli import logs, settings
-from mcpboard.cli.settings import Verbs
+from mcpboard.cli import config as config_verb
+from mcpboard.cli import logs
+from mcpboard.cli.config import Verbs
 from mcpboard.errors import AddressTaken, ConfigError
 
 log = logging.getLogger(__name__)
@@ -20,13 +21,13 @@ log = logging.getLogger(__name__)
 def add_to(verbs: Verbs) -> None:
     """Add the verb `serve`."""
     parser = verbs.add_parser("serve", help="serve MCP in front of this board's Agent and Config Web")
-    settings.add_flags(parser)
+    config_verb.add_flags(parser)
     parser.set_defaults(run=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; each URL is printed as it really is, where a program can wait for it."""
-    given = settings.flags(arguments)
+    given = config_verb.flags(arguments)
     try:
         return _serve(config.Watched(given))
     except ConfigError as error:
@@ -69,9 +70,9 @@ def _leave_word(given: Mapping[str, object], error: ConfigError) -> None:
 
 def _taken(taken: AddressTaken, target: str) -> int:
     """Say who has the port; when it is the Agent of a stock board, with the two lines that cure it."""
-    from mcpboard.board import beside
+    from mcpboard.board import stock_agent
 
-    lines = beside.advice(taken.port)
+    lines = stock_agent.advice(taken.port)
     if lines is None:
         raise taken
     told = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"

@@ -13,34 +13,44 @@ from typing import Any
 
 from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, ToolFailed, UnknownDevice
-from mcpboard.host import console, plugged
-from mcpboard.host.arguments import Arguments
-from mcpboard.host.cloud import enrolment
-from mcpboard.host.cloud.enrolment import Enrolment
+from mcpboard.host import console
+from mcpboard.host.access.identity import identity
+from mcpboard.host.access.owners import Owners
+from mcpboard.host.access.tokens import Tokens
+from mcpboard.host.cloud import enrollment
+from mcpboard.host.cloud.enrollment import Enrolment
 from mcpboard.host.cloud.status import NOT_ENROLLED, CloudStatus
 from mcpboard.host.cloud.worker import Worker
+from mcpboard.host.config import HostSettings
 from mcpboard.host.console import Console
-from mcpboard.host.devices import DeviceManager
-from mcpboard.host.drivers import kinds
+from mcpboard.host.devices import autodiscovery
+from mcpboard.host.devices.leases import Owner
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.registry import Registry, Spec
+from mcpboard.host.devices.status import Survey
+from mcpboard.host.drivers import factory
+from mcpboard.host.drivers.android.discovery import Discovery
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.drivers.discovery import Discovery
-from mcpboard.host.eyes import sight
-from mcpboard.host.eyes.sight import Eyes
-from mcpboard.host.identity import identity
-from mcpboard.host.leases import Owner
-from mcpboard.host.manual import INSTRUCTIONS
-from mcpboard.host.owners import Owners
-from mcpboard.host.registry import Registry, Spec
-from mcpboard.host.survey import Survey
-from mcpboard.host.token import Tokens
-from mcpboard.host.tools import ROWS, Holding, Looking, Seeing
+from mcpboard.host.tools.arguments import Arguments
+from mcpboard.host.tools.rows import ROWS, Holding, Looking, Seeing
+from mcpboard.host.tools.specs import INSTRUCTIONS
+from mcpboard.host.vision import service
+from mcpboard.host.vision.service import Eyes
 from mcpboard.protocol.endpoint import Endpoint
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Listing,
+    OpenSession,
+    Outcome,
+    PageRequest,
+    Policy,
+    Reply,
+    ToolCall,
+)
 from mcpboard.protocol.sessions import Session
-from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
 from mcpboard.protocol.tools import Content, Text
-from mcpboard.serving.turns import Turns
-from mcpboard.serving.wsgi import Edge
-from mcpboard.settings_host import HostSettings
+from mcpboard.serving.app import Edge
+from mcpboard.serving.concurrency import Turns
 
 log = logging.getLogger(__name__)
 
@@ -260,12 +270,12 @@ def build(
     tokens = Tokens(folder, token_removed)
     for device_id, (kind, driver) in (extra or {}).items():
         manager.add(device_id, kind, driver)
-    adb = kinds.adb_server(settings)
-    registry = Registry(folder, manager, lambda spec: kinds.driver(spec, adb))
-    discovery = plugged.discover(manager, registry.specs, adb) if settings.adb_discover else None
+    adb = factory.adb_server(settings)
+    registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb))
+    discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
     survey = Survey(manager)
-    enrolled = joined or enrolment.read(folder)
-    sees = eyes or sight.opened(folder / ICONS)
+    enrolled = joined or enrollment.read(folder)
+    sees = eyes or service.opened(folder / ICONS)
     cloud = Worker(manager, survey.devices, sees, enrolled, folder, settings.cloud_proxy) if enrolled else None
     told = cloud.status if cloud else None
     pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told)

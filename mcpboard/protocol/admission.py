@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.errors import Refused
-from mcpboard.protocol import gates
-from mcpboard.protocol.steps import Admitted, Head, Policy
+from mcpboard.protocol import access
+from mcpboard.protocol.messages import Admitted, Head, Policy
 
 BODY_LIMIT = 320 * 1024  # bytes; arguments may be 256 KiB, the rest is envelope
 MCP_PATHS = frozenset({"/mcp", "/mcp/"})
@@ -23,7 +23,7 @@ def admit(policy: Policy, head: Head) -> Admitted:
     is_mcp = head.path in MCP_PATHS
     if is_mcp and policy.off is not None:
         return _switched_off(head, policy.off)
-    if not gates.same_origin(head.origin, head.host):
+    if not access.same_origin(head.origin, head.host):
         raise Refused(403, _rpc_error(ORIGIN_REFUSED))
     if head.path in policy.pages:
         _check_size(head)

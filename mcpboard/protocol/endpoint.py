@@ -27,12 +27,10 @@ from mcpboard.errors import (
     ToolFailed,
     UnsupportedVersion,
 )
-from mcpboard.protocol import eras, headers, jsonrpc
+from mcpboard.protocol import headers, jsonrpc, versions
 from mcpboard.protocol.admission import admit
-from mcpboard.protocol.eras import Wire
 from mcpboard.protocol.jsonrpc import Id, Message, Notification, Request, Response
-from mcpboard.protocol.render import error_content, result_parts
-from mcpboard.protocol.steps import (
+from mcpboard.protocol.messages import (
     Admitted,
     CloseSession,
     Head,
@@ -44,7 +42,9 @@ from mcpboard.protocol.steps import (
     Step,
     ToolCall,
 )
+from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.tools import Content, check_arguments, compact
+from mcpboard.protocol.versions import Wire
 
 ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone (decision 19)
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
@@ -65,7 +65,7 @@ class Endpoint:
         self._fixed["legacy"] = b'"resultType":"complete"'
         self._fixed["discover"] = compact(
             {
-                "supportedVersions": list(eras.SUPPORTED),
+                "supportedVersions": list(versions.SUPPORTED),
                 "capabilities": {"tools": {}},
                 "instructions": self.policy.instructions,
                 "ttlMs": DISCOVER_TTL_MS,
@@ -121,7 +121,7 @@ class Endpoint:
         head = admitted.head
         if self.policy.knows_session is None or head.session is None:
             return None
-        modern = head.standard.version == eras.MODERN
+        modern = head.standard.version == versions.MODERN
         opening = isinstance(document, dict) and document.get("method") == "initialize"
         if modern or opening:
             return None
@@ -130,7 +130,9 @@ class Endpoint:
         return head.session
 
     def _unknown(self, method: str, wire: Wire) -> MethodNotFound:
-        hint = f"; this is {eras.MODERN} traffic, {method} belongs to {eras.LEGACY}" if method in REMOVED else ""
+        hint = (
+            f"; this is {versions.MODERN} traffic, {method} belongs to {versions.LEGACY}" if method in REMOVED else ""
+        )
         error = MethodNotFound(f"method not found: {ascii(method)[:80]}{hint}")
         if not wire.modern:
             error.status = self.policy.unknown_method_legacy
@@ -142,7 +144,7 @@ class Endpoint:
         asked = request.params.get("protocolVersion")
         if not isinstance(asked, str):
             raise InvalidParams("initialize needs protocolVersion, a string")
-        version = eras.negotiate(asked, self.policy.echoed_versions)
+        version = versions.negotiate(asked, self.policy.echoed_versions)
         if self.policy.sessions and not wire.modern:
             return OpenSession(request.id, version, _client(request.params), principal)
         return self._handshake(request.id, version, modern=wire.modern)
@@ -161,7 +163,7 @@ class Endpoint:
     def _ping(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
         # One client family rejects any member in the answer to a ping sent under a legacy header
         # (row 55); without such a header the mission's word stands.
-        bare = wire.version in eras.KNOWN and not wire.modern
+        bare = wire.version in versions.KNOWN and not wire.modern
         body = b"{}" if bare else b'{"resultType":"complete"}'
         return Reply(200, (JSON,), (jsonrpc.result(request.id, body),))
 
@@ -251,7 +253,7 @@ def _acknowledge(message: Notification | Response, version: str | None) -> Reply
     """202 without a byte for what is never acted on (rows 25-30); bad ones are told so."""
     if isinstance(message, Notification) and message.method in METHODS:
         raise InvalidRequest(f"{message.method} needs an id; nothing was done")
-    if isinstance(message, Response) and version == eras.MODERN:
+    if isinstance(message, Response) and version == versions.MODERN:
         raise InvalidRequest("this server sends no requests, so there is nothing to respond to")
     try:
         headers.supported(version)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, UnsupportedVersion
-from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN, SUPPORTED, Wire
 from mcpboard.protocol.jsonrpc import Request
+from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, SUPPORTED, Wire
 
 _PREFIX = "io.modelcontextprotocol/"
 VERSION_KEY = _PREFIX + "protocolVersion"

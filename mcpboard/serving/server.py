@@ -18,7 +18,7 @@ from waitress.server import BaseWSGIServer, create_server
 
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.protocol.admission import BODY_LIMIT
-from mcpboard.serving.channel import IDLE_SECONDS, Channel, sweep
+from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
 from mcpboard.serving.stream import PIECE
 
 log = logging.getLogger("mcpboard")

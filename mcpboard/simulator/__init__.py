@@ -11,10 +11,10 @@ except ModuleNotFoundError as missing:
     cure = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
     raise ModuleNotFoundError(cure, name=missing.name) from None
 
-from .elements import Node
-from .faults import Fault, Faults
-from .phone import Phone
-from .runs import Hold, Request
-from .simulator import Simulator
+from mcpboard.simulator.board.board import Simulator
+from mcpboard.simulator.board.faults import Fault, Faults
+from mcpboard.simulator.board.runs import Hold, Request
+from mcpboard.simulator.phone.elements import Node
+from mcpboard.simulator.phone.phone import Phone
 
 __all__ = ["Fault", "Faults", "Hold", "Node", "Phone", "Request", "Simulator"]

@@ -14,10 +14,10 @@ from mcpboard import config
 from mcpboard.board import Board
 from mcpboard.board.forward import PLACES, Forward
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.orphans import Orphans
+from mcpboard.board.undelivered import Orphans
 from mcpboard.serving import server
-from mcpboard.serving.turns import Turns
-from mcpboard.serving.wsgi import Edge
+from mcpboard.serving.app import Edge
+from mcpboard.serving.concurrency import Turns
 
 
 def main(path: str) -> int:

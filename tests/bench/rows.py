@@ -22,7 +22,7 @@ from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
 from tests.bench.traffic import Caller, crowds, medians
 from tests.deploy import boards
-from tests.host.eyes import measured
+from tests.host.vision import measured
 
 SDK = "mcp==2.3.0"
 SDK_SERVER = Path(__file__).with_name("sdk_server.py")

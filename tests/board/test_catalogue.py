@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpboard.board.arrival import Answer
-from mcpboard.board.catalogue import FRESH_S, RETRY_S, Catalogue, is_usable
+from mcpboard.board.catalog import FRESH_S, RETRY_S, Catalogue, is_usable
 from mcpboard.board.tools import ROWS, allowed
 from mcpboard.errors import BackendUnreachable
 

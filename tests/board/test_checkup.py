@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from mcpboard import __version__
-from mcpboard.board import checkup, diagnosis, listeners
-from mcpboard.board.diagnosis import Asked, Beside, Holder, Log, Memory, Ports, Read
-from mcpboard.board.listeners import Listener
+from mcpboard.board.doctor import listeners, probes, rules
+from mcpboard.board.doctor.listeners import Listener
+from mcpboard.board.doctor.rules import Asked, Beside, Holder, Log, Memory, Ports, Read
 from mcpboard.board.tools import ROWS
-from mcpboard.checks import State, Verdict, skipped
+from mcpboard.config.schema import Settings
+from mcpboard.doctor import State, Verdict, skipped
 from mcpboard.errors import ConfigError
-from mcpboard.settings import Settings
 from mcpboard.simulator import Simulator
 from tests import served
 from tests.functional import rig
@@ -58,128 +58,126 @@ def with_agent(port: int, listen: int) -> Settings:
 
 
 ROWS_OF_FACTS = [
-    pytest.param(diagnosis.settings, Read(SETTINGS), State.OK, "agent_base_url", id="settings"),
+    pytest.param(rules.settings, Read(SETTINGS), State.OK, "agent_base_url", id="settings"),
     pytest.param(
-        diagnosis.settings, Read(error="/x: line 3: no TOML"), State.FAILED, "line 3", id="settings that cannot be read"
+        rules.settings, Read(error="/x: line 3: no TOML"), State.FAILED, "line 3", id="settings that cannot be read"
     ),
     pytest.param(
-        diagnosis.settings,
+        rules.settings,
         Read(dataclasses.replace(SETTINGS, warnings=("beware",))),
         State.FAILED,
         "beware",
         id="settings with a warning",
     ),
     pytest.param(
-        diagnosis.settings,
+        rules.settings,
         Read(dataclasses.replace(SETTINGS, mcp_enabled=False)),
         State.FAILED,
         "switched off in default",
         id="switched off",
     ),
-    pytest.param(diagnosis.stock_agent, Beside(8080, SETTINGS, None), State.OK, "none", id="no stock Agent"),
+    pytest.param(rules.stock_agent, Beside(8080, SETTINGS, None), State.OK, "none", id="no stock Agent"),
     pytest.param(
-        diagnosis.stock_agent,
+        rules.stock_agent,
         Beside(8080, with_agent(8080, 8090), ADVICE),
         State.OK,
         "stands beside",
         id="beside a stock Agent",
     ),
     pytest.param(
-        diagnosis.stock_agent,
+        rules.stock_agent,
         Beside(8080, with_agent(8081, 8080), ADVICE),
         State.FAILED,
         "has port 8080",
         id="in the way of a stock Agent",
     ),
     pytest.param(
-        diagnosis.stock_agent,
+        rules.stock_agent,
         Beside(8080, with_agent(8081, 8090), ADVICE),
         State.FAILED,
         "has port 8080",
         id="beside, but asking elsewhere",
     ),
     pytest.param(
-        diagnosis.ports,
+        rules.ports,
         Ports((Holder(8080, OURS, "1.2"),), "s"),
         State.OK,
         "mcpboard 1.2 on 0.0.0.0 port 8080",
         id="mcpboard on its port",
     ),
     pytest.param(
-        diagnosis.ports,
+        rules.ports,
         Ports((Holder(8080, None, None),), "s"),
         State.FAILED,
         "nobody listens",
         id="nobody on the port",
     ),
     pytest.param(
-        diagnosis.ports,
+        rules.ports,
         Ports((Holder(8080, OTHER, None),), "s"),
         State.FAILED,
         "nginx (pid 7)",
         id="another program on the port",
     ),
     pytest.param(
-        diagnosis.ports,
+        rules.ports,
         Ports((Holder(8080, HIDDEN, None),), "s"),
         State.FAILED,
         "another user",
         id="a program that only root may see",
     ),
-    pytest.param(diagnosis.ports, Ports((), "s"), State.OK, "any free port", id="port 0"),
-    pytest.param(diagnosis.backend, asked(b'{"a":1}'), State.OK, "answers", id="a backend"),
+    pytest.param(rules.ports, Ports((), "s"), State.OK, "any free port", id="port 0"),
+    pytest.param(rules.backend, asked(b'{"a":1}'), State.OK, "answers", id="a backend"),
     pytest.param(
-        diagnosis.backend,
+        rules.backend,
         asked(b"404 page not found", 404),
         State.FAILED,
         "HTTP 404",
         id="a backend of another version",
     ),
+    pytest.param(rules.backend, asked(b"[]"), State.FAILED, "not as expected", id="a backend that says something else"),
     pytest.param(
-        diagnosis.backend, asked(b"[]"), State.FAILED, "not as expected", id="a backend that says something else"
+        rules.backend, asked(b"\xff{"), State.FAILED, "not as expected", id="a backend that says nothing sensible"
     ),
     pytest.param(
-        diagnosis.backend, asked(b"\xff{"), State.FAILED, "not as expected", id="a backend that says nothing sensible"
+        rules.backend, Asked("the Agent", "/x", error="refused"), State.FAILED, "refused", id="a backend down"
     ),
+    pytest.param(rules.catalogue, asked(catalogue()), State.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
     pytest.param(
-        diagnosis.backend, Asked("the Agent", "/x", error="refused"), State.FAILED, "refused", id="a backend down"
-    ),
-    pytest.param(diagnosis.catalogue, asked(catalogue()), State.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
-    pytest.param(
-        diagnosis.catalogue,
+        rules.catalogue,
         asked(catalogue(schemas=False)),
         State.OK,
         "built-in schemas for screenshot",
         id="an old catalogue",
     ),
     pytest.param(
-        diagnosis.catalogue,
+        rules.catalogue,
         asked(catalogue("open_url")),
         State.FAILED,
         "does not have: open_url",
         id="a tool that is missing",
     ),
-    pytest.param(diagnosis.catalogue, asked(b"<html>"), State.FAILED, "cannot be read", id="no catalogue"),
-    pytest.param(diagnosis.memory, Memory(64 * MIB, 20 * MIB), State.OK, "64 MiB available", id="memory"),
-    pytest.param(diagnosis.memory, Memory(5 * MIB, 20 * MIB), State.FAILED, "runs out", id="no memory"),
-    pytest.param(diagnosis.memory, Memory(64 * MIB, 90 * MIB), State.FAILED, "has grown", id="a server that has grown"),
-    pytest.param(diagnosis.memory, Memory(None, None), State.OK, "unknown", id="a kernel that says nothing"),
+    pytest.param(rules.catalogue, asked(b"<html>"), State.FAILED, "cannot be read", id="no catalogue"),
+    pytest.param(rules.memory, Memory(64 * MIB, 20 * MIB), State.OK, "64 MiB available", id="memory"),
+    pytest.param(rules.memory, Memory(5 * MIB, 20 * MIB), State.FAILED, "runs out", id="no memory"),
+    pytest.param(rules.memory, Memory(64 * MIB, 90 * MIB), State.FAILED, "has grown", id="a server that has grown"),
+    pytest.param(rules.memory, Memory(None, None), State.OK, "unknown", id="a kernel that says nothing"),
     pytest.param(
-        diagnosis.memory,
+        rules.memory,
         Memory(64 * MIB, None, runs=False),
         State.OK,
         "64 MiB available, no server runs here",
         id="no server",
     ),
-    pytest.param(diagnosis.log, Log("stderr"), State.OK, "standard error", id="log on stderr"),
-    pytest.param(diagnosis.log, Log("syslog"), State.OK, "system's log", id="log to syslog"),
-    pytest.param(diagnosis.log, Log("syslog", missing=True), State.FAILED, "no syslog", id="no syslog daemon"),
-    pytest.param(diagnosis.log, Log("/l/x", free=9 * MIB, age=3, errors=2), State.OK, "2 errors", id="log in a file"),
-    pytest.param(diagnosis.log, Log("/l/x", missing=True), State.FAILED, "not there", id="no log file"),
+    pytest.param(rules.log, Log("stderr"), State.OK, "standard error", id="log on stderr"),
+    pytest.param(rules.log, Log("syslog"), State.OK, "system's log", id="log to syslog"),
+    pytest.param(rules.log, Log("syslog", missing=True), State.FAILED, "no syslog", id="no syslog daemon"),
+    pytest.param(rules.log, Log("/l/x", free=9 * MIB, age=3, errors=2), State.OK, "2 errors", id="log in a file"),
+    pytest.param(rules.log, Log("/l/x", missing=True), State.FAILED, "not there", id="no log file"),
     pytest.param(
-        diagnosis.log, Log("/l/x", error="Permission denied"), State.FAILED, "Permission", id="a log that is not ours"
+        rules.log, Log("/l/x", error="Permission denied"), State.FAILED, "Permission", id="a log that is not ours"
     ),
-    pytest.param(diagnosis.log, Log("/l/x", free=5), State.FAILED, "disk is full", id="a full disk"),
+    pytest.param(rules.log, Log("/l/x", free=5), State.FAILED, "disk is full", id="a full disk"),
 ]
 
 
@@ -192,7 +190,7 @@ def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: 
 
 
 def test_the_two_lines_are_the_cure_beside_a_stock_agent() -> None:
-    cure = diagnosis.stock_agent(Beside(8080, with_agent(8081, 8080), ADVICE)).cure
+    cure = rules.stock_agent(Beside(8080, with_agent(8081, 8080), ADVICE)).cure
     assert all(line in cure for line in ADVICE.splitlines())
 
 
@@ -267,14 +265,14 @@ def test_our_own_listener_is_found_in_the_real_proc() -> None:
 def test_errors_at_the_end_of_a_log_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "mcpboard.log"
     file.write_text("2026-01-01 ERROR x: old\n" + "2026-01-01 INFO x: y\n" * 10_000 + "2026-01-02 ERROR x: new\n")
-    found = checkup.look_at_log(str(file))
+    found = probes.look_at_log(str(file))
     assert (found.errors, found.missing, found.error) == (1, False, "")
     assert found.free > MIB
 
 
 def test_a_log_that_is_not_there(tmp_path: Path) -> None:
-    assert checkup.look_at_log(str(tmp_path / "mcpboard.log")).missing
-    assert checkup.look_at_log(str(tmp_path)).error
+    assert probes.look_at_log(str(tmp_path / "mcpboard.log")).missing
+    assert probes.look_at_log(str(tmp_path)).error
 
 
 # --- for real ------------------------------------------------------------------------------------
@@ -287,7 +285,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, Verdict]:
-    return {finding.name: finding.verdict for finding in checkup.examine(load, agent_port)}
+    return {finding.name: finding.verdict for finding in probes.examine(load, agent_port)}
 
 
 def failing(found: dict[str, Verdict]) -> list[str]:
@@ -343,7 +341,7 @@ def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
 
 
 def test_memory_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "listeners", list)  # whatever else may run on this machine
+    monkeypatch.setattr(probes, "listeners", list)  # whatever else may run on this machine
     assert states(lambda: rig.settings())["memory"].words.endswith("available, no server runs here")
 
 
@@ -362,4 +360,4 @@ def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
     [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("192.168.42.1", "192.168.42.1"), ("::1", "[::1]")],
 )
 def test_a_socket_is_asked_where_it_listens(address: str, reached: str) -> None:
-    assert checkup._own(address) == reached
+    assert probes._own(address) == reached

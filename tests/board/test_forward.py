@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 
 from mcpboard.board.arrival import Answer
+from mcpboard.board.backend import Backend
 from mcpboard.board.forward import PLACES, Forward
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.loopback import Backend
-from mcpboard.board.orphans import Orphans
 from mcpboard.board.tools import ROWS
+from mcpboard.board.undelivered import Orphans
 from mcpboard.errors import BackendBroken, BackendTimeout, NotOffered, ToolError, ToolRefused
-from mcpboard.protocol.eras import Wire
-from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
+from mcpboard.protocol.versions import Wire
 
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
 

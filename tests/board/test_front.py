@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from mcpboard.board import home
-from mcpboard.clients import FORMS
+from mcpboard.board import pages
+from mcpboard.client_configs import FORMS
 from mcpboard.errors import Refused
 from tests.functional import rig
 
@@ -136,7 +136,7 @@ HOSTS = [
 
 @pytest.mark.parametrize(("host", "url"), HOSTS)
 def test_the_url_is_the_one_that_was_asked_by(host: str, url: str) -> None:
-    assert home.mcp_url(host) == url
+    assert pages.mcp_url(host) == url
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_the_url_is_the_one_that_was_asked_by(host: str, url: str) -> None:
 )
 def test_a_host_that_is_no_address_is_refused(host: str | None) -> None:
     with pytest.raises(Refused) as caught:
-        home.mcp_url(host)
+        pages.mcp_url(host)
     assert caught.value.status == 400
 
 
 def test_what_comes_from_outside_is_escaped() -> None:
-    page = home.home("board.local", True, {"<b>": {"state": "<i>", "seconds_ago": "<u>"}}, False).parts[0]
+    page = pages.home("board.local", True, {"<b>": {"state": "<i>", "seconds_ago": "<u>"}}, False).parts[0]
     assert isinstance(page, bytes)
     assert not re.search(rb"<b>|<i>|<u>", page)
 

@@ -22,9 +22,7 @@ import requests.exceptions
 import urllib3.exceptions
 
 from mcpboard.board.arrival import BLOCK, Answer, BodyStream
-from mcpboard.board.loopback import KINDS, Backend, Seen
-from mcpboard.deadline import DeadlineSocket
-from mcpboard.errand import Fault, fault_of
+from mcpboard.board.backend import KINDS, Backend, Seen
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -33,6 +31,8 @@ from mcpboard.errors import (
     BackendUnreachable,
     ToolError,
 )
+from mcpboard.transport import Fault, fault_of
+from mcpboard.transport.deadline import DeadlineSocket
 
 Script = Callable[["Wire"], object]
 SECRET = b'{"input":{"text":"my-pass-phrase"}}'
@@ -627,7 +627,7 @@ def test_requests_is_not_imported_before_the_first_request() -> None:
     """An idle server does without its memory."""
     program = (
         "import sys\n"
-        "from mcpboard.board.loopback import Backend\n"
+        "from mcpboard.board.backend import Backend\n"
         "Backend('agent', 'http://127.0.0.1:1')\n"
         "sys.exit(bool({'requests', 'urllib3'} & set(sys.modules)))\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpboard.board.orphans import ARRIVAL_SECONDS, KEPT_OUTCOMES, KEPT_SECONDS, Orphan, Orphans
+from mcpboard.board.undelivered import ARRIVAL_SECONDS, KEPT_OUTCOMES, KEPT_SECONDS, Orphan, Orphans
 
 
 class Clock:

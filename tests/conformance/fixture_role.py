@@ -11,7 +11,16 @@ from typing import Any
 
 from mcpboard.errors import MissingCapability, Refused, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.steps import CloseSession, Listing, OpenSession, Outcome, PageRequest, Policy, Reply, ToolCall
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Listing,
+    OpenSession,
+    Outcome,
+    PageRequest,
+    Policy,
+    Reply,
+    ToolCall,
+)
 from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, compact
 
 # --- blocks that no tool of ours needs -------------------------------------------------------

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.serving.turns import Turns
-from mcpboard.serving.wsgi import Edge
+from mcpboard.serving.app import Edge
+from mcpboard.serving.concurrency import Turns
 from tests import provision, served
 from tests.conformance.fixture_role import FixtureRole
 from tests.served import Board

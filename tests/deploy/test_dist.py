@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from mcpboard.cli import _parser
-from mcpboard.clients import USB_URL
+from mcpboard.client_configs import USB_URL
 from tests import provision
 from tests.deploy import tree
 from tests.functional.visitors import CLIENTS, visit

@@ -21,8 +21,8 @@ DEBIAN = DEPLOY / "debian"
 UNITS = DEPLOY / "systemd"
 STUBS = Path(__file__).parent / "stubs"
 
-# What another machine than the board is for, below the package; no recipe ships it.
-NOT_ON_BOARDS = ("host", "laptop", "simulator", "cli/offboard", "config_host.py", "settings_host.py")
+# Folders of the package for other machines than boards; every recipe reads the same file.
+NOT_ON_BOARDS = tuple((DEPLOY / "board-excludes").read_text("ascii").split())
 
 # Where a wheel's modules go under --prefix /usr.
 SITE = sysconfig.get_path("purelib", vars={"base": "/usr"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcpboard.clients import FORMS
+from mcpboard.client_configs import FORMS
 from tests.functional.openings import OPENINGS, Step
 from tests.functional.visitors import CLIENTS, LEGACY, MODERN
 

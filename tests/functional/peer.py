@@ -14,7 +14,17 @@ from typing import Any
 from mcpboard.errors import Refused
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.headers import Standard
-from mcpboard.protocol.steps import CloseSession, Head, Listing, ListTools, OpenSession, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Head,
+    Listing,
+    ListTools,
+    OpenSession,
+    Policy,
+    Reply,
+    Step,
+    ToolCall,
+)
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
 
 WAIT_SECONDS = 5.0  # for what is sure to come; only a broken test waits that long

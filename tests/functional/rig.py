@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpboard import board, config
-from mcpboard.board import catalogue
+from mcpboard.board import catalog
 from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
 from tests import served
@@ -189,7 +189,7 @@ def in_front_of(
 def shrink_deadlines(patch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Give tools other deadlines, by name; to be called before the board is built."""
     rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in ROWS]
-    patch.setattr(catalogue, "ROWS", tuple(rows))
+    patch.setattr(catalog, "ROWS", tuple(rows))
 
 
 # --- what there is to see --------------------------------------------------------------------

@@ -15,8 +15,9 @@ import pytest
 
 from mcpboard import config
 from mcpboard.board import forward
-from mcpboard.serving import channel, server
-from mcpboard.simulator import Simulator, bundle
+from mcpboard.serving import connection, server
+from mcpboard.simulator import Simulator
+from mcpboard.simulator.board import bundle
 from tests.functional import rig
 
 MIB = 1 << 20
@@ -134,7 +135,7 @@ def test_a_reader_that_stalls_gives_the_single_flight_back(
     simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its connection stays open, its window shut: the board ends it, here after a fraction of the 30 s."""
-    monkeypatch.setattr(channel, "LIMITS", {**channel.LIMITS, channel.STALLED: 0.2})
+    monkeypatch.setattr(connection, "LIMITS", {**connection.LIMITS, connection.STALLED: 0.2})
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
     simulator.faults.set("bundle", "support_bundle", 1, bytes=28 * MIB)
     with (

@@ -16,7 +16,7 @@ import pytest
 
 from mcpboard.errors import NOT_SENT
 from mcpboard.serving import server
-from mcpboard.serving.channel import Channel
+from mcpboard.serving.connection import Channel
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer, tool_answer

@@ -23,7 +23,7 @@ from mcpboard.errors import (
     PeerTimeout,
     PeerUnreachable,
 )
-from mcpboard.protocol.eras import LEGACY, MODERN
+from mcpboard.protocol.versions import LEGACY, MODERN
 from tests.functional.peer import BUNDLE, PICTURE, Peer, Raw, serving
 
 TOKEN = "a-token-of-some-length"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcpboard.host import token
+from mcpboard.host.access import tokens
 from mcpboard.host.drivers.simulated import Simulated
-from mcpboard.host.tools import ROWS
+from mcpboard.host.tools.rows import ROWS
 from tests.functional.visitors import CLIENTS, LEGACY, MODERN, OLDER, Client, VisitFailed, Visitor, visit
 from tests.host.rig import Agent, agent
 
@@ -65,7 +65,7 @@ def said(result: Any) -> str:
 @pytest.mark.parametrize("guest", GUESTS, ids=str)
 def test_two_clients_exclude_each_other_until_one_has_gone(host: Agent, guest: Guest) -> None:
     """Two sessions where the client has them, else two named tokens: the mission's busy error reaches scripts."""
-    secrets = [token.add_named(host.folder, name) for name in ("first", "second")]
+    secrets = [tokens.add_named(host.folder, name) for name in ("first", "second")]
     if guest.version != MODERN:
         secrets[1] = secrets[0]
     with visit(guest.client, [host.url], secrets[1]) as second:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcpboard.board.orphans import ARRIVAL_SECONDS
+from mcpboard.board.undelivered import ARRIVAL_SECONDS
 from mcpboard.errors import ConfigError
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator

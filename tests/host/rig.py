@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcpboard import config_host, host
+from mcpboard import host
+from mcpboard.host import config_loader
+from mcpboard.host.access.tokens import read_main_token
+from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Shot
-from mcpboard.host.eyes.sight import Eyes
-from mcpboard.host.eyes.tree import Node
-from mcpboard.host.leases import CLOUD, MCP, Owner
-from mcpboard.host.token import read_main_token
+from mcpboard.host.vision.service import Eyes
+from mcpboard.host.vision.tree import Node
 from tests import served
 
 LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
@@ -232,7 +233,7 @@ def agent(folder: Path, *, hold_scope: str = "session", eyes: Eyes | None = None
     clock = Clock()
     config = folder.parent / f"{folder.name}.toml"
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
-    settings = config_host.load({"config": str(config), "data": str(folder)}, environ={})
+    settings = config_loader.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
     role = host.build(settings, extra, clock, eyes=eyes or Eyes(None, folder))
     with contextlib.closing(role), served.thread(role.app) as url:

@@ -18,11 +18,10 @@ from typing import Any
 
 import pytest
 
-from mcpboard.host.token import TOKEN_FILE, read_main_token
+from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
 from mcpboard.simulator import Simulator
 from tests import served
-
-from .rig import Caller, threads
+from tests.host.rig import Caller, threads
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-m", "mcpboard", "host"]

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, DeviceBusy, ToolFailed, UnknownDevice
-from mcpboard.host import holds, turnstile
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices import holds, queue
+from mcpboard.host.devices.leases import Owner
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.leases import Owner
-from mcpboard.host.turnstile import MOST_WAITING
-
-from .rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads
+from tests.host.rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads
 
 ANN, BOB, CAT = session("ann"), session("bob"), session("cat")
 
@@ -294,7 +293,7 @@ def test_nobody_waits_longer_than_the_limit() -> None:
             bench.tap(ANN)
         bench.x.go_on.set()
         result(inside)
-    assert turnstile.WAIT_SECONDS == 30
+    assert queue.WAIT_SECONDS == 30
 
 
 def test_turns_come_in_the_order_of_arrival() -> None:

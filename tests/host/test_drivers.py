@@ -18,19 +18,18 @@ import pytest
 from mcpboard import board as board_role
 from mcpboard import config
 from mcpboard.errors import ConfigError, ToolFailed
-from mcpboard.host.drivers import kinds
+from mcpboard.host.devices.registry import Spec
+from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import OFFLINE, READY, NoDriver
 from mcpboard.host.drivers.board import Board
+from mcpboard.host.drivers.image_size import size_of
 from mcpboard.host.drivers.iphone import IPhone
-from mcpboard.host.drivers.pictures import size_of
 from mcpboard.host.drivers.simulated import Simulated
-from mcpboard.host.eyes.find import icon_in_tree, text_in_tree
-from mcpboard.host.registry import Spec
+from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-
-from .rig import LIMIT_S, agent, result, threads
+from tests.host.rig import LIMIT_S, agent, result, threads
 
 # --- the size of pictures ----------------------------------------------------------------------
 
@@ -374,12 +373,12 @@ def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
 
 
 def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
-    assert isinstance(kinds.driver(Spec("a", "board")), Board)
-    assert isinstance(kinds.driver(Spec("a", "simulated")), Simulated)
-    assert isinstance(kinds.driver(Spec("a", "android", serial="x")), Android)
-    assert isinstance(kinds.driver(Spec("a", "iphone")), IPhone)
+    assert isinstance(factory.driver(Spec("a", "board")), Board)
+    assert isinstance(factory.driver(Spec("a", "simulated")), Simulated)
+    assert isinstance(factory.driver(Spec("a", "android", serial="x")), Android)
+    assert isinstance(factory.driver(Spec("a", "iphone")), IPhone)
     for spec in (Spec("a", "iphone", url="ftp://x"), Spec("a", "board", url="ftp://x")):
-        driver = kinds.driver(spec)
+        driver = factory.driver(spec)
         assert isinstance(driver, NoDriver)
         assert driver.probe().state == "no driver"
         driver.new_holder()
@@ -390,11 +389,11 @@ def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
 
 def test_a_simulated_phone_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcpboard.host.drivers.simulated", None)
-    assert "pip install 'mcpboard[simulator]'" in kinds.driver(Spec("a", "simulated")).probe().details["error"]
+    assert "pip install 'mcpboard[simulator]'" in factory.driver(Spec("a", "simulated")).probe().details["error"]
 
 
 def test_a_board_whose_address_is_none_is_told_when_it_is_added() -> None:
     with pytest.raises(ConfigError, match="a URL such as"):
-        kinds.check(Spec("a", "board", url="ftp://x"))
-    kinds.check(Spec("a", "board"))
-    kinds.check(Spec("a", "simulated"))
+        factory.check(Spec("a", "board", url="ftp://x"))
+    factory.check(Spec("a", "board"))
+    factory.check(Spec("a", "simulated"))

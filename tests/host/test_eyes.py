@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcpboard.host.eyes.describe import LONGEST_TEXT, MOST_BYTES, MOST_ELEMENTS, describe
-from mcpboard.host.eyes.find import MOST_MATCHES, icon_in_tree, text_in_tree
-from mcpboard.host.eyes.tree import Node
+from mcpboard.host.vision.describe import LONGEST_TEXT, MOST_BYTES, MOST_ELEMENTS, describe
+from mcpboard.host.vision.find import MOST_MATCHES, icon_in_tree, text_in_tree
+from mcpboard.host.vision.tree import Node
 
 GEAR = Node("icon", (10, 10, 30, 40), "Settings", "Settings", "app/settings", clickable=True)
 ROW = Node("row", (0, 100, 90, 120), "Wi-Fi  Settings")

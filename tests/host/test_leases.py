@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcpboard.host.leases import IDLE_SECONDS, Ended, Held, LeaseBook, busy
-
-from .rig import CLOUD_OWNER, session
+from mcpboard.host.devices.leases import IDLE_SECONDS, Ended, Held, LeaseBook, busy
+from tests.host.rig import CLOUD_OWNER, session
 
 ANN, BOB = session("ann-1234567"), session("bob-1234567")
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from mcpboard.errors import ConfigError
-from mcpboard.host import registry
-from mcpboard.host.registry import DEVICES_FILE, Spec
-
-from .rig import Fake, agent
+from mcpboard.host.devices import registry
+from mcpboard.host.devices.registry import DEVICES_FILE, Spec
+from tests.host.rig import Fake, agent
 
 ROOT = Path(__file__).parent.parent.parent
 FULL = Spec("board-1", "board", "http://192.168.42.1:8080/mcp", None, "usb0")
@@ -98,7 +97,7 @@ def test_an_id_that_the_agent_has_already_is_told_in_the_log(tmp_path: Path, cap
 
 def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from mcpboard.host.registry import Spec, add; sys.stdin.read(); "
+        "import sys; from pathlib import Path; from mcpboard.host.devices.registry import Spec, add; sys.stdin.read(); "
         "[add(Path(sys.argv[1]), Spec(f'{sys.argv[2]}-{n}', 'simulated')) for n in range(5)]"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "data")]

@@ -13,12 +13,12 @@ import pytest
 
 from mcpboard.client import Client
 from mcpboard.errors import PeerRefused
-from mcpboard.host import survey, token
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.access import tokens
+from mcpboard.host.access.owners import principal_owner
+from mcpboard.host.devices import status
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Probe
-from mcpboard.host.owners import principal_owner
-
-from .rig import CLOUD_OWNER, LEGACY, LIMIT_S, MODERN, Agent, Caller, Fake, agent, result, threads
+from tests.host.rig import CLOUD_OWNER, LEGACY, LIMIT_S, MODERN, Agent, Caller, Fake, agent, result, threads
 
 HOLDING: dict[str, dict[str, Any]] = {
     "take_screenshot": {},
@@ -236,7 +236,7 @@ def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(
 
 def test_a_silent_device_delays_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every device is asked at the same time; one that does not answer is told as such, and asked once."""
-    monkeypatch.setattr(survey, "LIMIT_SECONDS", 0.05)
+    monkeypatch.setattr(status, "LIMIT_SECONDS", 0.05)
     silent, answered = Fake(), threading.Event()
     monkeypatch.setattr(silent, "probe", lambda: answered.wait(LIMIT_S) and Probe(READY))
     with agent(tmp_path / "data", X=silent, Y=Fake()) as host:
@@ -374,12 +374,12 @@ def test_a_stateless_client_is_not_busy_with_itself(host: Agent, version: str | 
 
 
 def test_two_named_tokens_exclude_each_other_in_the_modern_era(host: Agent) -> None:
-    callers = [Caller(host.url, token.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob")]
+    callers = [Caller(host.url, tokens.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob")]
     assert callers[0].call("tap", x=1, y=1).text
     label = busy(callers[1].call("tap", x=1, y=1))
     assert label.removeprefix("mcp_session:") not in str(callers[0].token)
     assert len(label) == len("mcp_session:") + 8
-    token.remove_named(host.folder, "ann")
+    tokens.remove_named(host.folder, "ann")
     assert callers[0].call("tap", x=1, y=1).status == 401
     assert callers[1].call("tap", x=1, y=1).text, "what a removed token held is free"
 
@@ -413,7 +413,7 @@ def test_a_picture_is_not_lost_for_a_session_id(host: Agent) -> None:
 
 def test_a_session_id_of_nobody_or_of_another_token_says_how_to_get_one(host: Agent) -> None:
     minted = host.caller.call("tap", x=1, y=1, session_id="new").result["structuredContent"]["session_id"]
-    other = Caller(host.url, token.add_named(host.folder, "other"))
+    other = Caller(host.url, tokens.add_named(host.folder, "other"))
     for caller, session_id in ((host.caller, "hs_unknown"), (host.caller, ""), (other, minted)):
         error = caller.call("tap", x=1, y=1, session_id=session_id).error
         assert error["code"] == -32602
@@ -438,7 +438,7 @@ def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Pa
     with agent(tmp_path / "data", hold_scope="token", X=Fake()) as host:
         host.caller.open().call("tap", x=1, y=1)
         assert host.caller.open().call("tap", x=1, y=1).text
-        assert busy(Caller(host.url, token.add_named(host.folder, "other")).call("tap", x=1, y=1))
+        assert busy(Caller(host.url, tokens.add_named(host.folder, "other")).call("tap", x=1, y=1))
 
 
 def test_the_busy_message_names_the_setting_for_clients_that_open_a_session_per_call(host: Agent) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard import config_host
-from mcpboard.config_host import ALLOW_VARIABLE, BIND_VARIABLE
 from mcpboard.errors import ConfigError
-from mcpboard.settings_host import HOST_SETTINGS, HostSettings
+from mcpboard.host import config_loader
+from mcpboard.host.config import HOST_SETTINGS, HostSettings
+from mcpboard.host.config_loader import ALLOW_VARIABLE, BIND_VARIABLE
 
 LOOPBACK = [("localhost", "127.0.0.1"), ("LOCALHOST", "127.0.0.1"), ("::1", "::1"), ("127.0.0.2", "127.0.0.2")]
 OPEN = ["0.0.0.0", "::", "192.168.1.5", "fe80::1", "::ffff:192.168.1.5"]
@@ -20,7 +20,7 @@ NO = [None, "", "false", "0", "no", "on", "truely"]
 
 def load(host: str | None = None, allow: str | None = None, **flags: object) -> HostSettings:
     said = {BIND_VARIABLE: host, ALLOW_VARIABLE: allow}
-    return config_host.load(flags, {name: value for name, value in said.items() if value is not None})
+    return config_loader.load(flags, {name: value for name, value in said.items() if value is not None})
 
 
 @pytest.mark.parametrize("allow", [*NO, *YES])

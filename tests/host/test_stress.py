@@ -12,11 +12,10 @@ from contextlib import contextmanager
 import pytest
 
 from mcpboard.errors import DeviceBusy, ToolFailed
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices.leases import IDLE_SECONDS, Owner
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.leases import IDLE_SECONDS, Owner
-
-from .rig import LIMIT_S, Clock, Fake, session, threads
+from tests.host.rig import LIMIT_S, Clock, Fake, session, threads
 
 THREADS, OWNERS, ROUNDS = 14, 7, 300
 DEVICES = ("X", "Y", "Z")

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from mcpboard.errors import ConfigError
-from mcpboard.host import files, token
-from mcpboard.host.identity import identity
-from mcpboard.host.token import NAMED_FILE, TOKEN_FILE, Tokens, main_token, read_main_token
+from mcpboard.host import storage
+from mcpboard.host.access import tokens
+from mcpboard.host.access.identity import identity
+from mcpboard.host.access.tokens import NAMED_FILE, TOKEN_FILE, Tokens, main_token, read_main_token
 
 GOOD = "x" * 43
 ROOT = Path(__file__).parent.parent.parent
@@ -146,7 +147,7 @@ def test_a_file_that_stands_for_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_sixteen_processes_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from mcpboard.host.token import main_token; sys.stdin.read(); "
+        "import sys; from pathlib import Path; from mcpboard.host.access.tokens import main_token; sys.stdin.read(); "
         "print(main_token(Path(sys.argv[1])))"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "folder")]
@@ -177,16 +178,16 @@ def test_the_identity_is_drawn_once_and_kept(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    files.replace(path, {"old": True})
+    storage.replace(path, {"old": True})
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    for write in (files.replace, files.create):
+    for write in (storage.replace, storage.create):
         with pytest.raises(OSError, match="No space left"):
             write(path, {"new": True})
-    assert files.read(path) == {"old": True}
+    assert storage.read(path) == {"old": True}
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -230,33 +231,33 @@ def test_the_case_of_the_token_matters(tmp_path: Path) -> None:
 
 def test_named_tokens_come_and_go_without_a_restart(tmp_path: Path) -> None:
     removed: list[str] = []
-    tokens = Tokens(tmp_path, removed.append)
-    drawn = token.add_named(tmp_path, "hermes")
-    main, named = (tokens.authorise(f"Bearer {each}") for each in (read_main_token(tmp_path), drawn))
+    book = Tokens(tmp_path, removed.append)
+    drawn = tokens.add_named(tmp_path, "hermes")
+    main, named = (book.authorise(f"Bearer {each}") for each in (read_main_token(tmp_path), drawn))
     assert None not in (main, named)
     assert main != named
-    token.add_named(tmp_path, "other")
-    assert tokens.authorise(f"Bearer {drawn}") == named
-    token.remove_named(tmp_path, "hermes")
-    assert tokens.authorise(f"Bearer {drawn}") is None
+    tokens.add_named(tmp_path, "other")
+    assert book.authorise(f"Bearer {drawn}") == named
+    tokens.remove_named(tmp_path, "hermes")
+    assert book.authorise(f"Bearer {drawn}") is None
     assert removed == [named]
-    assert [each.name for each in token.named(tmp_path)] == ["other"]
+    assert [each.name for each in tokens.named(tmp_path)] == ["other"]
 
 
 def test_a_named_token_is_kept_as_a_digest_alone(tmp_path: Path) -> None:
-    drawn = token.add_named(tmp_path, "hermes")
+    drawn = tokens.add_named(tmp_path, "hermes")
     content = (tmp_path / NAMED_FILE).read_text()
     assert mode(tmp_path / NAMED_FILE) == 0o600
     assert not any(drawn[at : at + 8] in content for at in range(len(drawn) - 7))
 
 
 def test_names_are_given_once_and_can_be_typed(tmp_path: Path) -> None:
-    token.add_named(tmp_path, "hermes")
+    tokens.add_named(tmp_path, "hermes")
     for name, complaint in (("hermes", "already"), ("main", "not main"), ("a b", "letters"), ("", "letters")):
         with pytest.raises(ConfigError, match=complaint):
-            token.add_named(tmp_path, name)
+            tokens.add_named(tmp_path, name)
     with pytest.raises(ConfigError, match="there is no token nobody"):
-        token.remove_named(tmp_path, "nobody")
+        tokens.remove_named(tmp_path, "nobody")
 
 
 BROKEN = [
@@ -271,11 +272,11 @@ BROKEN = [
 def test_a_broken_list_leaves_the_tokens_as_they_were(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tokens, drawn = Tokens(tmp_path), token.add_named(tmp_path, "hermes")
-    assert tokens.authorise(f"Bearer {drawn}") is not None
+    book, drawn = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
+    assert book.authorise(f"Bearer {drawn}") is not None
     (tmp_path / NAMED_FILE).write_text(content)
-    assert tokens.authorise(f"Bearer {drawn}") is not None
-    assert tokens.authorise("Bearer ") is None
+    assert book.authorise(f"Bearer {drawn}") is not None
+    assert book.authorise("Bearer ") is None
     assert "stay as they were" in caplog.text
     with pytest.raises(ConfigError, match="delete it"):
-        token.named(tmp_path)
+        tokens.named(tmp_path)

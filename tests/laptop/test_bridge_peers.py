@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mcpboard.laptop.bridge import Bridge
-from mcpboard.laptop.lines import Output
-from mcpboard.laptop.upstream import Upstream
-from mcpboard.link import Link
+from mcpboard.laptop.bridge.stdio import Output
+from mcpboard.laptop.bridge.upstream import Upstream
+from mcpboard.transport.http import Link
 from tests.functional.peer import BUNDLE, Peer, Raw, serving
 from tests.laptop.piped import ENVELOPE, LIMIT_S
 

@@ -17,11 +17,12 @@ import pytest
 
 from mcpboard import config
 from mcpboard.cli import main
-from mcpboard.cli.offboard import connect as verb
+from mcpboard.cli.laptop import connect as verb
 from mcpboard.client import Client
-from mcpboard.clients import FORMS, Form, Target, Token, is_name
+from mcpboard.client_configs import FORMS, Form, Target, Token, is_name
 from mcpboard.errors import ConfigError
-from mcpboard.laptop import connect, edits, files
+from mcpboard.laptop import connect
+from mcpboard.laptop.connect import client_files, edits
 from tests.functional import rig
 from tests.laptop.piped import ENVIRONMENT, LIMIT_S, ROOT
 from tests.laptop.test_edits import WRITABLE, parsed
@@ -398,4 +399,4 @@ def test_backups_of_other_files_are_not_ours(tmp_path: Path) -> None:
     connect.write(CURSOR, Target(NOBODY), str(file))
     (tmp_path / "mcp.json.mcpboard-x").write_text("")
     (tmp_path / "mcp.json.bak.mcpboard-9-0123456789abcdef").write_text("")
-    assert [backup.number for backup in files.backups(str(file))] == [1]
+    assert [backup.number for backup in client_files.backups(str(file))] == [1]

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.checks import State, Verdict
 from mcpboard.cli import main
+from mcpboard.doctor import State, Verdict
 from mcpboard.laptop import doctor
-from mcpboard.laptop import visit as visits
+from mcpboard.laptop.doctor import probes as visits
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.functional import rig
@@ -157,7 +157,9 @@ def test_a_server_that_takes_connections_and_says_nothing(monkeypatch: pytest.Mo
 
 
 def test_https_to_a_board(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpboard.link.CONNECT_SECONDS", 0.5)  # the board waits for more of what it takes for a request
+    monkeypatch.setattr(
+        "mcpboard.transport.http.CONNECT_SECONDS", 0.5
+    )  # the board waits for more of what it takes for a request
     with fronted(simulator) as url:
         found = verdicts(url.replace("http:", "https:"))
     assert failing(found) == ["http"]
@@ -238,7 +240,7 @@ def test_a_picture_that_clients_refuse(
     picture = b"\xff\xd8\xff\xc0" + struct.pack(">HBHH", 17, 8, pixels[1], pixels[0]) + bytes(extra)
     shown = {"format": "jpeg", "width": 1, "height": 1, "data": base64.b64encode(picture).decode()}
     with Simulator() as pretend:
-        monkeypatch.setattr("mcpboard.simulator.camera.Camera.shot", lambda *_: shown)
+        monkeypatch.setattr("mcpboard.simulator.board.camera.Camera.shot", lambda *_: shown)
         with fronted(pretend) as url:
             found = verdicts(url)
     assert failing(found) == ["picture"]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from mcpboard.clients import FORMS, Target, Token
+from mcpboard.client_configs import FORMS, Target, Token
 from mcpboard.errors import ConfigError
-from mcpboard.laptop import edits, jsontext
+from mcpboard.laptop.connect import edits, jsontext
 
 URL = "http://192.168.42.1:8080/mcp"
 ENTRY = {"url": URL}

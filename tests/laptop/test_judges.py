@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mcpboard.checks import Check, State, Verdict, failed, ok, run, skipped
+from mcpboard.doctor import Check, State, Verdict, failed, ok, run, skipped
 from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
 from mcpboard.host import SERVER
-from mcpboard.laptop import judges
-from mcpboard.laptop.sizes import size_of
-from mcpboard.laptop.visit import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
-from mcpboard.protocol.answers import CallResult, Picture
+from mcpboard.laptop.doctor import rules
+from mcpboard.laptop.doctor.image_header import size_of
+from mcpboard.laptop.doctor.probes import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
+from mcpboard.protocol.results import CallResult, Picture
 
 URL = "http://192.168.42.1:8080/mcp"
 OURS = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":true}')
@@ -52,132 +52,128 @@ REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 NO_ROUTE = OSError(errno.EHOSTUNREACH, "No route to host")
 
 ROWS = [
-    pytest.param(judges.address, Address(URL), State.OK, URL, id="a good URL"),
-    pytest.param(judges.address, Address("192.168.42.1:8080", "no URL"), State.FAILED, "no URL", id="no scheme"),
-    pytest.param(judges.address, Address("https://b/mcp"), State.OK, "boards speak http", id="https"),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", 0.004), State.OK, "4 ms", id="a port that answers"),
+    pytest.param(rules.address, Address(URL), State.OK, URL, id="a good URL"),
+    pytest.param(rules.address, Address("192.168.42.1:8080", "no URL"), State.FAILED, "no URL", id="no scheme"),
+    pytest.param(rules.address, Address("https://b/mcp"), State.OK, "boards speak http", id="https"),
+    pytest.param(rules.tcp, Knock("b", 8080, "linux", 0.004), State.OK, "4 ms", id="a port that answers"),
     pytest.param(
-        judges.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"
+        rules.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"
     ),
     pytest.param(
-        judges.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"
+        rules.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"
     ),
     pytest.param(
-        judges.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"
+        rules.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"
     ),
-    pytest.param(judges.tcp, Knock("b", 8080, "linux", error=NO_ROUTE), State.FAILED, "No route", id="no route"),
+    pytest.param(rules.tcp, Knock("b", 8080, "linux", error=NO_ROUTE), State.FAILED, "No route", id="no route"),
     pytest.param(
-        judges.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"
-    ),
-    pytest.param(
-        judges.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"
-    ),
-    pytest.param(judges.http, TEXT, State.OK, "HTTP 404", id="any answer is HTTP"),
-    pytest.param(judges.http, Page(error=NotMcp("no HTTP")), State.FAILED, "speak HTTP", id="another protocol"),
-    pytest.param(judges.http, Page(error=TIMEOUT), State.FAILED, "within 10 s", id="a server that hangs"),
-    pytest.param(judges.identity, Identity(URL, OURS, SETTLED, False), State.OK, "mcpboard 1.2", id="mcpboard"),
-    pytest.param(
-        judges.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"
-    ),
-    pytest.param(judges.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
-    pytest.param(
-        judges.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"
-    ),
-    pytest.param(judges.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
-    pytest.param(
-        judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"
+        rules.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"
     ),
     pytest.param(
-        judges.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"
+        rules.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"
+    ),
+    pytest.param(rules.http, TEXT, State.OK, "HTTP 404", id="any answer is HTTP"),
+    pytest.param(rules.http, Page(error=NotMcp("no HTTP")), State.FAILED, "speak HTTP", id="another protocol"),
+    pytest.param(rules.http, Page(error=TIMEOUT), State.FAILED, "within 10 s", id="a server that hangs"),
+    pytest.param(rules.identity, Identity(URL, OURS, SETTLED, False), State.OK, "mcpboard 1.2", id="mcpboard"),
+    pytest.param(rules.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"),
+    pytest.param(rules.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
+    pytest.param(rules.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"),
+    pytest.param(rules.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
+    pytest.param(
+        rules.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"
     ),
     pytest.param(
-        judges.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"
+        rules.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"
     ),
-    pytest.param(judges.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
-    pytest.param(judges.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
-    pytest.param(judges.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
-    pytest.param(judges.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
     pytest.param(
-        judges.handshake,
+        rules.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"
+    ),
+    pytest.param(rules.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
+    pytest.param(rules.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
+    pytest.param(rules.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
+    pytest.param(rules.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
+    pytest.param(
+        rules.handshake,
         Handshake("2025-11-25", token_given=True, is_open=True),
         State.OK,
         "no token is wanted, so yours was not looked at",
         id="a token for nothing",
     ),
-    pytest.param(judges.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
-    pytest.param(judges.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
-    pytest.param(judges.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
-    pytest.param(judges.handshake, refused(403), State.FAILED, "HTTP 403", id="turned away"),
-    pytest.param(judges.origins, Origins(True, 200, 403), State.OK, "let in", id="Origin as it should be"),
-    pytest.param(judges.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),
-    pytest.param(judges.origins, Origins(False, 403, 403), State.OK, "IP address", id="a name in the URL"),
-    pytest.param(judges.origins, Origins(True, 403, 403), State.FAILED, "rewrites the Host", id="Host is rewritten"),
+    pytest.param(rules.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
+    pytest.param(rules.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
+    pytest.param(rules.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
+    pytest.param(rules.handshake, refused(403), State.FAILED, "HTTP 403", id="turned away"),
+    pytest.param(rules.origins, Origins(True, 200, 403), State.OK, "let in", id="Origin as it should be"),
+    pytest.param(rules.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),
+    pytest.param(rules.origins, Origins(False, 403, 403), State.OK, "IP address", id="a name in the URL"),
+    pytest.param(rules.origins, Origins(True, 403, 403), State.FAILED, "rewrites the Host", id="Host is rewritten"),
     pytest.param(
-        judges.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"
+        rules.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"
     ),
-    pytest.param(judges.origins, Origins(True, None, 403), State.FAILED, "not answered", id="no answer to a browser"),
-    pytest.param(judges.backend, Call("t", result("{}")), State.OK, "t answers", id="a backend"),
+    pytest.param(rules.origins, Origins(True, None, 403), State.FAILED, "not answered", id="no answer to a browser"),
+    pytest.param(rules.backend, Call("t", result("{}")), State.OK, "t answers", id="a backend"),
     pytest.param(
-        judges.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"
+        rules.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"
     ),
-    pytest.param(judges.backend, Call("t", error=PeerBroken("cut")), State.FAILED, "cut", id="a call cut"),
-    pytest.param(judges.backend, Call("t"), State.SKIPPED, "no tool t", id="a server without backends"),
+    pytest.param(rules.backend, Call("t", error=PeerBroken("cut")), State.FAILED, "cut", id="a call cut"),
+    pytest.param(rules.backend, Call("t"), State.SKIPPED, "no tool t", id="a server without backends"),
     pytest.param(
-        judges.phone_bridge,
+        rules.phone_bridge,
         Call("t", result(structured={"connected": True, "platform": "ios"})),
         State.OK,
         "linked (ios)",
         id="a phone linked",
     ),
     pytest.param(
-        judges.phone_bridge,
+        rules.phone_bridge,
         Call("t", result(structured={"connected": True})),
         State.OK,
         "linked",
         id="a phone of no name",
     ),
     pytest.param(
-        judges.phone_bridge,
+        rules.phone_bridge,
         Call("t", result(structured={"connected": False})),
         State.FAILED,
         "not linked",
         id="no phone",
     ),
     pytest.param(
-        judges.phone_bridge,
+        rules.phone_bridge,
         Call("t", result(structured=None)),
         State.FAILED,
         "not linked",
         id="nothing said of a phone",
     ),
-    pytest.param(judges.picture, shot(498, 1080), State.OK, "498 x 1080", id="a picture"),
-    pytest.param(judges.picture, shot(498, 1080, 760_000), State.FAILED, "over 1000 kB", id="a picture too heavy"),
-    pytest.param(judges.picture, shot(498, 1080, 749_999), State.OK, "1000 kB", id="a picture that just fits"),
-    pytest.param(judges.picture, shot(1080, 2001), State.FAILED, "2000 px", id="a picture too long"),
+    pytest.param(rules.picture, shot(498, 1080), State.OK, "498 x 1080", id="a picture"),
+    pytest.param(rules.picture, shot(498, 1080, 760_000), State.FAILED, "over 1000 kB", id="a picture too heavy"),
+    pytest.param(rules.picture, shot(498, 1080, 749_999), State.OK, "1000 kB", id="a picture that just fits"),
+    pytest.param(rules.picture, shot(1080, 2001), State.FAILED, "2000 px", id="a picture too long"),
     pytest.param(
-        judges.picture,
+        rules.picture,
         Call("screenshot", result("", (Picture(b"RIFF", "image/webp"),))),
         State.OK,
         "webp",
         id="a size not known",
     ),
-    pytest.param(judges.picture, Call("screenshot", result("text")), State.FAILED, "no picture", id="no picture"),
+    pytest.param(rules.picture, Call("screenshot", result("text")), State.FAILED, "no picture", id="no picture"),
     pytest.param(
-        judges.picture,
+        rules.picture,
         Call("screenshot", error=TIMEOUT),
         State.FAILED,
         "within 10 s",
         id="a picture that does not come",
     ),
-    pytest.param(judges.clock, Page(date=1000.0, received=1200.0), State.OK, "agree", id="a clock"),
+    pytest.param(rules.clock, Page(date=1000.0, received=1200.0), State.OK, "agree", id="a clock"),
     pytest.param(
-        judges.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"
+        rules.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"
     ),
-    pytest.param(judges.clock, Page(date=1000.0, received=0.0), State.FAILED, "ahead", id="a clock ahead"),
-    pytest.param(judges.clock, Page(), State.SKIPPED, "time", id="a server without a clock"),
-    pytest.param(judges.round_trip, Pings(0.004), State.OK, "4 ms", id="a quick answer"),
-    pytest.param(judges.round_trip, Pings(1.5), State.FAILED, "slow", id="a slow network"),
-    pytest.param(judges.round_trip, Pings(error=TIMEOUT), State.FAILED, "not answered", id="a question lost"),
+    pytest.param(rules.clock, Page(date=1000.0, received=0.0), State.FAILED, "ahead", id="a clock ahead"),
+    pytest.param(rules.clock, Page(), State.SKIPPED, "time", id="a server without a clock"),
+    pytest.param(rules.round_trip, Pings(0.004), State.OK, "4 ms", id="a quick answer"),
+    pytest.param(rules.round_trip, Pings(1.5), State.FAILED, "slow", id="a slow network"),
+    pytest.param(rules.round_trip, Pings(error=TIMEOUT), State.FAILED, "not answered", id="a question lost"),
 ]
 
 
@@ -191,32 +187,30 @@ def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: 
 
 CURES = [
     pytest.param(
-        judges.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
+        rules.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
     ),
-    pytest.param(judges.address, Address("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
-    pytest.param(judges.address, Address("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
-    pytest.param(judges.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
-    pytest.param(judges.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
+    pytest.param(rules.address, Address("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
+    pytest.param(rules.address, Address("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
+    pytest.param(rules.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
+    pytest.param(rules.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
+    pytest.param(rules.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
     pytest.param(
-        judges.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"
-    ),
-    pytest.param(
-        judges.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"
+        rules.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"
     ),
     pytest.param(
-        judges.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
+        rules.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
     ),
     pytest.param(
-        judges.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
+        rules.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
     ),
     pytest.param(
-        judges.identity,
+        rules.identity,
         Identity(URL, TEXT, refused(401, True), False),
         "device-host-agent mcp-token",
         id="another token",
     ),
-    pytest.param(judges.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
-    pytest.param(judges.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
+    pytest.param(rules.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
+    pytest.param(rules.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
 ]
 
 
@@ -241,7 +235,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("url", ELSEWHERE)
 @pytest.mark.parametrize(("health", "handshake"), STRANGERS)
 def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url: str) -> None:
-    cure = judges.identity(Identity(url, health, handshake, False)).cure
+    cure = rules.identity(Identity(url, health, handshake, False)).cure
     assert not f"{cure} ".endswith(f"mcpboard doctor {url} ")
 
 
@@ -255,12 +249,12 @@ def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url
     ],
 )
 def test_where_to_look_when_it_is_somebody_else(url: str, cure: str) -> None:
-    assert judges.identity(Identity(url, TEXT, refused(404), False)).cure.endswith(cure)
+    assert rules.identity(Identity(url, TEXT, refused(404), False)).cure.endswith(cure)
 
 
 def test_what_a_stranger_says_cannot_steer_a_terminal() -> None:
     evil = Handshake("2026-07-28", {"name": "\x1b[2J", "version": "\n1"})
-    assert judges.identity(Identity(URL, TEXT, evil, False)).words.isprintable()
+    assert rules.identity(Identity(URL, TEXT, evil, False)).words.isprintable()
 
 
 SIZES = [

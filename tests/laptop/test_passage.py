@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ProtocolError
-from mcpboard.laptop import lines, passage
-from mcpboard.laptop.lines import LINE_LIMIT, Output
-from mcpboard.protocol.dialogue import Dialogue
+from mcpboard.laptop.bridge import stdio, translate
+from mcpboard.laptop.bridge.stdio import LINE_LIMIT, Output
+from mcpboard.protocol.client_session import Dialogue
 from mcpboard.protocol.jsonrpc import Request
 from tests.laptop.piped import ENVELOPE
 
@@ -31,7 +31,7 @@ CLIENT = {"name": "old", "version": "1"}
 def test_a_modern_request_goes_as_it_came_under_its_headers(
     method: str, params: dict[str, Any], named: str | None
 ) -> None:
-    ask = passage.as_it_came(Request(1, method, {**params, "_meta": ENVELOPE}), b"the line")
+    ask = translate.as_it_came(Request(1, method, {**params, "_meta": ENVELOPE}), b"the line")
     assert ask.body == b"the line"
     assert ask.headers["MCP-Protocol-Version"] == "2026-07-28"
     assert ask.headers["Mcp-Method"] == method
@@ -49,13 +49,13 @@ def test_a_modern_request_goes_as_it_came_under_its_headers(
 )
 def test_what_no_header_can_carry_is_refused(method: str, meta: Any, params: dict[str, Any], code: int) -> None:
     with pytest.raises(ProtocolError) as refused:
-        passage.as_it_came(Request(1, method, {**params, "_meta": meta}), b"")
+        translate.as_it_came(Request(1, method, {**params, "_meta": meta}), b"")
     assert refused.value.code == code
 
 
 def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
     request = Request("x", "tools/call", {"name": "tap", "arguments": {"x": 1.5}, "_meta": {"progressToken": 3}})
-    ask = passage.enveloped(request, CLIENT)
+    ask = translate.enveloped(request, CLIENT)
     body = json.loads(ask.body)
     assert (body["id"], body["params"]["arguments"], body["params"]["_meta"]["progressToken"]) == ("x", {"x": 1.5}, 3)
     assert body["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] == CLIENT
@@ -65,7 +65,7 @@ def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
 def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
     dialogue = Dialogue(CLIENT)
     dialogue.capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
-    answer = json.loads(passage.handshake(Request(0, "initialize", {}), "2025-06-18", dialogue))["result"]
+    answer = json.loads(translate.handshake(Request(0, "initialize", {}), "2025-06-18", dialogue))["result"]
     assert answer["capabilities"] == {"tools": {}, "resources": {}, "logging": {}}
     assert answer["serverInfo"]["name"] == "mcpboard bridge"  # the server gave no name of its own
     assert "instructions" not in answer
@@ -75,13 +75,13 @@ def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
     ("info", "known"),
     [
         pytest.param(CLIENT, CLIENT, id="name and version"),
-        pytest.param({"name": "x"}, passage.BRIDGE, id="no version"),
-        pytest.param("x", passage.BRIDGE, id="no object"),
-        pytest.param(None, passage.BRIDGE, id="nothing"),
+        pytest.param({"name": "x"}, translate.BRIDGE, id="no version"),
+        pytest.param("x", translate.BRIDGE, id="no object"),
+        pytest.param(None, translate.BRIDGE, id="nothing"),
     ],
 )
 def test_who_an_older_client_is(info: Any, known: Any) -> None:
-    assert passage.client_of(Request(0, "initialize", {"clientInfo": info})) == known
+    assert translate.client_of(Request(0, "initialize", {"clientInfo": info})) == known
 
 
 # --- lines ---------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_who_an_older_client_is(info: Any, known: Any) -> None:
     ],
 )
 def test_lines_are_read_within_a_limit(written: bytes, found: list[bytes | None]) -> None:
-    assert list(lines.read(io.BytesIO(written))) == found
+    assert list(stdio.read(io.BytesIO(written))) == found
 
 
 class Narrow(io.BytesIO):

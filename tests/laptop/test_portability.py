@@ -45,7 +45,9 @@ def test_what_is_to_be_missing_is_missing() -> None:
 
 
 # What the vision extra brings its libraries for, loaded by `sight` alone.
-WITH_VISION = tuple(f"mcpboard.host.eyes.{name}" for name in ("album", "blobs", "marks", "ocr", "vision"))
+WITH_VISION = tuple(
+    f"mcpboard.host.vision.{name}" for name in ("icons.index", "icons.blobs", "icons.descriptor", "ocr", "engine")
+)
 
 
 def modules() -> list[str]:

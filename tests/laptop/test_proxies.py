@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from mcpboard.checks import State
 from mcpboard.config import proxy_variables
-from mcpboard.laptop import proxies
+from mcpboard.doctor import State
+from mcpboard.laptop.doctor import proxies
 
 HOST = "192.168.42.1"
 PROXY = "http://me:secret@proxy.example:3128/"

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpboard.laptop.relay import Relay
-from mcpboard.link import Link
+from mcpboard.transport.http import Link
 from tests import served
 from tests.functional.peer import Raw
 from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, ROOT, free_port

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from mcpboard.checks import State
-from mcpboard.laptop import routes
-from mcpboard.laptop.routes import Route
+from mcpboard.doctor import State
+from mcpboard.laptop.doctor import routing
+from mcpboard.laptop.doctor.routing import Route
 
 
 def table(*rows: tuple[str, str, str]) -> list[str]:
@@ -40,7 +40,7 @@ INTERFACES = [
 
 @pytest.mark.parametrize(("lines", "address", "name"), INTERFACES)
 def test_the_interface_is_that_of_the_narrowest_route(lines: list[str], address: str, name: str) -> None:
-    assert routes.interface(lines, address) == name
+    assert routing.interface(lines, address) == name
 
 
 JUDGEMENTS = [
@@ -59,7 +59,7 @@ JUDGEMENTS = [
 
 @pytest.mark.parametrize(("route", "state", "words"), JUDGEMENTS)
 def test_a_route_is_judged(route: Route, state: State, words: str) -> None:
-    verdict = routes.judge(route)
+    verdict = routing.judge(route)
     assert verdict.state is state
     assert words in verdict.words
     assert bool(verdict.cure) == (state is State.FAILED)
@@ -67,14 +67,14 @@ def test_a_route_is_judged(route: Route, state: State, words: str) -> None:
 
 @pytest.mark.parametrize(("system", "step"), [("linux", "ip -brief"), ("darwin", "networksetup"), ("win32", "Wi-Fi")])
 def test_each_system_has_its_own_hint_for_the_usb_link(system: str, step: str) -> None:
-    assert step in routes.hint("192.168.42.1", system)
-    assert "ping" in routes.hint("10.1.1.5", system)
+    assert step in routing.hint("192.168.42.1", system)
+    assert "ping" in routing.hint("10.1.1.5", system)
 
 
 def test_loopback_is_reached_from_this_machine() -> None:
-    route = routes.look("127.0.0.1", 8080, "linux")
+    route = routing.look("127.0.0.1", 8080, "linux")
     assert (route.address, route.source, route.error, route.is_astray) == ("127.0.0.1", "127.0.0.1", "", False)
 
 
 def test_a_name_that_is_none_is_an_error() -> None:
-    assert routes.look("a" * 64, 8080, "linux").error
+    assert routing.look("a" * 64, 8080, "linux").error

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.protocol.steps import Head
-
-from .roles import DONE, POLICIES, Outcome, Role
-from .wire import UNSENT, Seen
+from mcpboard.protocol.messages import Head
+from tests.protocol.roles import DONE, POLICIES, Outcome, Role
+from tests.protocol.wire import UNSENT, Seen
 
 
 @dataclass(frozen=True)

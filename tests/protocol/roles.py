@@ -11,13 +11,22 @@ from dataclasses import replace
 from typing import Any
 
 from mcpboard.errors import InvalidParams, MissingCapability, ProtocolError, Refused, ToolError
-from mcpboard.protocol import gates
+from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Head,
+    Listing,
+    ListTools,
+    OpenSession,
+    Policy,
+    Reply,
+    Step,
+    ToolCall,
+)
 from mcpboard.protocol.sessions import Session, SessionBook
-from mcpboard.protocol.steps import CloseSession, Head, Listing, ListTools, OpenSession, Policy, Reply, Step, ToolCall
 from mcpboard.protocol.tools import Content, Text, Tool
-
-from .wire import Seen, seen
+from tests.protocol.wire import Seen, seen
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}
 TOOLS = (
@@ -58,7 +67,7 @@ PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
 BOARD = Policy(SERVER, "Look first.", pages=frozenset({"/", "/health"}))
 HOST = replace(
     BOARD,
-    authorise=lambda sent: PRINCIPALS.get(gates.bearer(sent) or b""),
+    authorise=lambda sent: PRINCIPALS.get(access.bearer(sent) or b""),
     knows_session=lambda session, principal: (session, principal) == ("s-1", "alice"),
     echoed_versions=frozenset({"2025-06-18", "2025-03-26"}),
     unknown_method_legacy=200,

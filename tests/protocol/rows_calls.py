@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mcpboard.errors import BackendTimeout, Busy, InvalidParams, MissingCapability
-
-from .cases import Case
-from .roles import ALICE, DeviceBusy, ToolFault
-from .wire import UNSENT, enveloped, head, message, modern, odd
+from tests.protocol.cases import Case
+from tests.protocol.roles import ALICE, DeviceBusy, ToolFault
+from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
 
 MISSING = [
     "resources/list", "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe",

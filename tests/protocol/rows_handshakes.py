@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpboard.protocol.eras import LEGACY, MODERN
-
-from .cases import Case
-from .roles import ALICE, SERVER
-from .rows_versions import HANDSHAKE, LIST, SIGNED
-from .wire import UNSENT, enveloped, head, message, modern, odd
+from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.cases import Case
+from tests.protocol.roles import ALICE, SERVER
+from tests.protocol.rows_versions import HANDSHAKE, LIST, SIGNED
+from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
 
 
 def _agreed(row: int, asked: str, answer: str, sent: Any = UNSENT, policy: str = "board", phrase: str = "") -> Case:

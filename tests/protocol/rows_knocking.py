@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mcpboard.protocol.admission import BODY_LIMIT
-
-from .cases import Case
-from .roles import ALICE, OFF
-from .wire import ADDRESS, UNSENT, head, message
+from tests.protocol.cases import Case
+from tests.protocol.roles import ALICE, OFF
+from tests.protocol.wire import ADDRESS, UNSENT, head, message
 
 PING = message("ping")
 PLAIN = head()

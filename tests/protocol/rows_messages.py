@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpboard.protocol.eras import LEGACY, MODERN
-
-from .cases import Case
-from .wire import UNSENT, enveloped, head, message, modern, odd
+from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.cases import Case
+from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
 
 PLAIN = head()
 SUPPORTED = [MODERN, LEGACY]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpboard.protocol.eras import LEGACY, MODERN
 from mcpboard.protocol.headers import LOG_LEVEL_KEY, SERVER_KEY
-
-from .cases import Case
-from .roles import SERVER
-from .wire import UNSENT, enveloped, head, message, meta, modern, odd
+from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.cases import Case
+from tests.protocol.roles import SERVER
+from tests.protocol.wire import UNSENT, enveloped, head, message, meta, modern, odd
 
 HANDSHAKE: dict[str, Any] = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 SIGNED = {"_meta": {SERVER_KEY: SERVER}, "resultType": "complete"}

@@ -10,13 +10,23 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, NotMcp, PeerBroken, PeerError, PeerRefused, Refused
-from mcpboard.protocol.answers import Answer, result_of
-from mcpboard.protocol.dialogue import MOST_PAGES, Ask, Dialogue, run
+from mcpboard.protocol.client_session import MOST_PAGES, Ask, Dialogue, run
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.eras import LEGACY, MODERN
 from mcpboard.protocol.headers import Standard, decoded_name, encoded_name
-from mcpboard.protocol.steps import CloseSession, Head, Listing, ListTools, OpenSession, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.messages import (
+    CloseSession,
+    Head,
+    Listing,
+    ListTools,
+    OpenSession,
+    Policy,
+    Reply,
+    Step,
+    ToolCall,
+)
+from mcpboard.protocol.results import Answer, result_of
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.protocol.versions import LEGACY, MODERN
 
 SERVER = {"name": "fixture", "title": "A fixture", "version": "7"}
 JSON = {"content-type": "application/json"}

@@ -6,10 +6,9 @@ from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 
-from mcpboard.protocol.gates import bearer, is_one_of, parse_authority, same_origin
-
-from .roles import HOST, POLICIES, PRINCIPALS, Role
-from .wire import head, message
+from mcpboard.protocol.access import bearer, is_one_of, parse_authority, same_origin
+from tests.protocol.roles import HOST, POLICIES, PRINCIPALS, Role
+from tests.protocol.wire import head, message
 
 # Authorities that are an address or localhost, and what they mean.
 READABLE = [

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, ProtocolError, UnsupportedVersion
-from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN, TOLERATED, Wire, negotiate
 from mcpboard.protocol.headers import LOG_LEVEL_KEY, Standard, check, decoded_name, supported
 from mcpboard.protocol.jsonrpc import Request
-
-from .wire import UNSENT, meta
+from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, TOLERATED, Wire, negotiate
+from tests.protocol.wire import UNSENT, meta
 
 UNKNOWN = "2099-01-01"
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcpboard.protocol.eras import LEGACY, MODERN
 from mcpboard.protocol.sessions import KEEP_SECONDS
-
-from .roles import ALICE, BOB, HostRole
-from .wire import Seen, enveloped, head, message, meta, modern
+from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.roles import ALICE, BOB, HostRole
+from tests.protocol.wire import Seen, enveloped, head, message, meta, modern
 
 FIRST, SECOND = "11111111-a", "22222222-b"
 

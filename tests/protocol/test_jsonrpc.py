@@ -11,8 +11,7 @@ from mcpboard import errors
 from mcpboard.errors import InvalidRequest, MissingCapability, ParseError, ProtocolError
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.jsonrpc import Notification, Request, Response
-
-from .wire import UNSENT, message
+from tests.protocol.wire import UNSENT, message
 
 BROKEN = {
     "nothing": b"",

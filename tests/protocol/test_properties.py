@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from mcpboard.errors import ParseError, Refused
 from mcpboard.protocol import jsonrpc
+from mcpboard.protocol.access import parse_authority, same_origin
 from mcpboard.protocol.endpoint import METHODS, Endpoint
-from mcpboard.protocol.eras import KNOWN, LEGACY, MODERN
-from mcpboard.protocol.gates import parse_authority, same_origin
 from mcpboard.protocol.headers import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -25,11 +24,11 @@ from mcpboard.protocol.headers import (
     decoded_name,
     encoded_name,
 )
-from mcpboard.protocol.steps import Head, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.messages import Head, Policy, Reply, Step, ToolCall
 from mcpboard.protocol.tools import Content, Text, check_arguments
-
-from .roles import ALICE, LISTING, POLICIES, TOOLS, Role
-from .wire import ADDRESS, message, meta, seen
+from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN
+from tests.protocol.roles import ALICE, LISTING, POLICIES, TOOLS, Role
+from tests.protocol.wire import ADDRESS, message, meta, seen
 
 quick = settings(max_examples=200, derandomize=True, deadline=None, database=None)
 

@@ -10,13 +10,12 @@ import pytest
 
 from mcpboard.errors import Busy
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.eras import LEGACY, MODERN
 from mcpboard.protocol.headers import SERVER_KEY
-from mcpboard.protocol.steps import ListTools, OpenSession, ToolCall
+from mcpboard.protocol.messages import ListTools, OpenSession, ToolCall
 from mcpboard.protocol.tools import Content, Image, Text
-
-from .roles import ALICE, BOARD, HOST, LISTING, OFF, SERVER, TOOLS, Outcome, Role
-from .wire import Seen, enveloped, head, message, meta, modern
+from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.roles import ALICE, BOARD, HOST, LISTING, OFF, SERVER, TOOLS, Outcome, Role
+from tests.protocol.wire import Seen, enveloped, head, message, meta, modern
 
 WHO = b'{"name":"fixture","title":"Fixture","version":"1.2.3"}'
 SIGNATURE = b'"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":' + WHO + b"}"

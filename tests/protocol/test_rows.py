@@ -6,10 +6,9 @@ from collections import Counter
 
 import pytest
 
-from mcpboard.protocol.steps import Head
-
-from . import rows_calls, rows_handshakes, rows_knocking, rows_messages, rows_versions
-from .cases import Case
+from mcpboard.protocol.messages import Head
+from tests.protocol import rows_calls, rows_handshakes, rows_knocking, rows_messages, rows_versions
+from tests.protocol.cases import Case
 
 CASES = [*rows_knocking.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_handshakes.CASES, *rows_calls.CASES]
 

@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from mcpboard.errors import PeerBroken
-from mcpboard.protocol.sieve import SHORT, Sieve, mark
+from mcpboard.protocol.blob_stream import SHORT, Sieve, mark
 
 LONG = bytes(range(256)) * 300  # 76,800 bytes: over SHORT as base64, and no multiple of three
 

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
+from mcpboard.protocol.messages import Listing
 from mcpboard.protocol.render import error_content, result_parts
-from mcpboard.protocol.steps import Listing
 from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact
-
-from .roles import POINT
-from .wire import seen_parts
+from tests.protocol.roles import POINT
+from tests.protocol.wire import seen_parts
 
 HUGE = 10**400  # a whole number that no float can hold
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.protocol.eras import MODERN
 from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, Standard
-from mcpboard.protocol.steps import Head, Reply
+from mcpboard.protocol.messages import Head, Reply
 from mcpboard.protocol.tools import Part
+from mcpboard.protocol.versions import MODERN
 
 ADDRESS = "192.168.42.1:8080"
 UNSENT: Any = object()  # a member or header that is left out, where None would be sent

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.serving import server
-from mcpboard.serving.channel import ASKING, IDLE, LIMITS, STALLED
+from mcpboard.serving.connection import ASKING, IDLE, LIMITS, STALLED
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Served, serving
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpboard.errors import InvalidParams, Refused, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
-from mcpboard.protocol.steps import (
+from mcpboard.protocol.messages import (
     CloseSession,
     Listing,
     OpenSession,
@@ -20,7 +20,7 @@ from mcpboard.protocol.steps import (
     ToolCall,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
-from mcpboard.serving.turns import Turn, Turns
+from mcpboard.serving.concurrency import Turn, Turns
 
 PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
 SECRET = "nobody may read this"

@@ -9,11 +9,11 @@ import logging
 import sys
 from typing import Any
 
-from mcpboard.protocol.steps import Outcome, ToolCall
+from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
+from mcpboard.serving.app import Edge
+from mcpboard.serving.concurrency import Turns
 from mcpboard.serving.server import TURNS, listeners, serve
-from mcpboard.serving.turns import Turns
-from mcpboard.serving.wsgi import Edge
 from tests.serving.role import PretendRole
 
 

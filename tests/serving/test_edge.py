@@ -12,7 +12,7 @@ from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import InvalidParams, Refused
 from mcpboard.protocol.admission import BODY_LIMIT
-from mcpboard.serving.wsgi import Edge, refusal
+from mcpboard.serving.app import Edge, refusal
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE, SECRET, CountedTurns, PretendRole
 from tests.serving.wire import Served, call, message, request, serving

@@ -16,7 +16,7 @@ import waitress.server
 import waitress.task
 
 from mcpboard.serving import server
-from mcpboard.serving.channel import ASKING, IDLE, LIMITS, PROGRESS_BYTES, STALLED, WORKING, Channel, sweep
+from mcpboard.serving.connection import ASKING, IDLE, LIMITS, PROGRESS_BYTES, STALLED, WORKING, Channel, sweep
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Client, Served, call, chunked, message, request

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcpboard.serving.channel import Channel
+from mcpboard.serving.connection import Channel
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE
 from tests.serving.wire import (

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mcpboard.serving import channel, server
-from mcpboard.serving.channel import LIMITS, STALLED
+from mcpboard.serving import connection, server
+from mcpboard.serving.connection import LIMITS, STALLED
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Client, Served, call, message, request
@@ -56,7 +56,7 @@ class TestStalled:
         self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The limit is on standing still, not on the whole: the reply takes more than twice as long."""
-        monkeypatch.setattr(channel, "PROGRESS_BYTES", 1024)
+        monkeypatch.setattr(connection, "PROGRESS_BYTES", 1024)
         began = time.monotonic()
         with served.client(SMALL) as client:
             client.send(request(call("picture", size=MEGABYTE)))

@@ -15,9 +15,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from mcpboard.protocol.steps import Arrived, Outcome, ToolCall
-from mcpboard.serving import channel, receipt, server
-from mcpboard.serving.channel import LEAVING, LIMITS, Channel
+from mcpboard.protocol.messages import Arrived, Outcome, ToolCall
+from mcpboard.serving import connection, receipt, server
+from mcpboard.serving.connection import LEAVING, LIMITS, Channel
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE, PretendRole
 from tests.serving.wire import Client, Served, call, message, request, serving
@@ -116,7 +116,7 @@ def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(
     monkeypatch: pytest.MonkeyPatch, served: Served, role: CuriousRole
 ) -> None:
     """It closes on the last byte of the answer, when the kernel still waits for one more to be acknowledged: our end."""
-    monkeypatch.setattr(channel, "unacknowledged", lambda sock: 1)
+    monkeypatch.setattr(connection, "unacknowledged", lambda sock: 1)
     with served.client() as client:
         assert client.ask(call("echo"), "Connection: close").status == 200
         arrived = role.fate()

@@ -9,8 +9,8 @@ import pytest
 
 from mcpboard.errors import BackendBroken, Busy
 from mcpboard.serving import stream
+from mcpboard.serving.concurrency import Turns
 from mcpboard.serving.stream import PIECE
-from mcpboard.serving.turns import Turns
 from tests.serving.role import Source
 
 

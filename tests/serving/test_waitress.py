@@ -9,7 +9,7 @@ import pytest
 from waitress.adjustments import Adjustments
 
 from mcpboard.protocol.admission import BODY_LIMIT
-from mcpboard.serving.channel import Channel
+from mcpboard.serving.connection import Channel
 from mcpboard.serving.server import CONNECTIONS, THREADS, TURNS, WAITRESS, Server, listeners
 from mcpboard.serving.stream import PIECE
 from tests.serving.role import PATIENCE

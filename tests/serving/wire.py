@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpboard.serving.app import Edge
 from mcpboard.serving.server import TURNS, Server, listeners
-from mcpboard.serving.wsgi import Edge
 from tests.serving.role import PATIENCE, CountedTurns, PretendRole
 
 HOST = "127.0.0.1"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from mcpboard.simulator.bundle import sized, smallest_sized
-from mcpboard.simulator.faults import KINDS
+from mcpboard.simulator.board.bundle import sized, smallest_sized
+from mcpboard.simulator.board.faults import KINDS
 from tests.simulator.pretending import ask, exchange, head, open_socket, output, run_tool, tool_post
 
 TAP = {"type": "tap", "point": {"x": 500, "y": 20}}

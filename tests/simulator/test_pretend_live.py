@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mcpboard.simulator import Simulator
-from mcpboard.simulator.phone import RING_S
+from mcpboard.simulator.phone.phone import RING_S
 from tests.simulator.pretending import Clock, ask, new_board
 
 

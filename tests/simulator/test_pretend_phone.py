@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcpboard.simulator import Phone, Simulator, moves, pages, screen
-from mcpboard.simulator.phone import ANIMATION_S, TOAST_S
-from mcpboard.simulator.view import HOME, HUES
+from mcpboard.simulator import Phone, Simulator
+from mcpboard.simulator.phone import display, frames, moves
+from mcpboard.simulator.phone.phone import ANIMATION_S, TOAST_S
+from mcpboard.simulator.phone.view import HOME, HUES
 from tests.simulator.pretending import Clock, new_board, output, run_tool
 
 FIELD = (450, 300)
@@ -25,7 +26,7 @@ class Hand:
         self.clock.sleep(ANIMATION_S)
 
     def picture(self) -> bytes:
-        return pages.picture(self.phone.view()).tobytes()
+        return display.picture(self.phone.view()).tobytes()
 
     def place(self, text: str, share: float = 0.5) -> tuple[float, float]:
         """The place of the node with this text, description or id, as far along it as `share`."""
@@ -250,9 +251,9 @@ def test_what_is_copied_is_told_for_a_moment(notes: Hand) -> None:
 def test_selected_text_is_replaced(sim: Simulator) -> None:
     run_tool(sim, "open_app", app="Notes")
     run_tool(sim, "enter_text", text="old", focus={"x": 450, "y": 105})
-    before = pages.picture(sim.phone.view()).tobytes()
+    before = display.picture(sim.phone.view()).tobytes()
     run_tool(sim, "quick_action", action="select_all")
-    assert pages.picture(sim.phone.view()).tobytes() != before
+    assert display.picture(sim.phone.view()).tobytes() != before
     run_tool(sim, "keyboard_text", text="new")
     assert sim.phone.text == "new"
     run_tool(sim, "quick_action", action="cut")
@@ -273,9 +274,9 @@ def test_a_key_that_writes_nothing_keeps_what_is_selected(sim: Simulator) -> Non
 def test_quick_actions_are_seen(sim: Simulator, action: str) -> None:
     run_tool(sim, "open_app", app="Notes")
     run_tool(sim, "enter_text", text="hello", focus={"x": 450, "y": 105})
-    before = pages.picture(sim.phone.view()).tobytes()
+    before = display.picture(sim.phone.view()).tobytes()
     run_tool(sim, "quick_action", action=action)
-    assert pages.picture(sim.phone.view()).tobytes() != before
+    assert display.picture(sim.phone.view()).tobytes() != before
 
 
 def test_a_turned_phone_fills_the_width_of_the_frame(sim: Simulator) -> None:
@@ -307,13 +308,13 @@ def test_the_same_inputs_give_the_same_pictures() -> None:
     films = []
     for _ in range(2):
         hand = Hand()
-        frames = []
+        film = []
         for app in ("Settings", "Notes", "Photos", "Clock", HOME):
             hand.phone.show(app)
             for _ in range(4):
-                frames.append(screen.jpeg(pages.picture(hand.phone.view())))
+                film.append(frames.jpeg(display.picture(hand.phone.view())))
                 hand.clock.sleep(0.1)
-        films.append(frames)
+        films.append(film)
     assert films[0] == films[1]
     assert len(set(films[0])) > 15
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from PIL import ImageFont
 
-from mcpboard.simulator import fonts, pages, screen
-from mcpboard.simulator.icons import ICONS
-from mcpboard.simulator.view import APPS, FRAMES, View, app_named
+from mcpboard.simulator.phone import display, fonts, frames
+from mcpboard.simulator.phone.app_icons import ICONS
+from mcpboard.simulator.phone.view import APPS, FRAMES, View, app_named
 from tests.simulator.views import LYING, MOVING, STILL, params
 
 
@@ -21,7 +21,7 @@ def _nowhere(wanted: Any, *_: Any, **__: Any) -> Any:
 
 def _forget() -> None:
     fonts.forget()
-    pages.forget()
+    display.forget()
 
 
 @pytest.fixture(params=["the system's fonts", "Pillow's own font", "the bitmap font"])
@@ -39,27 +39,27 @@ def some_fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("view", params(STILL | LYING))
 def test_every_screen_can_be_drawn(view: View) -> None:
-    picture = pages.picture(view)
+    picture = display.picture(view)
     assert picture.size == ((1920, 886) if view.landscape else (498, 1080))
-    assert 5_000 < len(screen.jpeg(picture)) < 150_000
+    assert 5_000 < len(frames.jpeg(picture)) < 150_000
 
 
 @pytest.mark.parametrize("name", ["the home grid", "a list", "text", "a web page", "the shade", "the calculator"])
 def test_every_font_will_do(some_fonts: str, name: str) -> None:
-    assert 5_000 < len(screen.jpeg(pages.picture(STILL[name]))) < 120_000
+    assert 5_000 < len(frames.jpeg(display.picture(STILL[name]))) < 120_000
 
 
 @pytest.mark.parametrize("view", params(MOVING))
 def test_a_motion_leads_from_the_one_screen_to_the_other(view: View) -> None:
     """It is on its way in the middle, and what it leads to at its end."""
     assert view.before is not None
-    first, middle, last = (pages.picture(replace(view, frame=frame)) for frame in (1, FRAMES // 3, FRAMES))
-    assert last.tobytes() == pages.picture(view.still()).tobytes()
+    first, middle, last = (display.picture(replace(view, frame=frame)) for frame in (1, FRAMES // 3, FRAMES))
+    assert last.tobytes() == display.picture(view.still()).tobytes()
     assert len({first.tobytes(), middle.tobytes(), last.tobytes()}) == 3
 
 
 def test_text_without_a_glyph_can_still_be_told_apart(some_fonts: str) -> None:
-    first, second = (pages.picture(View(app="Notes", notes=text)) for text in ("\U000f1234", "\U000f5678"))
+    first, second = (display.picture(View(app="Notes", notes=text)) for text in ("\U000f1234", "\U000f5678"))
     assert not fonts.drawable("\U000f1234")
     assert fonts.drawable("a")
     assert first.tobytes() != second.tobytes()
@@ -79,9 +79,9 @@ def test_a_letter_comes_from_the_first_font_that_has_it(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("name", ["the home grid", "a list by night", "text", "a web page", "the cards"])
 def test_equal_views_give_equal_bytes(name: str) -> None:
-    first = screen.jpeg(pages.picture(STILL[name]))
+    first = frames.jpeg(display.picture(STILL[name]))
     _forget()
-    assert screen.jpeg(pages.picture(replace(STILL[name]))) == first
+    assert frames.jpeg(display.picture(replace(STILL[name]))) == first
 
 
 def test_every_app_has_an_icon() -> None:
@@ -107,13 +107,13 @@ def test_what_does_not_fit_ends_in_dots() -> None:
 
 def test_a_small_change_is_no_change() -> None:
     """A clock that goes on, up in the status bar, is not what `screen_changed` is about."""
-    first, later = (pages.picture(View(app="Maps", minute=minute)) for minute in (1, 2))
+    first, later = (display.picture(View(app="Maps", minute=minute)) for minute in (1, 2))
     assert first.tobytes() != later.tobytes()
-    assert screen.changed(first, later) is False
-    assert screen.changed(first, pages.picture(View(app="Settings"))) is True
+    assert frames.changed(first, later) is False
+    assert frames.changed(first, display.picture(View(app="Settings"))) is True
 
 
 def test_a_turned_phone_has_changed() -> None:
-    upright, lying = (pages.picture(each) for each in (STILL["a list"], LYING["a list, on its side"]))
-    assert screen.changed(upright, lying) is True
-    assert screen.difference(upright, lying) == 255
+    upright, lying = (display.picture(each) for each in (STILL["a list"], LYING["a list, on its side"]))
+    assert frames.changed(upright, lying) is True
+    assert frames.difference(upright, lying) == 255

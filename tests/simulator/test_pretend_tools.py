@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from mcpboard.simulator import Simulator
-from mcpboard.simulator.catalogue import ROWS
+from mcpboard.simulator.board.agent_catalog import ROWS
 from tests.simulator.pretending import ask, new_board, output, run_tool
 
 CENTRE = {"x": 500, "y": 500}

@@ -7,10 +7,11 @@ import json
 import pytest
 from PIL import Image, ImageChops
 
-from mcpboard.simulator import Node, Phone, pages
-from mcpboard.simulator.elements import Element, flat, nothing
-from mcpboard.simulator.paint import Canvas
-from mcpboard.simulator.view import APPS, NAMES, View
+from mcpboard.simulator import Node, Phone
+from mcpboard.simulator.phone import display
+from mcpboard.simulator.phone.canvas import Canvas
+from mcpboard.simulator.phone.elements import Element, flat, nothing
+from mcpboard.simulator.phone.view import APPS, NAMES, View
 from tests.simulator.pretending import Clock
 from tests.simulator.views import LYING, STILL, params
 
@@ -28,7 +29,7 @@ def _ink(view: View, element: Element) -> tuple[int, int, int, int] | None:
 
 def _named(view: View) -> list[Element]:
     """The elements that say something and paint it themselves."""
-    return [each for each in flat(pages.elements(view)) if each.text and each.paint is not nothing]
+    return [each for each in flat(display.elements(view)) if each.text and each.paint is not nothing]
 
 
 @pytest.mark.parametrize("view", params(STILL | LYING))
@@ -50,7 +51,7 @@ def test_a_box_lies_where_its_element_is_drawn(view: View, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("view", params(STILL | LYING))
 def test_every_node_lies_on_the_screen(view: View) -> None:
-    root = pages.tree(view)
+    root = display.tree(view)
     width, height = view.pixels
     assert (root.role, root.id, root.box) == ("screen", f"screen/{view.app}", (0, 0, width, height))
     for node in root.walk():
@@ -62,13 +63,13 @@ def test_every_node_lies_on_the_screen(view: View) -> None:
 @pytest.mark.parametrize("view", params(STILL))
 def test_a_touch_in_the_middle_of_a_node_reaches_it(view: View) -> None:
     """Unless something lies over it, which then comes later in the tree."""
-    elements = [each for each in flat(pages.elements(view)) if each.clickable and each.role]
+    elements = [each for each in flat(display.elements(view)) if each.clickable and each.role]
     for index, element in enumerate(elements):
         left, top, right, bottom = element.box
         middle = (left + right) / 2, (top + bottom) / 2
         over = [other for other in elements[index + 1 :] if other.covers(*middle)]
         place = middle[0] * 1000 / (view.size[0] - 1), middle[1] * 1000 / (view.size[1] - 1)
-        assert pages.element_at(view, place) is (over[-1] if over else element)
+        assert display.element_at(view, place) is (over[-1] if over else element)
 
 
 def _found(root: Node, text: str) -> Node:

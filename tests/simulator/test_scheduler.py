@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcpboard.simulator.scheduler import Scheduler
+from mcpboard.simulator.cloud.scheduler import Scheduler
 
 LIMIT_S = 10.0
 BEAT: Mapping[str, Any] = {"seq": 1, "mcp_busy_device_ids": [], "assignments": []}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcpboard.simulator import moves
-from mcpboard.simulator.view import USUALLY_ON, View
+from mcpboard.simulator.phone import moves
+from mcpboard.simulator.phone.view import USUALLY_ON, View
 
 TURNED = USUALLY_ON | {"Landscape"}
 NIGHT = USUALLY_ON | {"Dark Mode"}

@@ -7,22 +7,22 @@ from pathlib import Path
 
 from mcpboard import __version__
 from mcpboard.errors import ClientError, ConfigError
-from mcpboard.host import registry
-from mcpboard.host.cloud import enrolment, wire
-from mcpboard.host.identity import identity
+from mcpboard.host.access.identity import identity
+from mcpboard.host.cloud import api, enrollment
+from mcpboard.host.devices import registry
 
 
-def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) -> enrolment.Enrolment:
+def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) -> enrollment.Enrolment:
     """Register this host at `url` with the enrolment token on `line`, and keep what comes back.
 
     Takes effect at the next start of the host agent. Raises ConfigError, with the cure, for
     anything that is in the way; the token is in no message and no file.
     """
     folder = identity_path.parent
-    url, token = enrolment.checked_url(url), enrolment.checked_token(line)
+    url, token = enrollment.checked_url(url), enrollment.checked_token(line)
     who = identity(identity_path)
-    if enrolment.read(folder) is not None:
-        raise enrolment.taken(folder)
+    if enrollment.read(folder) is not None:
+        raise enrollment.taken(folder)
     host = {
         "name": who.name,
         "version": __version__,
@@ -30,10 +30,10 @@ def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) ->
         "devices": [{"id": each.id, "kind": each.kind} for each in registry.specs(folder)],
     }
     try:
-        answer = wire.register(wire.Wire(url, proxy=proxy), token, host)
+        answer = api.register(api.Wire(url, proxy=proxy), token, host)
     except ClientError as error:
         cure = "ask for a new enrolment token" if error.status in (401, 403) else "nothing has changed here; try again"
-        raise ConfigError(f"{url}: not enrolled: {wire.short(error)}; {cure}") from None
-    found = enrolment.registered(url, answer)
-    enrolment.write(folder, found)
+        raise ConfigError(f"{url}: not enrolled: {api.short(error)}; {cure}") from None
+    found = enrollment.registered(url, answer)
+    enrollment.write(folder, found)
     return found

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import BadArgument, DeviceBusy, InvalidParams, PeerBroken
-from mcpboard.host.arguments import Arguments
+from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.eyes.sight import Eyes
-from mcpboard.host.leases import CLOUD, MCP, Owner
-from mcpboard.host.tools import ROWS, Holding, Seeing
+from mcpboard.host.tools.arguments import Arguments
+from mcpboard.host.tools.rows import ROWS, Holding, Seeing
+from mcpboard.host.vision.service import Eyes
 from mcpboard.protocol.tools import Content, Image, Text, check_arguments
 
 MOST_STEPS = 200  # a person's errand has some twenty

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from mcpboard.host.cloud.api import LIMIT_SECONDS, Cloud
 from mcpboard.host.cloud.assignment import FAILED, Run
-from mcpboard.host.cloud.attempts import Attempts
-from mcpboard.host.cloud.crew import Crew
-from mcpboard.host.cloud.enrolment import HEARTBEAT_SECONDS
+from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Bells, Pace
+from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
 from mcpboard.host.cloud.outbox import MOST_OWED, Outbox
-from mcpboard.host.cloud.pace import SHORTEST_PAUSE, Bells, Pace
+from mcpboard.host.cloud.pool import Crew
+from mcpboard.host.cloud.retry import Attempts
 from mcpboard.host.cloud.runner import Runner
-from mcpboard.host.cloud.wire import LIMIT_SECONDS, Cloud
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices.manager import DeviceManager
 
 log = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from mcpboard.errors import PeerRefused
-from mcpboard.host.cloud.attempts import Attempts
-from mcpboard.host.cloud.enrolment import HEARTBEAT_SECONDS
+from mcpboard.host.cloud.api import Cloud
+from mcpboard.host.cloud.backoff import Bells, Pace
+from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
 from mcpboard.host.cloud.outbox import Letter, Outbox
-from mcpboard.host.cloud.pace import Bells, Pace
-from mcpboard.host.cloud.wire import Cloud
+from mcpboard.host.cloud.retry import Attempts
 
 log = logging.getLogger(__name__)
 

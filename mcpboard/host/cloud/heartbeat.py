@@ -7,14 +7,14 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mcpboard.host.cloud.api import Cloud
 from mcpboard.host.cloud.assignment import CANCELLED, Run
-from mcpboard.host.cloud.attempts import Attempts
-from mcpboard.host.cloud.crew import Crew
-from mcpboard.host.cloud.pace import SHORTEST_PAUSE, Bells, Pace
+from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Bells, Pace
+from mcpboard.host.cloud.pool import Crew
+from mcpboard.host.cloud.retry import Attempts
 from mcpboard.host.cloud.runner import Runner
-from mcpboard.host.cloud.wire import Cloud
-from mcpboard.host.devices import DeviceManager
-from mcpboard.host.leases import MCP, Owner
+from mcpboard.host.devices.leases import MCP, Owner
+from mcpboard.host.devices.manager import DeviceManager
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.errors import ConfigError
-from mcpboard.host import files
+from mcpboard.host import storage
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Outbox:
         self._folder = folder / FOLDER
         self._host_id = host_id
         self._lock = threading.Lock()
-        files.private_folder(self._folder)
+        storage.private_folder(self._folder)
         self._owed = {letter.lease: letter for letter in self._left_behind()}
 
     def foresee(self, letter: Letter) -> None:
@@ -89,7 +89,7 @@ class Outbox:
 
     def _write(self, letter: Letter) -> None:
         document = {"version": 1, "host_id": letter.host_id, "assignment": letter.assignment, "finish": letter.finish}
-        files.replace(self._path(letter.lease), document)
+        storage.replace(self._path(letter.lease), document)
 
     def _path(self, lease: str) -> Path:
         """A lease's file; the cloud chooses its id, so that it cannot be the name of a file."""
@@ -104,7 +104,7 @@ class Outbox:
 
     def _read(self, path: Path) -> Letter | None:
         try:
-            found = files.read(path) or {}
+            found = storage.read(path) or {}
             finish = found["finish"]
             return Letter(str(found["host_id"]), str(found["assignment"]), str(finish["lease_id"]), finish)
         except (ConfigError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from mcpboard.errors import (
     ToolFailed,
     UnknownDevice,
 )
-from mcpboard.host.arguments import Arguments
+from mcpboard.host.cloud.api import LOST, Cloud, short
 from mcpboard.host.cloud.assignment import (
     CUT_SHORT,
     FAILED,
@@ -28,12 +28,12 @@ from mcpboard.host.cloud.assignment import (
     order,
     turned_away,
 )
+from mcpboard.host.cloud.backoff import Pace
 from mcpboard.host.cloud.outbox import Letter, Outbox
-from mcpboard.host.cloud.pace import Pace
-from mcpboard.host.cloud.wire import LOST, Cloud, short
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.eyes.sight import Eyes
+from mcpboard.host.tools.arguments import Arguments
+from mcpboard.host.vision.service import Eyes
 from mcpboard.protocol.tools import Content
 
 log = logging.getLogger(__name__)

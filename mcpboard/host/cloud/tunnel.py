@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from mcpboard.deadline import Deadline, DeadlineSocket, connect
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 
 CONNECT_SECONDS = 5.0  # for each address of the proxy
 LONGEST_ANSWER = 16 << 10  # bytes; the head of a proxy's answer has some hundred

@@ -10,19 +10,19 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from mcpboard.host.cloud.api import Cloud
 from mcpboard.host.cloud.assignment import CUT_SHORT, FAILED
+from mcpboard.host.cloud.backoff import Bells, Pace
 from mcpboard.host.cloud.claims import Claims
-from mcpboard.host.cloud.crew import Crew, daemon, join
 from mcpboard.host.cloud.delivery import Delivery
-from mcpboard.host.cloud.enrolment import Enrolment
+from mcpboard.host.cloud.enrollment import Enrolment
 from mcpboard.host.cloud.heartbeat import Heartbeat, Survey
 from mcpboard.host.cloud.outbox import Outbox
-from mcpboard.host.cloud.pace import Bells, Pace
+from mcpboard.host.cloud.pool import Crew, daemon, join
 from mcpboard.host.cloud.runner import Runner
 from mcpboard.host.cloud.status import CloudStatus, Under
-from mcpboard.host.cloud.wire import Cloud
-from mcpboard.host.devices import DeviceManager
-from mcpboard.host.eyes.sight import Eyes
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.vision.service import Eyes
 
 log = logging.getLogger(__name__)
 

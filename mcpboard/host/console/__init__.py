@@ -13,16 +13,16 @@ from pathlib import Path
 
 from mcpboard.errors import Refused, UnknownDevice
 from mcpboard.host.cloud.status import CloudStatus
-from mcpboard.host.console import forms, replies
-from mcpboard.host.console.logins import Logins, visitor_of
-from mcpboard.host.console.render import renderer
+from mcpboard.host.console import forms, responses
+from mcpboard.host.console.auth import Logins, visitor_of
+from mcpboard.host.console.presenter import Sights
 from mcpboard.host.console.routes import FRAGMENTS, Match, Paths, find
-from mcpboard.host.console.sights import Sights
+from mcpboard.host.console.templating import renderer
 from mcpboard.host.console.views import Views, Visit
-from mcpboard.host.devices import DeviceManager
-from mcpboard.host.survey import Survey
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.status import Survey
+from mcpboard.protocol.messages import PageRequest, Reply
 from mcpboard.protocol.sessions import Session
-from mcpboard.protocol.steps import PageRequest, Reply
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Console:
         if match is None:
             raise Refused(404, {"error": "not found: MCP is served at /mcp"})
         if self._views is None:
-            return replies.text(NO_JINJA2, 503)
+            return responses.text(NO_JINJA2, 503)
         visit = self._visit(request)
         return self._shut(visit, match, self._views) or self._open(visit, match, self._views, request.body)
 
@@ -64,8 +64,8 @@ class Console:
         if match.route.public or visit.logged_in:
             return None
         if head.path.startswith(FRAGMENTS):
-            return replies.log_in_first()
-        return views.logged_out(visit) if head.method == "POST" else replies.see_other("/login")
+            return responses.log_in_first()
+        return views.logged_out(visit) if head.method == "POST" else responses.see_other("/login")
 
     def _open(self, visit: Visit, match: Match, views: Views, body: bytes) -> Reply:
         try:

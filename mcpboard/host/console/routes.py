@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcpboard.host.console.views import Views, Visit
-from mcpboard.protocol.steps import Reply
+from mcpboard.protocol.messages import Reply
 
 View = Callable[..., Reply]
 FRAGMENTS = "/live/"  # what the pages poll

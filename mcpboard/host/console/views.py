@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.errors import ConfigError, UnknownDevice
-from mcpboard.host import registry
-from mcpboard.host.console import logins, replies
-from mcpboard.host.console.logins import Logins
-from mcpboard.host.console.render import Renderer, mark
-from mcpboard.host.console.sights import ASKING, DeviceSight, Sights
-from mcpboard.host.drivers import kinds
-from mcpboard.host.registry import Spec
-from mcpboard.protocol.steps import Head, Reply
+from mcpboard.host.console import auth, responses
+from mcpboard.host.console.auth import Logins
+from mcpboard.host.console.presenter import ASKING, DeviceSight, Sights
+from mcpboard.host.console.templating import Renderer, mark
+from mcpboard.host.devices import registry
+from mcpboard.host.devices.registry import Spec
+from mcpboard.host.drivers import factory
+from mcpboard.protocol.messages import Head, Reply
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +52,13 @@ class Views:
         self._folder = folder
         self._follow = follow
         self._is_token = is_token
-        self._static = replies.static_files()
+        self._static = responses.static_files()
 
     # --- in and out ---
 
     def login_form(self, visit: Visit) -> Reply:
         """Where the token is pasted; on to the dashboard for who has done so."""
-        return replies.see_other("/") if visit.logged_in else self._login_page(visit)
+        return responses.see_other("/") if visit.logged_in else self._login_page(visit)
 
     def login(self, visit: Visit) -> Reply:
         """Log in with the token; the browser gets a new id."""
@@ -66,17 +66,17 @@ class Views:
             log.warning("console: a login with a wrong token")
             return self._login_page(visit, 403, wrong=True)
         self._logins.close(visit.visitor or "")
-        return replies.see_other("/", logins.cookie(visit.head.host, self._logins.open()))
+        return responses.see_other("/", auth.cookie(visit.head.host, self._logins.open()))
 
     def logout(self, visit: Visit) -> Reply:
         """Log out, here and not only in the browser."""
         self._logins.close(visit.visitor or "")
-        return replies.see_other("/login", logins.no_cookie(visit.head.host))
+        return responses.see_other("/login", auth.no_cookie(visit.head.host))
 
     def _login_page(self, visit: Visit, status: int = 200, wrong: bool = False) -> Reply:
         visitor = visit.visitor or self._logins.visitor()
         seen = Visit(visit.head, visitor, logged_in=False)
-        return self._page(seen, "login.html", status, logins.cookie(visit.head.host, visitor), wrong=wrong)
+        return self._page(seen, "login.html", status, auth.cookie(visit.head.host, visitor), wrong=wrong)
 
     # --- pages ---
 
@@ -122,7 +122,7 @@ class Views:
             spec = Spec(given.pop("id", ""), given.pop("kind", ""), **given)
             if spec.id in self._sights.manager.ids():
                 raise ConfigError(f"there is a device {spec.id} already; choose another id")
-            kinds.check(spec)
+            factory.check(spec)
             registry.add(self._folder, spec)
         except ConfigError as error:
             return self.devices(visit, 400, str(error))
@@ -156,7 +156,7 @@ class Views:
     def _done(self, visit: Visit, path: str, notice: str) -> Reply:
         log.info("console: %s", notice)
         self._logins.tell(visit.visitor or "", notice)
-        return replies.see_other(path)
+        return responses.see_other(path)
 
     # --- what the pages poll ---
 
@@ -181,7 +181,7 @@ class Views:
         found = self._sights.picture(device_id).picture
         if found is None or found.shot is None:
             return self._problem(visit, 404, "No picture", f"There is no picture of {device_id} at the moment.")
-        return replies.picture(found.shot)
+        return responses.picture(found.shot)
 
     def static(self, visit: Visit, file: str) -> Reply:
         """Style sheet, scripts and icon."""
@@ -235,17 +235,17 @@ class Views:
         words = f"The host agent says: {error.message}. It may have been removed meanwhile."
         return self._problem(visit, 404, "No such device", words, ("HX-Redirect", "/devices"))
 
-    def _problem(self, visit: Visit, status: int, title: str, words: str, *more: replies.Header) -> Reply:
+    def _problem(self, visit: Visit, status: int, title: str, words: str, *more: responses.Header) -> Reply:
         return self._page(visit, "problem.html", status, *more, title=title, words=words)
 
-    def _page(self, visit: Visit, template: str, status: int = 200, *more: replies.Header, **shown: Any) -> Reply:
+    def _page(self, visit: Visit, template: str, status: int = 200, *more: responses.Header, **shown: Any) -> Reply:
         around = {
             "here": "",
             "logged_in": visit.logged_in,
             "csrf": self._logins.csrf(visit.visitor or ""),
             "notice": self._logins.told(visit.visitor or ""),
         }
-        return replies.html(self._render(template, {**around, **shown}), status, *more)
+        return responses.html(self._render(template, {**around, **shown}), status, *more)
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class Live:
 
 
 def _unless_known(live: Live, mark: str) -> Reply:
-    return replies.nothing_new() if live.mark == mark else replies.html(live.html)
+    return responses.nothing_new() if live.mark == mark else responses.html(live.html)
 
 
 def _asking(devices: Iterable[DeviceSight]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpboard.host.leases import CLOUD, MCP
+from mcpboard.host.devices.leases import CLOUD, MCP
 
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))

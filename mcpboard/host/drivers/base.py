@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.eyes.tree import Node
+from mcpboard.host.vision.tree import Node
 
 READY, OFFLINE = "ready", "offline"  # states that a probe may find
 

@@ -12,8 +12,8 @@ from typing import Any
 from mcpboard.client import CallResult, Client
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
-from mcpboard.host.drivers.pictures import size_of
-from mcpboard.host.eyes.tree import Node
+from mcpboard.host.drivers.image_size import size_of
+from mcpboard.host.vision.tree import Node
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
 PROBE_SECONDS = 2.0

@@ -10,9 +10,9 @@ from typing import Any
 from mcpboard import simulator
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
-from mcpboard.host.eyes.tree import Node
-from mcpboard.simulator import pages, screen
-from mcpboard.simulator.phone import APPS, Phone, app_named
+from mcpboard.host.vision.tree import Node
+from mcpboard.simulator.phone import display, frames
+from mcpboard.simulator.phone.phone import APPS, Phone, app_named
 
 SCALE = 1000  # the phone's own unit: a thousandth of its width and height
 
@@ -36,7 +36,7 @@ class Simulated:
     def peek(self) -> Shot:
         self._reach()
         view = self.phone.view()
-        return Shot(screen.jpeg(pages.picture(view)), "image/jpeg", *view.pixels)
+        return Shot(frames.jpeg(display.picture(view)), "image/jpeg", *view.pixels)
 
     def tap(self, at: Point) -> None:
         self._reach()

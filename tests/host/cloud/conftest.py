@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.simulator.scheduler import Scheduler
-
-from ..rig import LIMIT_S, Agent, Fake
-from .rig import cloud_threads, taking_part
+from mcpboard.simulator.cloud.scheduler import Scheduler
+from tests.host.cloud.rig import cloud_threads, taking_part
+from tests.host.rig import LIMIT_S, Agent, Fake
 
 
 @pytest.fixture(autouse=True)

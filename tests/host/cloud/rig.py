@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.host import cloud
-from mcpboard.host.cloud import enrolment
-from mcpboard.host.cloud.enrolment import Enrolment
-from mcpboard.host.cloud.pace import Pace
+from mcpboard.host.access.identity import identity
+from mcpboard.host.cloud import enrollment
+from mcpboard.host.cloud.backoff import Pace
+from mcpboard.host.cloud.enrollment import Enrolment
 from mcpboard.host.cloud.worker import Worker
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.config import IDENTITY_FILE
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.eyes.sight import Eyes
-from mcpboard.host.identity import identity
-from mcpboard.settings_host import IDENTITY_FILE
-from mcpboard.simulator.assignments import Job
-from mcpboard.simulator.scheduler import Scheduler
-
-from ..rig import LIMIT_S, Agent, agent
+from mcpboard.host.vision.service import Eyes
+from mcpboard.simulator.cloud.assignments import Job
+from mcpboard.simulator.cloud.scheduler import Scheduler
+from tests.host.rig import LIMIT_S, Agent, agent
 
 TAP = {"tool": "tap", "arguments": {"x": 1, "y": 2}}
 LOOK = {"tool": "take_screenshot"}
@@ -38,7 +37,7 @@ def enrolled(folder: Path, scheduler: Scheduler) -> Enrolment:
 @contextmanager
 def taking_part(folder: Path, scheduler: Scheduler, **devices: Driver) -> Iterator[Agent]:
     """An agent, enrolled, whose first heartbeat has been answered."""
-    if enrolment.read(folder) is None:
+    if enrollment.read(folder) is None:
         enrolled(folder, scheduler)
     before = len(scheduler.heartbeats())
     with agent(folder, hold_scope="session", **devices) as found:
@@ -52,7 +51,7 @@ def working(
 ) -> Iterator[tuple[Worker, DeviceManager]]:
     """A worker without the agent around it."""
     identity(folder / IDENTITY_FILE)
-    joined = enrolment.read(folder) or enrolled(folder, scheduler)
+    joined = enrollment.read(folder) or enrolled(folder, scheduler)
     manager = DeviceManager()
     for name, driver in devices.items():
         manager.add(name, "fake", driver)

@@ -10,10 +10,9 @@ import pytest
 
 from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
 from mcpboard.host.cloud import assignment
-from mcpboard.simulator.scheduler import Scheduler
-
-from ..rig import LIMIT_S, Agent, Fake, session
-from .rig import LOOK, TAP, TurnedPace, finishes, obeyed, taking_part, working
+from mcpboard.simulator.cloud.scheduler import Scheduler
+from tests.host.cloud.rig import LOOK, TAP, TurnedPace, finishes, obeyed, taking_part, working
+from tests.host.rig import LIMIT_S, Agent, Fake, session
 
 
 def kinds(scheduler: Scheduler) -> list[str]:
@@ -311,7 +310,7 @@ def test_an_assignment_without_a_name_is_a_problem_and_no_assignment(
     host: Agent, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch, document: Any
 ) -> None:
     monkeypatch.setattr(
-        "mcpboard.simulator.assignments.Job.document", lambda job: document.get("assignment") or document
+        "mcpboard.simulator.cloud.assignments.Job.document", lambda job: document.get("assignment") or document
     )
     scheduler.dispatch("X", [TAP])
     scheduler.wait_until(lambda: any(post.status == 200 for post in scheduler.posts("claim")), LIMIT_S, "claim")

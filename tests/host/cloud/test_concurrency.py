@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import DeviceBusy
+from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS
 from mcpboard.host.drivers.simulated import Simulated
-from mcpboard.host.leases import CLOUD, IDLE_SECONDS
-from mcpboard.simulator.scheduler import Scheduler
-
-from ..rig import CLOUD_OWNER, LIMIT_S, Agent, Fake, result, session, threads
-from .rig import LOOK, REASON, TAP, taking_part
+from mcpboard.simulator.cloud.scheduler import Scheduler
+from tests.host.cloud.rig import LOOK, REASON, TAP, taking_part
+from tests.host.rig import CLOUD_OWNER, LIMIT_S, Agent, Fake, result, session, threads
 
 CLOUD_BUSY = {
     "code": -32000,

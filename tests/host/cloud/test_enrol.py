@@ -17,19 +17,18 @@ from typing import Any
 
 import pytest
 
-from mcpboard import config_host
-from mcpboard.deadline import Deadline
 from mcpboard.errors import ConfigError, PeerUnreachable
-from mcpboard.host import cloud, registry
-from mcpboard.host.cloud import enrolment, tunnel
-from mcpboard.host.cloud.enrolment import ENROLMENT_FILE, checked_url
-from mcpboard.host.cloud.wire import Wire
-from mcpboard.settings_host import IDENTITY_FILE
-from mcpboard.simulator.scheduler import Scheduler
-
-from ..rig import LIMIT_S
-from ..test_cli_host import COMMAND, ROOT, environment, run
-from .rig import enrolled
+from mcpboard.host import cloud, config_loader
+from mcpboard.host.cloud import enrollment, tunnel
+from mcpboard.host.cloud.api import Wire
+from mcpboard.host.cloud.enrollment import ENROLMENT_FILE, checked_url
+from mcpboard.host.config import IDENTITY_FILE
+from mcpboard.host.devices import registry
+from mcpboard.simulator.cloud.scheduler import Scheduler
+from mcpboard.transport.deadline import Deadline
+from tests.host.cloud.rig import enrolled
+from tests.host.rig import LIMIT_S
+from tests.host.test_cli_host import COMMAND, ROOT, environment, run
 
 
 def enrol(folder: Path, url: str, token: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -130,7 +129,7 @@ def test_nobody_enrols_twice(tmp_path: Path, scheduler: Scheduler) -> None:
     with pytest.raises(ConfigError, match="enrolled already; delete the file first"):
         enrolled(tmp_path / "data", scheduler)
     assert len(scheduler.posts("register")) == 1
-    assert enrolment.read(tmp_path / "data") == first
+    assert enrollment.read(tmp_path / "data") == first
     assert first.host_token not in repr(first)
 
 
@@ -145,7 +144,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("answer", "words"), ANSWERS)
 def test_an_answer_that_makes_no_sense_enrols_nobody(answer: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        enrolment.registered("https://cloud.example", answer)
+        enrollment.registered("https://cloud.example", answer)
 
 
 TIMES = [
@@ -162,7 +161,7 @@ TIMES = [
 @pytest.mark.parametrize(("told", "kept"), TIMES)
 def test_times_stay_within_what_the_mission_allows(told: dict[str, Any], kept: tuple[float, ...]) -> None:
     """A heartbeat later than every 30 seconds would widen the mission's window."""
-    found = enrolment.registered("https://cloud.example", {"host_id": "h", "host_token": "t", **told})
+    found = enrollment.registered("https://cloud.example", {"host_id": "h", "host_token": "t", **told})
     assert (found.heartbeat_s, found.claim_wait_s, found.lease_s) == kept
 
 
@@ -170,14 +169,14 @@ def test_times_stay_within_what_the_mission_allows(told: dict[str, Any], kept: t
 def test_a_file_that_cannot_be_used_names_itself_and_the_cure(tmp_path: Path, content: str) -> None:
     (tmp_path / ENROLMENT_FILE).write_text(content, "utf-8")
     with pytest.raises(ConfigError, match=rf"{ENROLMENT_FILE}: .*delete it"):
-        enrolment.read(tmp_path)
+        enrollment.read(tmp_path)
 
 
 def test_a_loose_mode_is_tightened(tmp_path: Path, scheduler: Scheduler) -> None:
     enrolled(tmp_path / "data", scheduler)
     file = tmp_path / "data" / ENROLMENT_FILE
     file.chmod(0o644)
-    assert enrolment.read(tmp_path / "data") is not None
+    assert enrollment.read(tmp_path / "data") is not None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -333,12 +332,12 @@ def test_the_key_cloud_proxy(tmp_path: Path, written: str, kept: str | None) -> 
     file = tmp_path / "mcpboard.toml"
     file.write_text(f"[host]\ncloud_proxy = {written}\n", "utf-8")
     if kept is not None:
-        assert config_host.load({"config": str(file)}, {}).cloud_proxy == kept
+        assert config_loader.load({"config": str(file)}, {}).cloud_proxy == kept
         return
     with pytest.raises(ConfigError, match="a proxy such as") as refused:
-        config_host.load({"config": str(file)}, {})
+        config_loader.load({"config": str(file)}, {})
     assert "pw" not in str(refused.value)
 
 
 def test_without_the_key_there_is_no_proxy_whatever_the_environment_says() -> None:
-    assert config_host.load({}, {"HTTPS_PROXY": "http://proxy.example:3128"}).cloud_proxy is None
+    assert config_loader.load({}, {"HTTPS_PROXY": "http://proxy.example:3128"}).cloud_proxy is None

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.errors import DeviceBusy, ToolFailed, UnknownDevice
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS, Owner
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.leases import CLOUD, IDLE_SECONDS, Owner
-
-from ..rig import CLOUD_OWNER, Clock, Fake, result, session, threads
+from tests.host.rig import CLOUD_OWNER, Clock, Fake, result, session, threads
 
 WHY = "its assignment ended"
 

@@ -16,17 +16,16 @@ from typing import Any
 
 import pytest
 
-from mcpboard.host.cloud import pace as pacing
+from mcpboard.host.access.tokens import read_main_token
+from mcpboard.host.cloud import backoff as pacing
+from mcpboard.host.cloud.api import Wire
 from mcpboard.host.cloud.assignment import Run
+from mcpboard.host.cloud.backoff import Backoff, Pace
 from mcpboard.host.cloud.outbox import MOST_OWED, Letter, Outbox
-from mcpboard.host.cloud.pace import Backoff, Pace
-from mcpboard.host.cloud.wire import Wire
-from mcpboard.host.token import read_main_token
-from mcpboard.simulator.scheduler import KINDS, Scheduler
-
-from ..rig import LIMIT_S, Agent, Caller, Fake, agent, session
-from ..test_cli_host import run, running
-from .rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
+from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
+from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
+from tests.host.rig import LIMIT_S, Agent, Caller, Fake, agent, session
+from tests.host.test_cli_host import run, running
 
 FIVE_MINUTES_S = 300.0
 SPEED = 100.0  # the five minutes take three seconds
@@ -265,7 +264,7 @@ def test_an_outcome_is_owed_even_when_the_disk_is_full(tmp_path: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     outbox = Outbox(tmp_path, "host")
-    monkeypatch.setattr("mcpboard.host.files.replace", full)
+    monkeypatch.setattr("mcpboard.host.storage.replace", full)
     outbox.post(Letter("host", "a", "lease", {"lease_id": "lease"}))
     assert outbox.owes("lease")
     outbox.answered("lease")
@@ -278,7 +277,7 @@ def test_nothing_is_begun_that_cannot_be_foreseen(
     def full(path: Path, document: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mcpboard.host.files.replace", full)
+    monkeypatch.setattr("mcpboard.host.storage.replace", full)
     outcome = scheduler.outcome(scheduler.dispatch("X", [TAP]))
     assert (outcome["failure_code"], outcome["retryable"], phone.done) == ("outbox_failed", True, [])
 

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from mcpboard.host import registry
+from mcpboard.host.devices import registry
 from mcpboard.host.drivers.base import Probe
 from mcpboard.host.drivers.simulated import Simulated
 from tests.host.console.rig import Agent, agent

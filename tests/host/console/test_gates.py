@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.host import token
-from mcpboard.host.console import logins
-from mcpboard.host.console.logins import Logins
+from mcpboard.host.access import tokens
+from mcpboard.host.console import auth
+from mcpboard.host.console.auth import Logins
 from mcpboard.host.console.routes import FRAGMENTS, ROUTES
 from tests.host.console.rig import FORM, Agent, Browser, agent, settled
 from tests.host.rig import LEGACY, Caller, Clock, Fake
@@ -127,7 +127,7 @@ WRONG = [
     pytest.param(lambda host: host.token[:-1], id="one character short"),
     pytest.param(lambda host: host.token + "=", id="one character long"),
     pytest.param(lambda host: "é" * 43, id="no ASCII"),
-    pytest.param(lambda host: token.add_named(host.folder, "client"), id="a client's token"),
+    pytest.param(lambda host: tokens.add_named(host.folder, "client"), id="a client's token"),
 ]
 
 
@@ -177,7 +177,7 @@ def test_a_bearer_token_opens_no_page(host: Agent) -> None:
 
 def test_no_page_and_no_header_holds_a_secret(host: Agent) -> None:
     """Tokens, and the ids of sessions but for the prefix that everybody may see."""
-    named = token.add_named(host.folder, "client")
+    named = tokens.add_named(host.folder, "client")
     session = host.caller.open()
     session.call("tap", x=1, y=1)
     minted = host.caller.call("list_devices", session_id="new")
@@ -267,9 +267,9 @@ def test_a_login_ends_a_working_day_after_its_last_look() -> None:
     clock = Clock()
     book = Logins(clock)
     visitor = book.open()
-    clock.pass_by(logins.IDLE_SECONDS)
+    clock.pass_by(auth.IDLE_SECONDS)
     assert book.knows(visitor), "the look counts"
-    clock.pass_by(logins.IDLE_SECONDS + 1)
+    clock.pass_by(auth.IDLE_SECONDS + 1)
     assert not book.knows(visitor)
     book.tell(visitor, "nobody reads this")
     assert book.told(visitor) == ""
@@ -279,7 +279,7 @@ def test_the_login_used_longest_ago_makes_room() -> None:
     clock = Clock()
     book = Logins(clock)
     first, second = book.open(), book.open()
-    for _ in range(logins.MOST_LOGINS - 2):
+    for _ in range(auth.MOST_LOGINS - 2):
         clock.pass_by(1)
         book.open()
     assert book.knows(first)
@@ -305,4 +305,4 @@ HOSTS = [
 
 @pytest.mark.parametrize(("host_header", "name"), HOSTS)
 def test_two_agents_of_one_machine_keep_their_cookies_apart(host_header: str | None, name: str) -> None:
-    assert logins.cookie_name(host_header) == name
+    assert auth.cookie_name(host_header) == name

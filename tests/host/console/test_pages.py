@@ -17,15 +17,16 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, ToolFailed
-from mcpboard.host import console, registry
+from mcpboard.host import console
 from mcpboard.host.cloud.status import CloudStatus, Under
-from mcpboard.host.console import sights
+from mcpboard.host.console import presenter
 from mcpboard.host.console.words import ago
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices import registry
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.status import Survey
 from mcpboard.host.drivers.base import OFFLINE, Probe, Shot
-from mcpboard.host.survey import Survey
+from mcpboard.protocol.messages import Head, PageRequest
 from mcpboard.protocol.sessions import Session
-from mcpboard.protocol.steps import Head, PageRequest
 from tests.host.console.rig import Agent, Browser, Page, agent, settled
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
 
@@ -143,10 +144,10 @@ def test_many_sessions_are_counted_and_those_that_hold_come_first(host: Agent) -
     holder = host.caller.open()
     holder.call("tap", x=1, y=1, device_id="X")
     host.clock.pass_by(1)
-    for _ in range(sights.MOST_ROWS + 2):
+    for _ in range(presenter.MOST_ROWS + 2):
         host.caller.open()
     page = host.browser().get("/")
-    assert page.html.count("<tr>") == 1 + sights.MOST_ROWS
+    assert page.html.count("<tr>") == 1 + presenter.MOST_ROWS
     assert "And 3 more that hold nothing or were used longer ago." in page.text
     assert page.text.index(str(holder.session)[:8]) < page.text.index("nothing")
 
@@ -183,7 +184,7 @@ def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, wo
 def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
     browser = host.browser()
     assert card(looked(browser, "/"), "X").startswith("X fake ready")
-    host.clock.pass_by(sights.STALE_SECONDS)
+    host.clock.pass_by(presenter.STALE_SECONDS)
     assert card(browser.get("/"), "X").startswith("X fake asking It is being asked how it is.")
 
 
@@ -415,7 +416,7 @@ def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:
     for _ in range(20):
         looked(browser, "/devices/X")
     assert phone.done == [("peek",)]
-    host.clock.pass_by(sights.FRESH_SECONDS)
+    host.clock.pass_by(presenter.FRESH_SECONDS)
     for _ in range(20):
         looked(browser, "/devices/X")
     assert phone.done == [("peek",)] * 2

@@ -11,13 +11,13 @@ from PIL import Image
 
 from mcpboard.client import CallResult, Picture
 from mcpboard.errors import ToolFailed, UnknownDevice
-from mcpboard.host.devices import DeviceManager
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.android import Android
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.board import Board
 from mcpboard.host.drivers.iphone import IPhone
 from mcpboard.host.drivers.simulated import Simulated
-from mcpboard.host.turnstile import MOST_WAITING
 from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads
 
 ALICE, BOB = session("alice123"), session("bob45678")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcpboard.host.console import renewal
-from mcpboard.host.console.renewal import Renewal
+from mcpboard.host.console import cache
+from mcpboard.host.console.cache import Renewal
 from tests.host.console.rig import settled
 from tests.host.rig import LIMIT_S, Clock
 
@@ -110,7 +110,7 @@ def test_a_bug_in_a_look_is_logged_and_the_next_look_is_made(
 
 def test_what_nobody_looks_at_is_forgotten(values: Renewal[int], clock: Clock) -> None:
     value(values, "a")
-    clock.pass_by(renewal.FORGET_SECONDS + 1)
+    clock.pass_by(cache.FORGET_SECONDS + 1)
     value(values, "b")
     assert values.latest("a") is None
 
@@ -125,15 +125,15 @@ def test_a_value_that_was_dropped_is_found_out_anew(values: Renewal[int], source
 
 def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: Renewal[int], source: Source) -> None:
     source.go_on.clear()
-    for number in range(renewal.MOST_UNDER_WAY + 5):
+    for number in range(cache.MOST_UNDER_WAY + 5):
         values.latest(str(number))
-    assert len([each for each in threading.enumerate() if each.name == "console value"]) == renewal.MOST_UNDER_WAY
+    assert len([each for each in threading.enumerate() if each.name == "console value"]) == cache.MOST_UNDER_WAY
 
 
 def test_nothing_is_begun_after_the_end_which_waits_a_moment_only(
     values: Renewal[int], source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renewal, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(cache, "LEAVE_SECONDS", 0.05)
     source.go_on.clear()
     values.latest("a")
     assert source.inside.acquire(timeout=LIMIT_S)

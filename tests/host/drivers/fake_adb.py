@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 
-from mcpboard.host.drivers.adb import Adb
+from mcpboard.host.drivers.android.adb import Adb
 
 LIMIT_S = 10.0
 PHONE = "S1"

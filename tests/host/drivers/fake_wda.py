@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import lab
+from tests.host.drivers import lab
 
 WIDTH, HEIGHT, SCALE = 39, 84, 3  # points, and pixels in each
 LIMIT_S = 10.0

@@ -13,19 +13,32 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard import cli, config_host
-from mcpboard.cli.offboard import host_doctor
+from mcpboard import cli
+from mcpboard.cli.host import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers import adb, android
-from mcpboard.host.drivers.adb import Adb, Attached, NoServer, is_address
-from mcpboard.host.drivers.android import Android
+from mcpboard.host import config_loader
+from mcpboard.host.drivers import android
+from mcpboard.host.drivers.android import Android, adb
+from mcpboard.host.drivers.android.adb import Adb, Attached, NoServer, is_address
+from mcpboard.host.drivers.android.discovery import Discovery
 from mcpboard.host.drivers.base import OFFLINE, READY
-from mcpboard.host.drivers.discovery import Discovery
 from tests.deploy.rooms import until
+from tests.host.drivers.fake_adb import (
+    LIMIT_S,
+    PHONE,
+    Speak,
+    fail,
+    fake_adb,
+    hang_up,
+    listing,
+    okay,
+    packets,
+    raw,
+    shell,
+    silence,
+)
+from tests.host.drivers.lab import png
 from tests.host.rig import result, threads
-
-from .fake_adb import LIMIT_S, PHONE, Speak, fail, fake_adb, hang_up, listing, okay, packets, raw, shell, silence
-from .lab import png
 
 ADDRESS = "127.0.0.1:16999"
 
@@ -296,7 +309,7 @@ def test_testing_a_phone_names_what_is_missing(
     with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
         flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
         (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\n', "utf-8")
-        assert host_doctor.doctor(config_host.load(flags, environ={})) == 1
+        assert host_doctor.doctor(config_loader.load(flags, environ={})) == 1
         assert "device p: device S1 unauthorized; cure: unlock the phone" in capsys.readouterr().out
     with fake_adb() as server:
         assert device_host_agent(tmp_path, server.adb.port, "devices", "test", "p") == 0

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.drivers.adb import Adb
 from mcpboard.host.drivers.android import Android
+from mcpboard.host.drivers.android.adb import Adb
+from mcpboard.host.drivers.android.discovery import SILENT, Discovery
 from mcpboard.host.drivers.base import READY
-from mcpboard.host.drivers.discovery import SILENT, Discovery
 from tests.deploy.rooms import until
 from tests.functional.visitors import CLIENTS, Client, Visitor, visit
+from tests.host.drivers.lab import FILES, FIRST_PORT, LIMIT_S, Phone, Room, png, room
 from tests.host.rig import Agent, agent, result, threads
-
-from .lab import FILES, FIRST_PORT, LIMIT_S, Phone, Room, png, room
 
 pytestmark = [pytest.mark.tools]
 

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers import apps, dumpsys, keys, png, uiautomator
-from mcpboard.host.drivers.android import BLACK, Android
-from mcpboard.host.eyes.tree import Node
-
-from . import lab
-from .fake_adb import PHONE, fake_adb, shell
+from mcpboard.host.drivers import app_names
+from mcpboard.host.drivers.android import BLACK, Android, dumpsys, keys, png, uiautomator
+from mcpboard.host.vision.tree import Node
+from tests.host.drivers import lab
+from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
 
 PICTURE = lab.png(30, 60)
 
@@ -221,13 +220,13 @@ NO_APPS = [
 
 @pytest.mark.parametrize(("name", "package"), APPS)
 def test_an_app_is_found_by_what_people_call_it(name: str, package: str) -> None:
-    assert apps.package(name, INSTALLED) == package
+    assert app_names.package(name, INSTALLED) == package
 
 
 @pytest.mark.parametrize(("name", "told"), NO_APPS)
 def test_an_app_is_never_guessed(name: str, told: str) -> None:
     with pytest.raises(ToolFailed) as refused:
-        apps.package(name, INSTALLED)
+        app_names.package(name, INSTALLED)
     assert told in str(refused.value)
     assert refused.value.data == {"delivery": NOT_SENT}
 

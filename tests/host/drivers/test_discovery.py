@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard import config_host, host
+from mcpboard import host
 from mcpboard.errors import ConfigError
-from mcpboard.host import plugged, registry
-from mcpboard.host.devices import DeviceManager
-from mcpboard.host.drivers.adb import Attached
+from mcpboard.host import config_loader
+from mcpboard.host.config import adb_server
+from mcpboard.host.devices import autodiscovery, registry
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.registry import Spec
 from mcpboard.host.drivers.android import Android
-from mcpboard.host.drivers.discovery import SILENT, Discovery
-from mcpboard.host.registry import Spec
-from mcpboard.settings_host import adb_server
+from mcpboard.host.drivers.android.adb import Attached
+from mcpboard.host.drivers.android.discovery import SILENT, Discovery
 from tests.deploy.rooms import until
-
-from .fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
+from tests.host.drivers.fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
 
 QUICK_S = 0.1  # between two rounds of asking
 
@@ -114,7 +114,7 @@ IDS = [("R5CT1234", "R5CT1234"), ("192.168.1.7:5555", "192.168.1.7-5555"), ("_ad
 
 @pytest.mark.parametrize(("serial", "device"), IDS)
 def test_a_serial_becomes_an_id(tmp_path: Path, serial: str, device: str) -> None:
-    assert plugged.device_id(serial) == device
+    assert autodiscovery.device_id(serial) == device
     registry.add(tmp_path, Spec(device, "android"))  # an id as any other
 
 
@@ -132,7 +132,7 @@ def test_a_phone_that_has_a_name_gets_no_other(
     server: FakeServer, tracker: Tracker, specs: list[Spec], devices: list[str]
 ) -> None:
     with contextlib.closing(DeviceManager()) as manager:
-        with contextlib.closing(plugged.discover(manager, lambda: specs, server.adb)) as discovery:
+        with contextlib.closing(autodiscovery.discover(manager, lambda: specs, server.adb)) as discovery:
             tracker.tell("S1 device", "S9 unauthorized")
             until(lambda: discovery.found != (), "the list")
             tracker.tell()  # by then the first list has been dealt with
@@ -142,7 +142,7 @@ def test_a_phone_that_has_a_name_gets_no_other(
 
 def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer, tracker: Tracker) -> None:
     with contextlib.closing(DeviceManager()) as manager:
-        with contextlib.closing(plugged.discover(manager, list, server.adb)) as discovery:
+        with contextlib.closing(autodiscovery.discover(manager, list, server.adb)) as discovery:
             tracker.tell("S1 device")
             tracker.tell()
             tracker.tell("S1 device")
@@ -159,7 +159,7 @@ def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(
         f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\nadb_discover = true\n', "utf-8"
     )
     flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
-    with contextlib.closing(host.build(config_host.load(flags, environ={}))) as role:
+    with contextlib.closing(host.build(config_loader.load(flags, environ={}))) as role:
         tracker.tell("S1 device")
         until(lambda: role.manager.ids() == ["S1"], "the phone")
 

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError, ToolFailed
-from mcpboard.host.drivers import apps, iphone, wda
+from mcpboard.host.drivers import app_names, iphone
 from mcpboard.host.drivers.base import OFFLINE, READY
-from mcpboard.host.drivers.iphone import IPhone
-from mcpboard.host.eyes.tree import Node
+from mcpboard.host.drivers.iphone import IPhone, wda
+from mcpboard.host.vision.tree import Node
 from tests import provision
+from tests.host.drivers.fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
 from tests.host.rig import agent
-
-from .fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
 
 FACEBOOK_WDA = "facebook-wda==1.5.4"
 
@@ -94,7 +93,7 @@ def test_an_app_is_launched_by_bundle_or_by_apples_name(
 
 def test_an_app_is_never_guessed() -> None:
     with pytest.raises(ToolFailed, match=r"'Chess' is no bundle id such as com\.apple\.Preferences"):
-        apps.bundle("Chess")
+        app_names.bundle("Chess")
 
 
 def test_the_elements_are_in_pixels_and_hidden_ones_give_way(phone: FakePhone, driver: IPhone) -> None:

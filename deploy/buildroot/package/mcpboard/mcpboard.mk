@@ -14,12 +14,7 @@ MCPBOARD_SETUP_TYPE = setuptools
 # The package without the roles that need another machine, and what builds it.
 MCPBOARD_OVERRIDE_SRCDIR_RSYNC_EXCLUSIONS = \
 	--exclude __pycache__ \
-	--exclude /mcpboard/host \
-	--exclude /mcpboard/laptop \
-	--exclude /mcpboard/simulator \
-	--exclude /mcpboard/cli/offboard \
-	--exclude /mcpboard/config_host.py \
-	--exclude /mcpboard/settings_host.py \
+	$(addprefix --exclude /mcpboard/,$(shell cat $(MCPBOARD_SITE)/deploy/board-excludes)) \
 	--include /mcpboard \
 	--include /setup.cfg \
 	--include /pyproject.toml \

@@ -1,0 +1,191 @@
+"""`mcpboard tools` and `mcpboard call`: what a server offers, and one call of it, from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcpboard.cli import tool_arguments
+from mcpboard.cli.config import Verbs
+from mcpboard.errors import ClientError, ConfigError
+
+if TYPE_CHECKING:
+    from mcpboard.client import Attachment, CallResult, Client, Picture, Progress
+
+MIB = 1 << 20  # bytes
+WORTH_A_LINE = MIB // 4  # bytes; only a bundle takes long enough for its progress to be read
+
+# Media type -> how the file of a tool's picture or bundle is called in a hint.
+EXTENSIONS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "application/gzip": ".tar.gz"}
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verbs `tools` and `call`."""
+    tools = verbs.add_parser("tools", help="list the tools of an MCP server")
+    _add_connection(tools)
+    tools.add_argument("--json", action="store_true", help="as the server describes them")
+    tools.set_defaults(run=list_tools)
+    call = verbs.add_parser("call", help="call one tool of an MCP server")
+    _add_connection(call)
+    call.add_argument("tool", metavar="TOOL")
+    call.add_argument(
+        "arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema",
+        default=(),  # or argparse would name them among what is missing
+    )  # fmt: skip
+    call.add_argument("--json", metavar="ARGS", help="arguments as one JSON object; KEY=VALUE goes over it")
+    call.add_argument("-o", "--output", metavar="FILE", help="where to save the picture or file that comes back")
+    call.set_defaults(run=call_tool)
+
+
+def _add_connection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="limit for the whole answer (default: 320)")
+
+
+def _client(arguments: argparse.Namespace) -> Client:
+    from mcpboard.client import Client
+    from mcpboard.transport.http import TIMEOUT_SECONDS
+
+    timeout = TIMEOUT_SECONDS if arguments.timeout is None else arguments.timeout
+    if not 0 < timeout <= 86400:  # a day, in seconds; sockets take no NaN and no infinity
+        raise ConfigError("--timeout: seconds above 0 are expected, a day at the most")
+    token = None if arguments.token_file is None else token_from(arguments.token_file)
+    return Client(arguments.url, token, timeout=timeout)
+
+
+def token_from(path: str) -> str:
+    """The bearer token in the file at `path`, alone or as the host agent writes it; ConfigError where there is none."""
+    try:
+        with open(path, encoding="ascii") as file:
+            token = file.read(4096).strip()  # characters; no token comes near
+    except OSError as error:
+        raise ConfigError(f"--token-file: {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        token = ""
+    if token.startswith("{"):  # the host agent's own file
+        token = _member(token)
+    if not token.isprintable() or not token:
+        raise ConfigError(f"--token-file: {path} must hold one line of visible ASCII characters, the token")
+    return token
+
+
+def _member(document: str) -> str:
+    """The text `token` in a JSON object, "" where there is none."""
+    try:
+        found = json.loads(document).get("token", "")
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _failed(url: str, error: ClientError) -> int:
+    print(f"mcpboard: {url}: {error}", file=sys.stderr)
+    return 1
+
+
+# --- tools ---------------------------------------------------------------------------------------
+
+
+def list_tools(arguments: argparse.Namespace) -> int:
+    """Print name, title and required arguments of every tool, or the whole list as JSON."""
+    try:
+        with _client(arguments) as client:
+            tools = client.list_tools()
+    except ClientError as error:
+        return _failed(arguments.url, error)
+    print(json.dumps(tools, indent=2) if arguments.json else _table(tools))
+    return 0
+
+
+def _table(tools: Sequence[Mapping[str, Any]]) -> str:
+    rows = [("TOOL", "TITLE", "NEEDS"), *map(_row, tools)]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(f"{name:{widths[0]}}  {title:{widths[1]}}  {needs}".rstrip() for name, title, needs in rows)
+
+
+def _row(tool: Mapping[str, Any]) -> tuple[str, str, str]:
+    needs = tool_arguments.schema_of(tool).get("required")
+    required = ", ".join(str(name) for name in needs) if isinstance(needs, list) else ""
+    return _printable(tool["name"]), _printable(str(tool.get("title", ""))), _printable(required)
+
+
+def _printable(text: str) -> str:
+    """`text` without what could steer a terminal; line breaks and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+# --- call ----------------------------------------------------------------------------------------
+
+
+def call_tool(arguments: argparse.Namespace) -> int:
+    """Call the tool once; print its text, save what it brings, and say by the exit code how it went."""
+    if arguments.output is not None:
+        _check_place(arguments.output)
+    written = tool_arguments.pairs(arguments.arguments)
+    given = tool_arguments.json_object(arguments.json) if arguments.json is not None else {}
+    try:
+        with _client(arguments) as client, _progress(arguments.tool) as progress:
+            if written:
+                given |= tool_arguments.typed(written, tool_arguments.find(client.list_tools(), arguments.tool))
+            result = client.call(arguments.tool, given, progress=progress)
+    except ClientError as error:
+        return _failed(arguments.url, error)
+    return _show(result, arguments.tool, arguments.output)
+
+
+def _check_place(output: str) -> None:
+    """Refuse a file that cannot be written while nothing was sent: the call may move a phone."""
+    place = output if os.path.exists(output) else os.path.dirname(os.path.abspath(output))
+    if os.path.isdir(output) or not os.access(place, os.W_OK):
+        raise ConfigError(f"-o: {output} cannot be written; nothing was sent")
+
+
+def _show(result: CallResult, tool: str, output: str | None) -> int:
+    for text in result.texts:
+        print(_printable(text) if sys.stdout.isatty() else text)
+    brought: list[Picture | Attachment] = [*result.images, *result.blobs]
+    if output is not None:
+        return _save(brought, output) or int(result.is_error)
+    for item in brought:
+        name = tool.replace("_", "-") + EXTENSIONS.get(item.mime, ".bin")
+        print(f"{_printable(item.mime)}, {len(item.content)} bytes; add -o {_printable(name)} to save it")
+    return int(result.is_error)
+
+
+def _save(brought: Sequence[Picture | Attachment], output: str) -> int:
+    """Write the first of what was brought; 1 when there is nothing to write."""
+    if not brought:
+        print(f"mcpboard: the answer brought no picture and no file; {output} is left as it was", file=sys.stderr)
+        return 1
+    first = brought[0]
+    try:
+        with open(output, "wb") as file:
+            file.write(first.content)
+    except OSError as error:
+        raise ConfigError(f"-o: {output} cannot be written: {error.strerror}") from None
+    print(f"{output}: {_printable(first.mime)}, {len(first.content)} bytes", file=sys.stderr)
+    return 0
+
+
+@contextlib.contextmanager
+def _progress(tool: str) -> Iterator[Progress | None]:
+    """A line that rewrites itself and goes away at the end, on a terminal alone."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def show(received: int, total: int | None) -> None:
+        if received >= WORTH_A_LINE:
+            of = f" of {total / MIB:.1f}" if total else ""
+            print(f"\r{_printable(tool)}: {received / MIB:.1f}{of} MiB", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # erase the line

@@ -1,0 +1,1 @@
+"""Verbs of a laptop. Board packages leave them out."""

@@ -1,0 +1,61 @@
+"""`mcpboard simulate`: a pretend board on loopback, with a pretend phone."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mcpboard.cli.config import Verbs, port
+from mcpboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcpboard.simulator import Simulator
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verb `simulate`."""
+    parser = verbs.add_parser("simulate", help="run a pretend Agent and Config Web; print their URLs as one JSON line")
+    for option, whose in (("--agent-port", "the Agent"), ("--config-web-port", "Config Web")):
+        parser.add_argument(option, metavar="N", type=port, default=0, help=f"port of {whose} (default: any)")
+    parser.set_defaults(run=simulate)
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Pretend until SIGINT or SIGTERM."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with simulator(arguments.agent_port, arguments.config_web_port) as board:
+        print(json.dumps({"agent": board.agent_url, "config_web": board.config_web_url}), flush=True)
+        stopped.wait()
+    return 0
+
+
+@contextlib.contextmanager
+def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
+    """A pretend board that runs; ConfigError when it cannot be had."""
+    try:
+        from mcpboard.simulator import Simulator
+    except ImportError as error:
+        raise ConfigError(_missing(error)) from None
+    board = Simulator(agent_port=agent_port, config_web_port=config_web_port)
+    try:
+        board.start()
+    except OSError as error:  # a port in use, or not ours to take
+        asked = f"port {agent_port} for the Agent and {config_web_port} for Config Web"
+        raise ConfigError(f"{asked}: {error.strerror}; choose other ports, or 0 for any free one") from None
+    try:
+        yield board
+    finally:
+        board.stop()
+
+
+def _missing(error: ImportError) -> str:
+    if (error.name or "").startswith("mcpboard"):
+        return "this installation came without the simulator; install mcpboard whole"
+    return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"

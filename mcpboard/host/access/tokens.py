@@ -1,0 +1,175 @@
+"""Bearer tokens: the one of the first start, and those that were given names; who a header belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcpboard.errors import ConfigError
+from mcpboard.host import storage
+from mcpboard.host.access.identity import now
+from mcpboard.protocol import access
+
+log = logging.getLogger(__name__)
+
+TOKEN_FILE, NAMED_FILE = "host_mcp_token.json", "host_tokens.json"
+TOKEN_BYTES = 32  # 256 bits, 43 characters when written url-safe
+SHORTEST_TOKEN = 32  # characters; fewer could be tried out, and an empty one must never match
+MAIN = "main"  # how the first start's token is called among the named ones
+_VISIBLE = re.compile(r"[!-~]+")  # what a header can carry
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class NamedToken:
+    """A token that was given a name; only its digest is kept."""
+
+    name: str
+    id: str
+    digest: bytes = field(repr=False)
+    created_at: str
+
+
+# --- the token of the first start --------------------------------------------------------------
+
+
+def main_token(folder: Path) -> str:
+    """The token in the file, drawn and written where there is no file; never overwritten."""
+    path = folder / TOKEN_FILE
+    storage.private_folder(folder)
+    if storage.look(path) is None:
+        drawn = secrets.token_urlsafe(TOKEN_BYTES)
+        storage.create(path, {"version": 1, "token": drawn, "created_at": now()})
+    return read_main_token(folder)
+
+
+def read_main_token(folder: Path) -> str:
+    """The token in the file; ConfigError where there is none that could be used."""
+    path = folder / TOKEN_FILE
+    found = storage.read(path)
+    if found is None:
+        raise ConfigError(f"{path}: there is no token yet; start the host agent once")
+    token = found.get("token")
+    if not isinstance(token, str) or len(token) < SHORTEST_TOKEN or not _VISIBLE.fullmatch(token):
+        raise ConfigError(f"{path}: holds no usable token; delete it and start the host agent to get a new one")
+    return token
+
+
+# --- named tokens ------------------------------------------------------------------------------
+
+
+def add_named(folder: Path, name: str) -> str:
+    """Draw a token for `name`, keep its digest, return the token: it cannot be shown again."""
+    if not _NAME.fullmatch(name) or name == MAIN:
+        raise ConfigError("a token's name is 1 to 64 letters, digits, dots, hyphens and underscores, and not main")
+    drawn = secrets.token_urlsafe(TOKEN_BYTES)
+    entry = NamedToken(name, secrets.token_hex(16), _digest(drawn.encode()), now())
+    with storage.locked(folder / NAMED_FILE):
+        known = named(folder)
+        if any(each.name == name for each in known):
+            raise ConfigError(f"there is a token {name} already; remove it first, or choose another name")
+        _write_named(folder, [*known, entry])
+    return drawn
+
+
+def remove_named(folder: Path, name: str) -> None:
+    """Forget the token of that name; a running agent refuses it from the next request on."""
+    with storage.locked(folder / NAMED_FILE):
+        known = named(folder)
+        kept = [each for each in known if each.name != name]
+        if len(kept) == len(known):
+            raise ConfigError(f"there is no token {name}; `token list` names them")
+        _write_named(folder, kept)
+
+
+def named(folder: Path) -> list[NamedToken]:
+    """Every token that was given a name."""
+    path = folder / NAMED_FILE
+    try:
+        found = storage.read(path)
+        return [] if found is None else [_named_token(entry) for entry in found["tokens"]]
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError(f"{path}: holds no list of tokens; delete it and add the tokens again") from None
+
+
+def _named_token(entry: dict[str, Any]) -> NamedToken:
+    name, token_id, created_at = (str(entry[key]) for key in ("name", "id", "created_at"))
+    digest = bytes.fromhex(entry["digest"])
+    if len(digest) != hashlib.sha256().digest_size:  # an empty one would match what it must not
+        raise ValueError
+    return NamedToken(name, token_id, digest, created_at)
+
+
+def _write_named(folder: Path, tokens: Sequence[NamedToken]) -> None:
+    entries = [
+        {"name": each.name, "id": each.id, "digest": each.digest.hex(), "created_at": each.created_at}
+        for each in tokens
+    ]
+    storage.replace(folder / NAMED_FILE, {"version": 1, "tokens": entries})
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+# --- who knocks --------------------------------------------------------------------------------
+
+
+class Tokens:
+    """Every token that opens the door now: the main one as it was at the start, the named ones as they are.
+
+    `on_removed` is told the id of each principal whose token has gone. Safe to share between threads.
+    """
+
+    def __init__(self, folder: Path, on_removed: Callable[[str], None] = lambda _: None) -> None:
+        token = main_token(folder)
+        self._main = (_digest(token.encode()), _digest(b"principal:" + token.encode()).hex())
+        self._folder = folder
+        self._on_removed = on_removed
+        self._lock = threading.Lock()
+        self._file = storage.Followed(folder / NAMED_FILE)
+        self._named: list[NamedToken] = []
+        self.follow()
+
+    def authorise(self, authorization: str | None) -> str | None:
+        """The id of the principal whose token the header carries, None to refuse."""
+        self.follow()
+        token = access.bearer(authorization)
+        if not token:
+            return None
+        digest, found = _digest(token), None
+        for candidate, principal_id in self._candidates():  # without stopping early
+            if hmac.compare_digest(digest, candidate):
+                found = principal_id
+        return found
+
+    def is_main(self, token: str) -> bool:
+        """True for the token of the first start, which alone opens the console: the named ones are for clients."""
+        return hmac.compare_digest(_digest(token.encode()), self._main[0])
+
+    def follow(self) -> None:
+        """Reread the named tokens if their file has changed; a broken file leaves the last good ones."""
+        with self._lock:
+            if not self._file.changed():
+                return
+            try:
+                fresh = named(self._folder)
+            except ConfigError as error:
+                log.warning("%s (until then the tokens stay as they were)", error)
+                return
+            removed = {each.id for each in self._named} - {each.id for each in fresh}
+            self._named = fresh
+        for principal_id in removed:
+            self._on_removed(principal_id)
+
+    def _candidates(self) -> list[tuple[bytes, str]]:
+        with self._lock:
+            return [self._main, *((each.digest, each.id) for each in self._named)]

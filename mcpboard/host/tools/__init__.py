@@ -1,0 +1,1 @@
+"""The eleven tools: specifications, arguments and what each does."""

@@ -1,0 +1,110 @@
+"""Which way packets to an address take, without sending one; and what to do when a USB link is not up."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mcpboard.doctor import Verdict, failed, ok
+
+USB_NET = ipaddress.ip_network("192.168.42.0/24")  # the board has .1 there and gives out .100 to .200
+TABLE = "/proc/net/route"  # Linux alone; IPv4 alone
+
+# System -> the step that shows, and mostly cures, why the board's USB network is not there.
+USB_HINTS = {
+    "darwin": "networksetup -listallhardwareports (the board's port must be there; then: sudo ipconfig set enX DHCP)",
+    "win32": "use the board's Wi-Fi address: Windows has no driver for USB Ethernet of this kind (CDC ECM)",
+    "": "ip -brief address (the board's enx... or usb... must be there; then: sudo dhclient INTERFACE)",
+}
+OTHER_HINT = "ping -c 3 {address} (the board must be on, and in the same network as this machine)"
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way to `address`, an IP literal: our own address and interface on it, or the reason why there is none."""
+
+    address: str
+    system: str
+    source: str = ""
+    interface: str = ""
+    error: str = ""
+    answers: bool = False  # whether mcpboard itself answered there, by whatever way
+
+    @property
+    def is_astray(self) -> bool:
+        """True when the board's USB address would be looked for outside its own network."""
+        return is_usb(self.address) and bool(self.source) and not is_usb(self.source)
+
+
+def look(host: str, port: int, system: str) -> Route:
+    """The route that this system would take now."""
+    address = host
+    try:
+        family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        address = str(target[0])
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect(target)  # of a datagram socket: chooses the route and sends nothing
+            source = str(sock.getsockname()[0])
+    except (OSError, UnicodeError) as error:
+        return Route(address, system, error=str(getattr(error, "strerror", None) or error))
+    return Route(address, system, source, interface(_table(), address))
+
+
+def judge(route: Route) -> Verdict:
+    """Failed when there is no way, or when the board's USB address would be looked for elsewhere and is not there."""
+    if route.error:
+        return failed(f"there is no way to {route.address}: {route.error}", hint(route.address, route.system))
+    if route.source == route.address:
+        return ok("this machine itself")
+    over = f"over {route.interface}, " if route.interface else ""
+    if route.is_astray and not route.answers:
+        return failed(
+            f"{route.address} would be looked for {over}from {route.source}: the board's USB network is not up",
+            hint(route.address, route.system),
+        )
+    return ok(f"{over}from {route.source}")
+
+
+def hint(address: str, system: str) -> str:
+    """What to do when `address` does not answer, on that system."""
+    if is_usb(address):
+        return USB_HINTS.get(system, USB_HINTS[""])
+    return OTHER_HINT.format(address=address)
+
+
+def interface(table: Iterable[str], address: str) -> str:
+    """The interface of the narrowest route to an IPv4 address in the lines of `/proc/net/route`; "" for none."""
+    try:
+        wanted = int(ipaddress.IPv4Address(address))
+    except ValueError:
+        return ""
+    fitting = [(mask, name) for name, net, mask in map(_entry, list(table)[1:]) if wanted & mask == net]
+    return max(fitting, default=(0, ""))[1]
+
+
+def _entry(line: str) -> tuple[str, int, int]:
+    fields = line.split()
+    return fields[0], _host_order(fields[1]), _host_order(fields[7])
+
+
+def _host_order(text: str) -> int:
+    """The kernel prints the bytes of an address as its own machine's number."""
+    return int.from_bytes(struct.pack("=I", int(text, 16)), "big")
+
+
+def _table() -> list[str]:
+    try:
+        with open(TABLE, encoding="ascii") as file:
+            return file.readlines()
+    except OSError:
+        return []
+
+
+def is_usb(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in USB_NET
+    except ValueError:
+        return False

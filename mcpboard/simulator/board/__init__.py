@@ -1,0 +1,1 @@
+"""The simulated board: the loopback APIs of the Agent and Config Web."""

@@ -1,0 +1,268 @@
+"""What each tool does to the pretend phone: arguments in, the Agent's output text out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpboard.simulator.board.gestures import Arguments, gesture, invalid, number, place
+from mcpboard.simulator.board.go_http import go_json
+from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.board.simulated_shell import Shell
+from mcpboard.simulator.phone import moves
+from mcpboard.simulator.phone.phone import Phone
+from mcpboard.simulator.phone.view import Move, Place, app_named
+
+TYPING_S = 0.01  # seconds a key needs
+SEARCH_S = 2.0  # the visible search asks a model several times
+LONGEST_SCRIPT = 64  # steps
+FALLBACK = "Open the app and type the address with enter_text."
+
+_NAMES = """
+    enter escape backspace tab space minus equal leftbrace rightbrace backslash semicolon apostrophe grave comma dot
+    slash capslock printscreen scrolllock pause insert home pageup delete end pagedown left right up down
+"""
+NAMED_KEYS = frozenset(_NAMES.split()) | {f"f{index}" for index in range(1, 13)}
+MODIFIERS = frozenset(
+    side + name for name in ("ctrl", "shift", "alt", "meta") for side in ("", "l", "r")
+) | {"super", "win", "cmd"}  # fmt: skip
+SHIFTS = {"shift", "lshift", "rshift"}
+PRINTED = {"space": " ", "minus": "-", "equal": "=", "comma": ",", "dot": ".", "slash": "/", "semicolon": ";"}
+
+# id -> label, and the chord behind it; None where the phone has no way to do it
+QUICK: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
+    "back": ("Back", ("cmd", "leftbrace")),
+    "home": ("Home", ("cmd", "h")),
+    "app_switch": ("App switcher", ("cmd", "tab")),
+    "notification_center": ("Notification centre", ("cmd", "n")),
+    "dismiss_panel": ("Dismiss panel", ("escape",)),
+    "copy": ("Copy", ("cmd", "c")),
+    "paste": ("Paste", ("cmd", "v")),
+    "cut": ("Cut", ("cmd", "x")),
+    "select_all": ("Select all", ("cmd", "a")),
+    "delete_backward": ("Delete backward", ("backspace",)),
+    "send": ("Send", ("enter",)),
+    "browser_refresh": ("Reload", ("cmd", "r")),
+    "quit_app": ("Quit app", None),
+    "screenshot_region": ("Screenshot of a region", None),
+}
+
+
+@dataclass
+class Hands:
+    """What a tool works with: the phone, the shell, the run, and where a tap was made."""
+
+    phone: Phone
+    shell: Shell
+    run: Run
+    bridge: bool = True  # the phone's companion app is connected
+    touched: list[Place] = field(default_factory=list)
+
+
+def touch_gesture(hands: Hands, arguments: Arguments) -> str:
+    at = gesture(hands.phone, hands.run, arguments)
+    if at is not None:
+        hands.touched.append(at)
+    return "ok"
+
+
+def keyboard_tap(hands: Hands, arguments: Arguments) -> str:
+    keys = arguments.get("keys")
+    if not isinstance(keys, list) or not keys:
+        raise invalid("keys array is required")
+    if len(keys) > 6:
+        raise invalid("keys accepts at most 6 items")
+    names = [_key(key) for key in keys]
+    hands.run.pause(0.12 if len(names) > 1 else 0.05)
+    _press(hands.phone, names)
+    return "ok"
+
+
+def _key(key: object) -> str:
+    name = str(key).lower()
+    single = len(name) == 1 and name.isascii() and name.isalnum()
+    if not (single or name in NAMED_KEYS or name in MODIFIERS or name.startswith("keycode_")):
+        raise invalid(f"unknown key: {key}")
+    return name
+
+
+def _press(phone: Phone, names: list[str]) -> None:
+    """A key or chord; those that this phone knows no meaning for are swallowed, as on a real one."""
+    held = {name for name in names if name in MODIFIERS}
+    for name in (name for name in names if name not in MODIFIERS):
+        if held - SHIFTS:
+            (CHORDS.get(name) or SINGLE.get(name, _nothing))(phone)
+        elif name in SINGLE:
+            SINGLE[name](phone)
+        else:
+            letter = PRINTED.get(name, name if len(name) == 1 else "")
+            phone.write(letter.upper() if held else letter)
+
+
+def _nothing(phone: Phone) -> None:
+    """For chords that mean nothing here."""
+
+
+def _made(move: Move) -> Callable[[Phone], None]:
+    """What a key does, from the move it makes."""
+    return lambda phone: phone.do(move)
+
+
+CHORDS: Mapping[str, Callable[[Phone], None]] = {
+    "c": Phone.copy, "x": Phone.cut, "v": Phone.paste, "a": _made(moves.all_marked), "h": _made(moves.home),
+    "leftbrace": _made(moves.back), "tab": _made(moves.switcher), "n": _made(moves.shade),
+    "r": _made(moves.reloaded),
+}  # fmt: skip
+SINGLE: Mapping[str, Callable[[Phone], None]] = {
+    "backspace": _made(moves.erased), "escape": _made(moves.dismissed), "enter": _made(moves.returned),
+    "keycode_home": _made(moves.home), "keycode_back": _made(moves.back), "keycode_app_switch": _made(moves.switcher),
+}  # fmt: skip
+
+
+def keyboard_text(hands: Hands, arguments: Arguments) -> str:
+    text = arguments.get("text")
+    if not isinstance(text, str) or not text:
+        raise invalid("text is required")
+    if not text.isascii():
+        raise invalid("keyboard_text accepts ASCII only; use enter_text")
+    hands.run.pause(TYPING_S * len(text))
+    hands.phone.write(text)
+    return "ok"
+
+
+def enter_text(hands: Hands, arguments: Arguments) -> str:
+    text, focus = arguments.get("text"), arguments.get("focus")
+    if not isinstance(text, str) or not text.strip():
+        raise invalid(_suggest("text is required"))
+    if focus is None:
+        raise invalid(_suggest("focus is required: the middle of the field, 0 to 1000"))
+    hands.phone.tap(*place(focus, "focus"))
+    hands.run.pause(TYPING_S * min(len(text), 200))
+    if not hands.phone.write(text):
+        return _suggest("no text field has the focus; look at the screen and tap one")
+    return go_json({"ok": True})
+
+
+def _suggest(suggestion: str) -> str:
+    return go_json({"ok": False, "suggestion": suggestion})
+
+
+def open_app(hands: Hands, arguments: Arguments) -> str:
+    name = str(arguments.get("app") or arguments.get("name") or "").strip()
+    if not name:
+        raise invalid("app is required")
+    if name.lower().startswith(("http://", "https://")):
+        raise invalid("app must be an app name or alias; use open_url for HTTP/HTTPS URLs")
+    app = app_named(name)
+    if hands.bridge and app is not None:
+        hands.phone.show(app.name)
+        return go_json({"ok": True, "method": "open_app", "target": name, "mechanism": "ios_url_scheme"})
+    return _search(hands, name)
+
+
+def _search(hands: Hands, name: str) -> str:
+    """The way without a bridge: look for the icon on the screen, with a model."""
+    hands.run.pause(SEARCH_S)
+    app = app_named(name)
+    steps = ["spotlight_search", "type"]
+    found: dict[str, Any] = {"ok": app is not None, "target": name, "steps": steps, "vlm_calls": 2}
+    if app is None:
+        return go_json(found | {"reason": "no matching app is visible in the results"})
+    hands.phone.show(app.name)
+    return go_json(found)
+
+
+def open_url(hands: Hands, arguments: Arguments) -> str:
+    url = arguments.get("url")
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise invalid("url must start with http:// or https://")
+    _need_bridge(hands, fallback=FALLBACK)
+    hands.phone.browse(url)
+    return go_json({"ok": True, "method": "open_url", "target": url})
+
+
+def _need_bridge(hands: Hands, **details: Any) -> None:
+    if not hands.bridge:
+        raise ToolFailure("precondition_failed", "bridge_not_connected", "phone bridge not connected", **details)
+
+
+def bridge_clipboard(hands: Hands, arguments: Arguments) -> str:
+    action = arguments.get("action", "")
+    if action not in ("read", "write"):
+        raise invalid(f'unknown action "{action}", expected "read" or "write"')
+    _need_bridge(hands)
+    if action == "read":
+        return go_json({"ok": True, "text": hands.phone.clipboard})
+    hands.phone.clipboard = str(arguments.get("text", ""))
+    return go_json({"ok": True})
+
+
+def quick_action(hands: Hands, arguments: Arguments) -> str:
+    action, platform = str(arguments.get("action") or ""), hands.phone.platform
+    if action == "list" or arguments.get("list") is True:
+        return go_json({"ok": True, "platform": platform, "actions": [_listed(name, platform) for name in QUICK]})
+    label, chord = _quick(action, platform)
+    hands.run.pause(0.12)
+    _press(hands.phone, list(chord))
+    done = {"ok": True, "action": action, "label": label, "platform": platform, "binding": "primary"}
+    return go_json(done | {"tool": "keyboard_tap", "input": {"keys": chord}, "output": "ok"})
+
+
+def _listed(action: str, platform: str) -> dict[str, Any]:
+    label, chord = QUICK[action]
+    status = "reserved" if chord is None else "active"
+    return {"id": action, "label": label, "category": "system", "platform": platform, "status": status}
+
+
+def _quick(action: str, platform: str) -> tuple[str, tuple[str, ...]]:
+    if action not in QUICK:
+        near = difflib.get_close_matches(action, QUICK, 5, 0.4)
+        raise ToolFailure("invalid_input", "quick_action_unknown", f"unknown quick action: {action}",
+                          action=action, platform=platform, suggestions=near)  # fmt: skip
+    label, chord = QUICK[action]
+    if chord is None:
+        raise ToolFailure("unsupported", "quick_action_reserved", f"quick action {action} is reserved on {platform}",
+                          action=action, label=label, platform=platform, status="reserved")  # fmt: skip
+    return label, chord
+
+
+def mouse_move(hands: Hands, arguments: Arguments) -> str:
+    place(arguments, "mouse_move")
+    return "ok"
+
+
+def mouse_scroll(hands: Hands, arguments: Arguments) -> str:
+    if "delta" not in arguments:
+        raise invalid("delta is required")
+    delta = number(arguments, "delta", 0, -100, 100)
+    hands.phone.swipe((500, 500), (500, max(0, min(1000, 500 + delta * 60))))
+    return "ok"
+
+
+def run_script(hands: Hands, arguments: Arguments) -> str:
+    steps = arguments.get("steps")
+    if not isinstance(steps, list) or len(steps) > LONGEST_SCRIPT:
+        raise invalid(f"steps must be an array of at most {LONGEST_SCRIPT}")
+    for step in steps:
+        tool = SCRIPTED.get(str(step.get("tool"))) if isinstance(step, Mapping) else None
+        if tool is None or not isinstance(step.get("input"), Mapping):
+            raise invalid("each step needs an input object and a tool of: " + ", ".join(SCRIPTED))
+        tool(hands, step["input"])
+    return go_json({"ok": True, "steps": len(steps)})
+
+
+def shell(hands: Hands, arguments: Arguments) -> str:
+    return hands.shell.run(hands.run, arguments)
+
+
+Action = Callable[[Hands, Arguments], str]
+SCRIPTED: Mapping[str, Action] = {
+    "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "keyboard_text": keyboard_text,
+}  # fmt: skip
+ACTIONS: Mapping[str, Action] = {
+    **SCRIPTED, "enter_text": enter_text, "open_app": open_app, "open_url": open_url,
+    "bridge_clipboard": bridge_clipboard, "quick_action": quick_action, "mouse_move": mouse_move,
+    "mouse_scroll": mouse_scroll, "run_script": run_script, "shell": shell,
+}  # fmt: skip

@@ -1,0 +1,84 @@
+"""The picture objects of the Agent: one shot, and a shot once the screen stands still."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from mcpboard.simulator.board.faults import Faults
+from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.phone import display, frames
+from mcpboard.simulator.phone.phone import Phone
+from mcpboard.simulator.phone.view import Place
+
+STABLE_S = 0.25  # seconds without change that count as stable
+TIMEOUT_S = 2.0  # seconds after which an unstable screen is taken as it is
+POLL_S = 0.2  # seconds between two looks
+THRESHOLD = 6.0  # mean difference of 255 above which two looks differ
+CROPPED = ("iOS", "Android")  # device types whose black bars are cut off
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How the wait for a stable screen ended."""
+
+    stable: bool
+    elapsed_ms: int
+    last_diff: float | None  # None when only one look was taken
+
+    def keys(self) -> dict[str, Any]:
+        known = {"screen_stable": self.stable, "stable_wait_ms": self.elapsed_ms}
+        return known if self.last_diff is None else {**known, "last_diff": self.last_diff}
+
+
+class Camera:
+    """Looks at the phone as the board's video input does."""
+
+    def __init__(self, phone: Phone, faults: Faults) -> None:
+        self._phone = phone
+        self._faults = faults
+
+    def look(self) -> frames.Picture:
+        """What the Agent would return now: the phone alone, or the whole frame for other devices."""
+        image = display.picture(self._phone.view())
+        return image if self._phone.device_type in CROPPED else frames.source_frame(image)
+
+    def shot(self, tool: str, mark: Place | None = None) -> dict[str, Any]:
+        """The screenshot object; ToolFailure when a fault makes the frame stale."""
+        if self._faults.take("stale_frame", tool):
+            raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
+        image = self.look()
+        made = frames.jpeg(image) if mark is None else frames.jpeg(frames.marked(image, *mark), frames.MARKED_QUALITY)
+        if self._faults.take("not_a_picture", tool):
+            made = b"this is no picture"
+        return _described(image, made, cropped=image.size != frames.SOURCE)
+
+    def settle(self, run: Run) -> Settled:
+        """Wait until two looks in a row, STABLE_S apart, show the same; at most TIMEOUT_S."""
+        began = since = run.now()
+        last, diff = self.look(), None
+        while run.now() - since < STABLE_S and run.now() - began < TIMEOUT_S:
+            run.pause(POLL_S)
+            image = self.look()
+            diff = frames.difference(last, image)
+            since, last = (run.now() if diff > THRESHOLD else since), image
+        now = run.now()
+        return Settled(now - since >= STABLE_S, round((now - began) * 1000), diff)
+
+
+def _described(image: frames.Picture, made: bytes, *, cropped: bool) -> dict[str, Any]:
+    x, y, width, height = frames.active_area(image.size) if cropped else (0, 0, *frames.SOURCE)
+    return {
+        "width": image.width,
+        "height": image.height,
+        "source_width": frames.SOURCE[0],
+        "source_height": frames.SOURCE[1],
+        "active_area": {"X": x, "Y": y, "Width": width, "Height": height, "Valid": cropped},
+        "active_width": width,
+        "active_height": height,
+        "format": "jpeg",
+        "size": len(made),
+        "data": base64.b64encode(made).decode(),
+        "capture_backend": "frame_service",
+    }

@@ -1,0 +1,150 @@
+"""The switches that make the pretend board misbehave, set in process or over HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpboard.simulator.board.bundle import smallest_sized
+
+MIB = 1 << 20
+
+# kind -> its settings and their defaults. Sizes in bytes, times in seconds.
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    # the connection
+    "reset_before_read": {},
+    "reset_after_read": {},
+    "reset_after_execution": {},
+    "hang": {},  # read, not executed, never answered
+    "hang_after_execution": {},
+    # the bytes of the reply
+    "drip": {"bytes_per_second": 200},
+    "truncated": {"framing": "chunked", "keep": 100},  # framing: chunked or length
+    "oversized": {"bytes": 10 * MIB},
+    "gzip": {"honest": True},  # False: labelled gzip, sent plain
+    "charset": {"label": "utf-16"},  # the label lies, the bytes stay UTF-8
+    # another answer than the asked one
+    "html": {"status": 200},
+    "redirect": {"status": 302, "location": "/elsewhere"},
+    "status": {"status": 500, "text": "Internal Server Error"},
+    "shutting_down": {},
+    "missing_tool": {},
+    "old_catalogue": {},  # entries without args_schema
+    # what a tool does
+    "slow": {"seconds": 1.0},
+    "no_tool_error": {},  # a failure as old Agents told it: is_error and error alone
+    "empty_output": {},
+    "soft_failure": {"suggestion": "tap the field first"},  # ok:false, is_error:false
+    "legacy_error": {"text": "error: no model is configured"},  # is_error:false
+    "tool_error": {"category": "internal", "code": "tool_execution_failed", "message": "the HID device went away"},
+    "action_completed": {},  # the action worked, the picture after it did not
+    "stale_frame": {},
+    "not_a_picture": {},
+    "bridge_down": {},
+    "unwrapped": {},  # open_app and open_url without the post-action object
+    # the support bundle
+    "bundle": {"bytes": 28 * MIB, "length": True, "dies_after": None, "bytes_per_second": None},
+    "bundle_error": {"error": "cannot write the archive"},
+}
+
+
+@dataclass
+class Fault:
+    """One armed switch: which target it hits, how often it still will, how often it did."""
+
+    kind: str
+    tool: str
+    times: int | None
+    settings: dict[str, Any] = field(default_factory=dict)
+    hits: int = 0
+
+    def __getitem__(self, setting: str) -> Any:
+        return self.settings[setting]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "tool": self.tool, "times": self.times, "hits": self.hits, **self.settings}
+
+
+class Faults:
+    """The armed switches, safe to use from several threads.
+
+    A target is a tool's name, `*` for all, or one of `tools` (the catalogue), `health`, `phone_bridge_status`,
+    `device_status` and `support_bundle`. The first armed switch of a kind that fits is taken.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._armed: list[Fault] = []
+
+    def set(self, kind: str, tool: str = "*", times: int | None = None, **settings: Any) -> Fault:
+        """Arm one switch, for `times` hits or until cleared; gives it back so that its `hits` can be read.
+
+        Raises ValueError for a kind, a setting or a number of times that does not exist.
+        """
+        defaults = KINDS.get(kind)
+        if defaults is None:
+            raise ValueError(f"no fault is called {kind!r}; there are: {', '.join(KINDS)}")
+        _check(kind, defaults, settings)
+        if times is not None and (type(times) is not int or times < 1):
+            raise ValueError(f"times must be a whole number above 0, or null for always, not {times!r}")
+        fault = Fault(kind, str(tool).lower(), times, {**defaults, **settings})
+        with self._lock:
+            self._armed.append(fault)
+        return fault
+
+    def clear(self, kind: str | None = None, tool: str | None = None) -> None:
+        """Disarm all switches, or only those of a kind or a target."""
+        with self._lock:
+            self._armed = [
+                fault for fault in self._armed
+                if (kind is not None and fault.kind != kind) or (tool is not None and fault.tool != tool.lower())
+            ]  # fmt: skip
+
+    def take(self, kind: str, target: str) -> Fault | None:
+        """The armed switch for this target, counted as one hit; None when there is none."""
+        with self._lock:
+            fault = next(self._fitting(kind, target), None)
+            if fault is not None:
+                self._hit(fault)
+            return fault
+
+    def armed(self, kind: str, target: str) -> bool:
+        """Whether a switch would hit, without counting it."""
+        with self._lock:
+            return next(self._fitting(kind, target), None) is not None
+
+    def as_json(self) -> list[dict[str, Any]]:
+        with self._lock:
+            return [fault.as_json() for fault in self._armed]
+
+    def _fitting(self, kind: str, target: str) -> Iterator[Fault]:
+        wanted = ("*", target.lower())
+        return (fault for fault in self._armed if fault.kind == kind and fault.tool in wanted)
+
+    def _hit(self, fault: Fault) -> None:
+        fault.hits += 1
+        if fault.times is not None:
+            fault.times -= 1
+            if fault.times == 0:
+                self._armed.remove(fault)
+
+
+def _check(kind: str, defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        if name not in defaults:
+            known = ", ".join(defaults) or "none"
+            raise ValueError(f"fault {kind!r} has no setting {name!r}; it has: {known}")
+        if not _fits(value, defaults[name]):
+            raise ValueError(f"{name!r} of fault {kind!r} cannot be {value!r}; the default is {defaults[name]!r}")
+    if kind == "bundle" and settings.get("bytes", MIB) < smallest_sized():
+        raise ValueError(f"a bundle that holds an archive has at least {smallest_sized()} bytes")
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value is of the default's kind: both flags, both texts, or a number not below 0."""
+    if isinstance(default, (bool, str)):
+        return type(value) is type(default)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return number or (default is None and value is None)

@@ -1,0 +1,246 @@
+"""One listening port: threads and sockets that are all gone when `stop` returns."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+from mcpboard.simulator.board import go_http
+from mcpboard.simulator.board.runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
+
+IDLE_S = 120.0  # the board drops a quiet keep-alive connection after that
+READ_S = 30.0  # the board's limit for a whole request
+WRITE_S = 310.0  # the board has none; a reader that stalls longer than any tool may run is given up
+POLL_S = 0.02  # how often a listening thread looks whether it is to end
+STOP_S = 10.0  # by then every thread has noticed the end; one that has not is a bug here
+
+Answer = Callable[[Request, Callable[[], bool]], go_http.Reply]
+ResetEarly = Callable[[str, str], bool]
+
+
+class Port:
+    """Answers HTTP on one loopback port; may be stopped and started again, on the same number."""
+
+    def __init__(
+        self, name: str, address: tuple[str, int], answer: Answer, reset_early: ResetEarly, ledger: Ledger, pace: Pace
+    ) -> None:
+        self.name = name
+        self.answer = answer
+        self.reset_early = reset_early
+        self.ledger = ledger
+        self.pace = pace
+        self._address = address
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        host, number = self._address
+        return f"http://[{host}]:{number}" if ":" in host else f"http://{host}:{number}"
+
+    def start(self) -> None:
+        """Listen; OSError when the port is taken."""
+        self._server = _Server(self._address, self)
+        self._address = (self._address[0], int(self._server.server_address[1]))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_S,), name=f"simulator {self.name}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Refuse from now on, cut what is open, and join every thread; RuntimeError if one does not end."""
+        server, self._server = self._server, None
+        if server is None or self._thread is None:
+            return
+        server.shutdown()
+        self._thread.join(STOP_S)
+        server.socket.close()
+        server.cut_all()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], port: Port) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.port = port
+        self._lock = threading.Lock()
+        self._live: dict[threading.Thread, socket.socket] = {}
+        super().__init__(address, _Connection)
+
+    def server_bind(self) -> None:
+        # the standard one asks the resolver for our own name, which may take seconds and is never used
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        thread = threading.Thread(
+            target=self._serve, args=(request, client_address), name=f"simulator {self.port.name} call", daemon=True
+        )
+        with self._lock:
+            self._live[thread] = request
+        thread.start()
+
+    def _serve(self, request: Any, client_address: Any) -> None:
+        try:
+            self.process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                del self._live[threading.current_thread()]
+
+    def shutdown_request(self, request: Any) -> None:
+        # under the lock, so that cut_all never touches a number that another socket got meanwhile
+        with self._lock:
+            super().shutdown_request(request)
+
+    def cut_all(self) -> None:
+        with self._lock:
+            threads = list(self._live)
+            for connection in self._live.values():
+                _hang_up(connection)
+        for thread in threads:
+            thread.join(STOP_S)
+        if stuck := [thread.name for thread in threads if thread.is_alive()]:
+            raise RuntimeError(f"simulator threads did not end: {', '.join(stuck)}")
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that left is no event here; anything else is our bug and shows its traceback."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class _Connection(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as Go does; else head and body cost a delayed acknowledgement
+
+    @property
+    def port(self) -> Port:
+        return cast(_Server, self.server).port
+
+    def handle_one_request(self) -> None:
+        self.close_connection = True
+        self.connection.settimeout(IDLE_S)
+        line = self._peek_line()
+        if not line:
+            return
+        if self.port.reset_early(self.port.name, line):
+            go_http.reset(self.connection)
+            return
+        self.connection.settimeout(READ_S)
+        request = self._read_request()
+        if request is not None:
+            self.connection.settimeout(WRITE_S)
+            self._answer(request)
+
+    def _peek_line(self) -> str:
+        try:
+            return self.rfile.peek(1).split(b"\r\n", 1)[0].decode("latin-1")  # type: ignore[attr-defined, no-any-return]
+        except OSError:
+            return ""
+
+    def _read_request(self) -> Request | None:
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.parse_request():
+            return None
+        body = self._read_body()
+        if body is None:
+            self.close_connection = True
+            return None
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.port.name, self.command, self.path, headers, body)
+        self.port.ledger.note_request(request)
+        return request
+
+    def _read_body(self) -> bytes | None:
+        """The whole body; None when it broke off, or when its length made no sense and 400 was sent."""
+        try:
+            if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+                return self._read_chunks()
+            length = self.headers.get("Content-Length", "0").strip()
+            if not (length.isascii() and length.isdigit()):
+                raise ValueError(length)
+            body = self.rfile.read(int(length))
+            return body if len(body) == int(length) else None
+        except ValueError:
+            self.send_error(400)
+        except OSError:
+            pass  # the caller left, or took longer than the board's limit
+        return None
+
+    def _read_chunks(self) -> bytes | None:
+        body = bytearray()
+        while size := int(self.rfile.readline(1024).split(b";")[0], 16):
+            block = self.rfile.read(size)
+            if len(block) != size or self.rfile.readline(8) != b"\r\n":
+                return None
+            body += block
+        while self.rfile.readline(65537) not in (b"\r\n", b""):
+            pass
+        return bytes(body)
+
+    def _answer(self, request: Request) -> None:
+        try:
+            self._send(self.port.answer(request, self._gone))
+        except Dropped as drop:
+            self.close_connection = True
+            if drop.reset:
+                go_http.reset(self.connection)
+
+    def _send(self, reply: go_http.Reply) -> None:
+        http_1_1 = self.request_version == "HTTP/1.1"
+        framing = go_http.frame(reply, http_1_1=http_1_1)
+        self.close_connection = self.close_connection or framing.closes
+        version = "HTTP/1.1" if http_1_1 else "HTTP/1.0"
+        self.wfile.write(go_http.head(reply, framing, version=version, closes=self.close_connection))
+        if self.command != "HEAD":
+            self._send_body(reply, framing)
+
+    def _send_body(self, reply: go_http.Reply, framing: go_http.Framing) -> None:
+        run = Run(self.port.pace, self._gone)
+        blocks = go_http.pieces(reply) if reply.keep is None else go_http.cut(go_http.pieces(reply), reply.keep)
+        for block in blocks:
+            if block:
+                self.wfile.write(go_http.chunk(block) if framing.chunked else block)
+            if reply.bytes_per_second:
+                self._drip(run, len(block) / reply.bytes_per_second)
+        if reply.keep is not None:
+            raise Dropped(reset=False)
+        if framing.chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _drip(self, run: Run, seconds: float) -> None:
+        try:
+            run.stall(seconds)
+        except ToolFailure:
+            raise Dropped(reset=False) from None
+
+    def _gone(self) -> bool:
+        """Whether the caller has closed its side, which is how Go's server notices too."""
+        try:
+            readable, _, _ = select.select([self.connection], [], [], 0)
+            return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        except (OSError, ValueError):
+            return True
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """A request line or header that cannot be read, answered as Go's server does."""
+        self.close_connection = True
+        phrase = f"{code} Bad Request" if code == 400 else f"{code} {message or ''}".strip()
+        head = f"HTTP/1.1 {phrase}\r\nContent-Type: {go_http.TEXT}\r\nConnection: close\r\n\r\n"
+        self.wfile.write((head + phrase).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent: what was asked is in the ledger."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):  # the peer may be faster
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,1 @@
+"""The simulated cloud: gives assignments to hosts and records what they report."""

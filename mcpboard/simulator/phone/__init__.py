@@ -1,0 +1,1 @@
+"""The simulated phone: a drawn screen that touches, keys and commands change."""

@@ -1,0 +1,142 @@
+"""What is on a screen: elements that know how they look, what they say and what a touch makes of them.
+
+Painting, the tree and the finger all read the same elements, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcpboard.simulator.phone import fonts
+from mcpboard.simulator.phone.canvas import LEADING, Canvas
+from mcpboard.simulator.phone.view import Box, Move, Place, Slide
+
+Paint = Callable[[Canvas], None]
+
+
+def nothing(canvas: Canvas) -> None:
+    """For what is drawn by its neighbours."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One thing on the screen; `box` is where it is seen and touched, in points.
+
+    An element without a role is decoration: it is painted and cannot be found.
+    """
+
+    role: str
+    box: Box
+    paint: Paint = nothing
+    text: str = ""
+    desc: str = ""
+    id: str = ""
+    tap: Move | None = None
+    slide: Slide | None = None
+    children: tuple[Element, ...] = ()
+
+    @property
+    def clickable(self) -> bool:
+        """Whether a touch makes anything of the view."""
+        return self.tap is not None or self.slide is not None
+
+    def covers(self, x: float, y: float) -> bool:
+        """Whether a point lies in the box."""
+        left, top, right, bottom = self.box
+        return left <= x <= right and top <= y <= bottom
+
+    def touched(self, x: float) -> Move | None:
+        """What a touch at that x makes of the view."""
+        if self.slide is None:
+            return self.tap
+        slide, share = self.slide, (x - self.box[0]) / (self.box[2] - self.box[0])
+        return lambda view: slide(view, max(0.0, min(1.0, share)))
+
+
+def decor(paint: Paint) -> Element:
+    """Something that is only looked at."""
+    return Element("", (0, 0, 0, 0), paint)
+
+
+def label(
+    place: Place, text: str, size: int, colour: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+) -> Element:
+    """A line of text, its box as wide as its letters; `place` is its left upper corner."""
+    x, y = place
+    wide = fonts.width(text, round(size * scale), bold) / scale
+    more = {"role": "text", "box": (x - 1, y, x + wide + 1, y + size * LEADING), **more}
+    return Element(paint=lambda canvas: canvas.text(x, y, text, size, colour, bold), text=text, **more)
+
+
+def centred(
+    place: Place, text: str, size: int, colour: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+) -> Element:
+    """A line of text around a point."""
+    wide = fonts.width(text, round(size * scale), bold) / scale
+    corner = place[0] - wide / 2, place[1] - size * LEADING / 2
+    return label(corner, text, size, colour, bold, scale=scale, **more)
+
+
+def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[Element]:
+    """The elements of a page that scrolls, cut to what is seen between two heights.
+
+    What is seen by less than half is still painted, but neither listed nor touched.
+    """
+    for element in elements:
+        left, upper, right, lower = element.box
+        box = left, max(upper, top), right, min(lower, bottom)
+        if not element.role:
+            yield element
+        elif box[3] - box[1] >= (lower - upper) / 2:
+            yield replace(element, box=box, children=tuple(clipped(element.children, top, bottom)))
+        elif lower > top and upper < bottom:
+            yield Element("", box, element.paint, children=tuple(clipped(element.children, top, bottom)))
+
+
+def flat(elements: Iterable[Element]) -> Iterator[Element]:
+    """Every element, a parent before its children."""
+    for element in elements:
+        yield element
+        yield from flat(element.children)
+
+
+def at(elements: Iterable[Element], place: Place) -> Element | None:
+    """The uppermost element that a finger at this point touches."""
+    under = [each for each in flat(elements) if each.clickable and each.covers(*place)]
+    return under[-1] if under else None
+
+
+# --- the tree ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of the tree that `Phone.tree()` gives; `box` in pixels of the picture, as left, top, right, bottom."""
+
+    role: str
+    text: str
+    desc: str
+    id: str
+    box: tuple[int, int, int, int]
+    clickable: bool
+    children: tuple[Node, ...] = ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and every one below it, in the order they are painted."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def as_json(self) -> dict[str, Any]:
+        """The node as plain values, its children inside."""
+        return {**vars(self), "box": list(self.box), "children": [child.as_json() for child in self.children]}
+
+
+def node(element: Element, scale: float, size: tuple[int, int]) -> Node:
+    """The node of an element, on a screen of that size in pixels."""
+    left, top, right, bottom = (round(part * scale) for part in element.box)
+    box = max(0, left), max(0, top), min(size[0], right), min(size[1], bottom)
+    children = tuple(node(child, scale, size) for child in element.children if child.role)
+    return Node(element.role, element.text, element.desc, element.id, box, element.clickable, children)

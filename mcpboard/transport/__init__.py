@@ -1,0 +1,84 @@
+"""One HTTP request over a socket of its own, and what its errors come down to: the only way to `courier`.
+
+No pool, no proxy or netrc from the environment, no cookies, no redirects, no second try: what is
+sent goes out once, over the socket that the caller connected, within that socket's deadline.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from mcpboard.transport.deadline import Timed
+
+if TYPE_CHECKING:
+    import requests
+
+HEADERS: Mapping[str, str] = {
+    "User-Agent": "mcpboard",
+    "Connection": "close",  # a kept connection may die between two requests, and then who knows
+    "Accept-Encoding": "identity",  # the links are short or slow to compress for: one small core
+}
+
+
+class Fault(enum.Enum):
+    """What an error of requests, urllib3, http.client or a socket comes down to."""
+
+    UNREACHABLE = "no connection"
+    TIMEOUT = "the deadline is over"
+    BROKEN = "the connection broke, or what came is not HTTP"
+
+
+# Of the names in an error's ancestry the most specific counts. Names, because requests is not
+# imported before the first request.
+FAULTS: Mapping[str, Fault] = {
+    "requests.exceptions.ConnectTimeout": Fault.UNREACHABLE,
+    "requests.exceptions.Timeout": Fault.TIMEOUT,
+    "requests.exceptions.RequestException": Fault.BROKEN,
+    "urllib3.exceptions.ConnectTimeoutError": Fault.UNREACHABLE,
+    "urllib3.exceptions.TimeoutError": Fault.TIMEOUT,
+    "urllib3.exceptions.ProxySchemeUnsupported": Fault.BROKEN,  # a ValueError, outside their own tree
+    "urllib3.exceptions.HTTPError": Fault.BROKEN,
+    "http.client.HTTPException": Fault.BROKEN,
+    "builtins.TimeoutError": Fault.TIMEOUT,
+    "builtins.OSError": Fault.BROKEN,
+}
+
+
+def fault_of(error: type[BaseException]) -> Fault | None:
+    """What a foreign error comes down to; None when it is none of those."""
+    ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
+    return next((FAULTS[name] for name in ancestry if name in FAULTS), None)
+
+
+class Translated:
+    """A block that lets out what `to` makes of an error of requests, http.client or a socket; ours and bugs pass."""
+
+    def __init__(self, to: Callable[[Exception, Fault], Exception]) -> None:
+        self._to = to
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            fault = fault_of(type(error))
+            if fault is not None:
+                raise self._to(error, fault) from error
+
+
+def send(
+    sock: Timed, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
+) -> requests.Response:
+    """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
+
+    Raises what requests, urllib3, http.client and the socket raise: `Translated` sorts it. Closing
+    the response does not close the socket.
+    """
+    from mcpboard.transport import adapter  # on first use: it brings 9 MB, which an idle server does without
+
+    return adapter.send(sock, method, url, body, headers)

@@ -1,0 +1,278 @@
+"""HTTP to one server: a connection for each request, a deadline for every read, a cord to end it by.
+
+Each request has a connection of its own, because a kept one may have died unnoticed, and then
+nobody could tell whether the phone was touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, cast
+from urllib.parse import SplitResult, urlsplit
+
+from mcpboard import __version__, transport
+from mcpboard.errors import (
+    NOT_SENT,
+    UNKNOWN,
+    ClientError,
+    ConfigError,
+    NotMcp,
+    PeerBroken,
+    PeerTimeout,
+    PeerUnreachable,
+)
+from mcpboard.protocol.client_session import Ask
+from mcpboard.protocol.results import shown
+from mcpboard.transport import Fault, Translated
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, Timed, connect
+
+if TYPE_CHECKING:
+    import requests
+
+CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a cable answers in milliseconds
+TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself
+PIECE = 64 << 10  # bytes read at a time, what a Sieve takes
+
+FATES: Mapping[str, str] = {
+    NOT_SENT: "it had not been sent whole, so nothing was done and it is safe to try again",
+    UNKNOWN: "it had been sent, so it may have been carried out: look before repeating it",
+}
+
+# Headers that frame a message or name its target; ours alone to set.
+_RESERVED = frozenset(
+    {"accept-encoding", "connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+
+
+class Link:
+    """The way to the server at `url`, http or https; without a path `/mcp` is meant.
+
+    `token` is sent as a bearer token, `headers` with every request. With `interface` every
+    connection leaves by that network interface: several boards have the same address, each on a
+    cable of its own. `way` opens the TCP connections where they are not to be direct. May be
+    shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        headers: Iterable[tuple[str, str]] = (),
+        interface: str | None = None,
+        way: Callable[[str, int, Deadline], DeadlineSocket] | None = None,
+    ) -> None:
+        self._parts = _checked_url(url)
+        self._interface = interface
+        self._way = way or self._direct
+        self._headers = {**transport.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
+        self._headers |= dict(_checked_header(name, value) for name, value in headers)
+        if token is not None:
+            self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
+
+    @property
+    def url(self) -> str:
+        """The whole URL, with its path."""
+        return self._parts.geturl()
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, as a browser would name them for a page of that server."""
+        return f"{self._parts.scheme}://{self._parts.netloc}"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that are connected to."""
+        return str(self._parts.hostname), self._parts.port or _PORTS[self._parts.scheme]
+
+    @contextmanager
+    def exchange(
+        self, ask: Ask, limit: Deadline, cord: Cord | None = None, path: str | None = None
+    ) -> Iterator[Arriving]:
+        """Send `ask` and give its answer once the head is here; the connection ends with the block.
+
+        `cord` lets another thread end it; `path` goes elsewhere than the URL says. Raises
+        PeerUnreachable, PeerTimeout, PeerBroken and NotMcp, each with its `delivery`.
+        """
+        cord = cord or Cord()
+        url = self.url if path is None else self.origin + path
+        sock = self._connected(limit)
+        try:
+            with _translated(sock, "the connection broke"):
+                cord.attach(cast(socket.socket, sock))
+                response = transport.send(sock, ask.method, url, ask.body, self._headers | dict(ask.headers))
+            with closing(response):
+                yield Arriving(response, sock)
+        finally:
+            cord.release()
+            sock.hang_up()
+
+    def _connected(self, limit: Deadline) -> Timed:
+        host, port = self.address
+        try:
+            sock = self._way(host, port, limit)
+            return _over_tls(sock, host) if self._parts.scheme == "https" else sock
+        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
+            reason = shown(str(error))
+            raise PeerUnreachable(
+                f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
+            ) from error
+
+    def _direct(self, host: str, port: int, limit: Deadline) -> DeadlineSocket:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS, self._interface)
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class _TlsSocket(Timed, ssl.SSLSocket):
+    """A TLS connection within a deadline."""
+
+
+def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
+    context = ssl.create_default_context()
+    context.sslsocket_class = _TlsSocket
+    with closing(sock):  # what is wrapped is a new socket on the same connection
+        secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    secure = cast(_TlsSocket, secure)
+    try:
+        secure.deadline = sock.deadline
+        secure.settimeout(min(CONNECT_SECONDS, sock.deadline.remaining()))
+        secure.do_handshake()
+    except BaseException:
+        secure.close()
+        raise
+    return secure
+
+
+class Arriving:
+    """An answer whose head is here and whose body comes in pieces."""
+
+    def __init__(self, response: requests.Response, sock: Timed) -> None:
+        self.status: int = response.status_code
+        self._raw = cast(http.client.HTTPResponse, response.raw)
+        self.fields = [(str(name), str(value)) for name, value in self._raw.headers.items()]  # as sent, in order
+        self.headers = {name.lower(): value for name, value in self.fields}
+        self.length: int | None = self._raw.length  # bytes of the body, None where it is not said
+        self._sock = sock
+
+    def plain_pieces(self) -> Iterator[bytes]:
+        """As `pieces`; raises PeerBroken for a body that is compressed."""
+        if self.headers.get("content-encoding", "identity").lower() != "identity":
+            raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
+        return self.pieces()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""
+        received = 0
+        with _translated(self._sock, "the answer broke off"):
+            while received != self.length and (piece := self._raw.read1(PIECE)):
+                received += len(piece)
+                yield piece
+        if self.length not in (None, received):
+            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes; {FATES[UNKNOWN]}")
+
+
+class Cord:
+    """What another thread pulls to end an exchange; one that has not begun then never sends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sock: socket.socket | None = None
+        self._pulled = threading.Event()
+
+    @property
+    def pulled(self) -> bool:
+        return self._pulled.is_set()
+
+    def pulled_within(self, seconds: float) -> bool:
+        """Wait that long, or until it is pulled; True when it is."""
+        return self._pulled.wait(seconds)
+
+    def attach(self, sock: socket.socket) -> None:
+        """Tie the cord to the connection of the moment; ConnectionAbortedError once it is pulled."""
+        with self._lock:
+            if self.pulled:
+                raise ConnectionAbortedError
+            self._sock = sock
+
+    def release(self) -> None:
+        """Untie it, before the connection is closed and its number goes to another."""
+        with self._lock:
+            self._sock = None
+
+    def pull(self) -> None:
+        """End the exchange: whoever reads or writes there wakes with an error."""
+        with self._lock:
+            self._pulled.set()
+            if self._sock is not None:
+                with contextlib.suppress(OSError):  # it has ended by itself
+                    self._sock.shutdown(socket.SHUT_RDWR)
+
+
+# --- what the caller gives ---------------------------------------------------------------------
+
+
+def _checked_url(url: str) -> SplitResult:
+    """The parts of `url`, with a path; ConfigError says what is wrong with it."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError("a URL has visible ASCII characters alone")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError(f"that is no URL: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{url}: a URL such as http://192.168.42.1:8080/mcp is expected")
+    if parts.username is not None:
+        raise ConfigError("a URL with a name or password in it ends up in logs; give a token instead")
+    return parts._replace(path="/mcp" if parts.path in ("", "/") else parts.path, fragment="")
+
+
+def _checked_header(name: str, value: str) -> tuple[str, str]:
+    """A header that http.client will send as it is; the value itself is never in a message."""
+    if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+        raise ConfigError("a header's name is letters, digits and hyphens")
+    if name.lower() in _RESERVED:
+        raise ConfigError(f"the header {name} belongs to the connection; leave it out")
+    if not value.isascii() or not value.isprintable():
+        raise ConfigError(f"the value of the header {name} must be one line of ASCII characters")
+    return name, value
+
+
+# --- errors of others ------------------------------------------------------------------------
+
+
+def _translated(sock: Timed, broken: str) -> Translated:
+    def told(error: Exception, fault: Fault) -> ClientError:
+        delivery = UNKNOWN if sock.handed_over else NOT_SENT
+        kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
+        return kind(f"{words}; {FATES[delivery]}", delivery=delivery)
+
+    return Translated(told)
+
+
+def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:
+    if fault is Fault.TIMEOUT:
+        return PeerTimeout, f"no whole answer within {seconds:g} s"
+    if isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
+        return PeerBroken, "the server hung up without an answer"
+    if isinstance(error, http.client.BadStatusLine):
+        return NotMcp, "what answers there does not speak HTTP; check the port"
+    return None
+
+
+def _cure(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return "boards speak http, not https, unless something in front of them does"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there: is the server running, and is the port right?"
+    if isinstance(error, (socket.gaierror, UnicodeError)):
+        return "the name is not known here: use the IP address"
+    return "is the device on, its cable in, and its network up?"

@@ -1,0 +1,148 @@
+"""Measures the eyes, with the network cut: what is read, what is recognised, how long it takes and in how much memory.
+
+    python -m tests.host.vision.measure words
+    python -m tests.host.vision.measure icons NODE_MODULES FAMILY ...
+    python -m tests.host.vision.measure odds FOLDER
+
+Run by a Python that has the vision extra, and resvg-py for the icons; prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageDraw
+
+from mcpboard.errors import ToolFailed
+from mcpboard.host.vision import service
+from mcpboard.host.vision.engine import Vision
+from mcpboard.host.vision.find import distinct, text_in_picture
+from mcpboard.host.vision.icons import index, synonyms
+from mcpboard.host.vision.types import Icon, centre
+from tests.host.vision import screens
+
+NEAR = 20  # pixels between the middle of an icon as drawn and as found
+
+
+def words() -> dict[str, Any]:
+    """For each look: how many of the strings are found where they are, what was not, and the seconds."""
+    vision, told = Vision(), {}
+    for name, look in screens.LOOKS.items():
+        picture = screens.text_screen(look)
+        seconds, lines = _timed(vision.lines, picture)
+        missed = [text for text in screens.STRINGS if not _found(text_in_picture(lines, text))]
+        told[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
+    return {"looks": told, "mb": _megabytes()}
+
+
+def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
+    """For each family: how many icons there are, which were told wrongly, and the seconds a screen."""
+    from deploy.icons import build
+
+    vision, told = Vision(), {}
+    for family in families:
+        drawn = [(shape, path) for shape, called in build.shapes().items()
+                 for path in build.drawings(family, called, node_modules)]  # fmt: skip
+        wrong, seconds = [], []
+        for picture, placed in screens.icon_screens(drawn, build.rasterised):
+            took, found = _timed(vision.icons, picture, ())
+            seconds.append(took)
+            wrong += [(icon.shape, seen) for icon in placed if (seen := _shown(found, icon)) != icon.shape]
+        told[family] = {"of": len(drawn), "wrong": wrong, "s": sorted(seconds)[len(seconds) // 2]}
+    return {"families": told, "mb": _megabytes()}
+
+
+def odds(folder: Path) -> dict[str, Any]:
+    """What becomes of the user's own icons, of pictures that are none, and of those with nothing on them."""
+    vision, own = Vision(), service.own_icons(folder)
+    told: dict[str, Any] = {name: _fate(vision, picture) for name, picture in ODD.items()}
+    seen = distinct(vision.icons(_home_screen(), own))
+    told["own"] = {name: [centre(icon.box) for icon in seen if icon.best[0] == name] for name in ("my app", "logo")}
+    told["without"] = sorted({icon.best[0] for icon in distinct(vision.icons(_home_screen(), ()))} & {"my app", "logo"})
+    told["shapes"] = sorted(set(index.built_in()[0])) == sorted(synonyms.SHAPES)
+    return told
+
+
+def _fate(vision: Vision, picture: bytes) -> Any:
+    try:
+        return [len(vision.lines(picture)), len(vision.icons(picture, ()))]
+    except ToolFailed as failure:
+        return str(failure)
+
+
+def _plain(width: int, height: int, mode: str = "RGB") -> bytes:
+    return screens.encoded(Image.new(mode, (width, height)))
+
+
+ODD = {
+    "nothing": b"",
+    "no picture": b"GIF89a, or so it says",
+    "half a picture": screens.text_screen(screens.LOOKS["480 pixels"])[:200],
+    "too large": _plain(20000, 2001, "1"),
+    "black": _plain(480, 1000),
+    "one pixel": _plain(1, 1),
+    "a line": _plain(1000, 1),
+    "wide and black": _plain(1920, 1080),
+    "with alpha": _plain(300, 300, "RGBA"),
+    "grey, 16 bits": _plain(300, 300, "I;16"),
+}
+
+
+def _home_screen() -> bytes:
+    """Two drawings that no family has, as the user's PNGs have them but in other colours and sizes."""
+    image = Image.new("RGB", (1080, 2400), "#203040")
+    pen = ImageDraw.Draw(image)
+    screens.zigzag(pen, (300, 500), 90, "#ffcc00")
+    screens.target(pen, (700, 1500), 70, "#ffffff")
+    return screens.encoded(image)
+
+
+def _found(matches: list[dict[str, Any]]) -> bool:
+    return any(match["match"] == "exact" for match in matches)
+
+
+def _shown(found: tuple[Icon, ...], icon: screens.Placed) -> str:
+    """The shape that is told at the place of an icon."""
+    here = [each for each in distinct(found) if _near(centre(each.box), icon)]
+    return max(here, key=lambda each: each.best[1]).best[0] if here else ""
+
+
+def _near(point: tuple[int, int], icon: screens.Placed) -> bool:
+    return abs(point[0] - icon.x) <= NEAR and abs(point[1] - icon.y) <= NEAR
+
+
+def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    start = time.perf_counter()
+    made = work(*arguments)
+    return round(time.perf_counter() - start, 3), made
+
+
+def _megabytes() -> int:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _no_network(event: str, arguments: tuple[object, ...]) -> None:
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.bind"):
+        raise AssertionError(f"the eyes asked for the network: {event} {arguments}")
+
+
+def main() -> None:
+    sys.addaudithook(_no_network)
+    what, *rest = sys.argv[1:]
+    measures: dict[str, Callable[[], Any]] = {
+        "words": words,
+        "icons": lambda: icons(Path(rest[0]), rest[1:]),
+        "odds": lambda: odds(Path(rest[0])),
+    }
+    sys.stdout.write(json.dumps(measures[what](), ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
