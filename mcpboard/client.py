@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, ClientError, PeerTimeout
 from mcpboard.protocol import client_session
-from mcpboard.protocol.blob_stream import Sieve
-from mcpboard.protocol.client_session import Ask, Dialogue, Talk
-from mcpboard.protocol.results import Answer, Attachment, CallResult, Picture
+from mcpboard.protocol.blob_stream import BlobStream
+from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
+from mcpboard.protocol.results import Attachment, CallResult, HttpResponse, Picture
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import TIMEOUT_SECONDS, Arriving, Link
+from mcpboard.transport.http import TIMEOUT_SECONDS, HttpClient, StreamedResponse
 
 __all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
@@ -42,9 +42,9 @@ class Client:
         timeout: float = TIMEOUT_SECONDS,
         interface: str | None = None,
     ) -> None:
-        self._link = Link(url, token, headers, interface)
+        self._link = HttpClient(url, token, headers, interface)
         self._timeout = timeout
-        self._dialogue = Dialogue({"name": "mcpboard", "version": __version__})
+        self._dialogue = ClientSession({"name": "mcpboard", "version": __version__})
         self._settling = threading.Lock()
 
     def __enter__(self) -> Client:
@@ -124,19 +124,19 @@ class Client:
         finally:
             self._settling.release()
 
-    def _talk(self, talk: Talk[T], limit: Deadline, progress: Progress | None = None) -> T:
+    def _talk(self, talk: RequestFlow[T], limit: Deadline, progress: Progress | None = None) -> T:
         return client_session.run(talk, lambda ask: self._exchange(ask, limit, progress))
 
-    def _exchange(self, ask: Ask, limit: Deadline, progress: Progress | None) -> Answer:
+    def _exchange(self, ask: HttpRequest, limit: Deadline, progress: Progress | None) -> HttpResponse:
         with self._link.exchange(ask, limit) as arriving:
             return _answer(arriving, progress)
 
 
-def _answer(arriving: Arriving, progress: Progress | None) -> Answer:
-    sieve, received = Sieve(), 0
+def _answer(arriving: StreamedResponse, progress: Progress | None) -> HttpResponse:
+    sieve, received = BlobStream(), 0
     for piece in arriving.plain_pieces():
         sieve.feed(piece)
         received += len(piece)
         if progress is not None:
             progress(received, arriving.length)
-    return Answer(arriving.status, arriving.headers, sieve.text, sieve.blobs)
+    return HttpResponse(arriving.status, arriving.headers, sieve.text, sieve.blobs)

@@ -68,7 +68,7 @@ Entry = Callable[[Target], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Form:
+class ClientConfig:
     """How one client is told of a server.
 
     `places` maps a system (`darwin`, `win32`, "" for any other) to the file, which may begin with
@@ -199,8 +199,8 @@ def _chatgpt(target: Target) -> Sequence[str]:
 
 # --- the table -------------------------------------------------------------------------------
 
-FORMS = (
-    Form(
+CLIENT_CONFIGS = (
+    ClientConfig(
         "claude-desktop", "Claude Desktop", "json",
         {
             "darwin": "~/Library/Application Support/Claude/claude_desktop_config.json",
@@ -211,62 +211,62 @@ FORMS = (
         notes=("It only starts programs, so mcpboard has to be installed on the laptop.",
                "Its limit for a result is about 1 MB."),
     ),
-    Form(
+    ClientConfig(
         "claude-code", "Claude Code", "json", {"": ".mcp.json"}, "mcpServers",
         lambda target: {"type": "http", "url": target.url, **_authorised(target, f"${{{target.variable}}}")},
         command=lambda target: _add_command("claude", target), token="variable", reload="start claude again, or /mcp",
         notes=("Versions before 2.1.121 may ignore NO_PROXY.",
                "On macOS a connection to a local address may fail at once although curl works: see mcpboard relay."),
     ),
-    Form(
+    ClientConfig(
         "cursor", "Cursor", "json", {"": "~/.cursor/mcp.json"}, "mcpServers",
         lambda target: {"url": target.url, **_authorised(target, f"${{env:{target.variable}}}")},
         token="variable", reload="switch the server off and on in Settings > MCP",
     ),
-    Form(
+    ClientConfig(
         "vscode", "VS Code", "json", {"": ".vscode/mcp.json"}, "servers", _vscode, _vscode_inputs,
         token="prompt", reload="press Start above the entry in mcp.json",
         notes=("It may follow the settings http.proxy and http.noProxy.",),
     ),
-    Form(
+    ClientConfig(
         "codex", "Codex CLI", "toml", {"": "~/.codex/config.toml"}, "mcp_servers", _codex,
         command=_codex_command, token="variable", reload="start codex again",
     ),
-    Form(
+    ClientConfig(
         "gemini", "Gemini CLI", "json", {"": "~/.gemini/settings.json"}, "mcpServers",
         lambda target: {"httpUrl": target.url, "timeout": 60000, **_literal(target)},  # milliseconds
         command=lambda target: _add_command("gemini", target), reload="start gemini again, or /mcp refresh",
         notes=("The key is httpUrl: url would mean the older SSE transport.",),
     ),
-    Form(
+    ClientConfig(
         "hermes", "Hermes Agent", "yaml", {"": "~/.hermes/config.yaml"}, "mcp_servers",
         lambda target: {"url": target.url, **_literal(target), "timeout": 120, "connect_timeout": 60},  # seconds
         reload="/reload-mcp; hermes mcp test tells how it went",
     ),
-    Form(
+    ClientConfig(
         "goose", "Goose", "yaml",
         {"win32": "%APPDATA%/Block/goose/config/config.yaml", "": "~/.config/goose/config.yaml"},
         "extensions", _goose,
         command=lambda target: f"goose session --with-streamable-http-extension {shlex.quote(target.url)}",
         reload="begin a new session",
     ),
-    Form(
+    ClientConfig(
         "lm-studio", "LM Studio", "json", {"": "~/.lmstudio/mcp.json"}, "mcpServers",
         lambda target: {"url": target.url, **_literal(target)},
         reload="save mcp.json in its editor, or switch the server off and on",
         notes=("Its own API refuses local addresses since 0.4.15; the chat does not.",),
     ),
-    Form("open-webui", "Open WebUI", "steps", steps=_open_webui),
-    Form(
+    ClientConfig("open-webui", "Open WebUI", "steps", steps=_open_webui),
+    ClientConfig(
         "chatgpt", "ChatGPT", "steps", steps=_chatgpt,
         notes=("It takes public https addresses alone.",),
     ),
 )  # fmt: skip
 
 
-def find(key: str) -> Form | None:
+def find(key: str) -> ClientConfig | None:
     """The form of that client, None for one that is not known."""
-    return next((form for form in FORMS if form.key == key), None)
+    return next((form for form in CLIENT_CONFIGS if form.key == key), None)
 
 
 # --- how a document is written ----------------------------------------------------------------

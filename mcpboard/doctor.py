@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 S = TypeVar("S")  # what is examined
 
 
-class State(enum.Enum):
+class CheckState(enum.Enum):
     """How a check came out."""
 
     OK = "ok"
@@ -24,27 +24,27 @@ class State(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """What was found, in a line; when it failed, the cause, and in `cure` the one step that helps."""
 
-    state: State
+    state: CheckState
     words: str
     cure: str = ""
 
 
-def ok(words: str) -> Verdict:
+def ok(words: str) -> CheckResult:
     """All is well, and how."""
-    return Verdict(State.OK, words)
+    return CheckResult(CheckState.OK, words)
 
 
-def failed(words: str, cure: str) -> Verdict:
+def failed(words: str, cure: str) -> CheckResult:
     """The cause and its cure."""
-    return Verdict(State.FAILED, words, cure)
+    return CheckResult(CheckState.FAILED, words, cure)
 
 
-def skipped(words: str) -> Verdict:
+def skipped(words: str) -> CheckResult:
     """Nothing was found out, and why not."""
-    return Verdict(State.SKIPPED, words)
+    return CheckResult(CheckState.SKIPPED, words)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Check(Generic[S]):
     title: str
     needs: tuple[str, ...]
     probe: Callable[[S], Any]
-    judge: Callable[[Any], Verdict]
+    judge: Callable[[Any], CheckResult]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Finding:
 
     name: str
     title: str
-    verdict: Verdict
+    verdict: CheckResult
 
 
 def json_object(body: bytes) -> Mapping[str, Any]:
@@ -80,7 +80,7 @@ def run(checks: Sequence[Check[S]], subject: S) -> Iterator[Finding]:
     """The finding of each check, in order, as soon as it is there."""
     found: dict[str, Finding] = {}
     for check in checks:
-        lacking = [found[need].title for need in check.needs if found[need].verdict.state is not State.OK]
+        lacking = [found[need].title for need in check.needs if found[need].verdict.state is not CheckState.OK]
         verdict = skipped(f"depends on: {', '.join(lacking)}") if lacking else check.judge(check.probe(subject))
         found[check.name] = Finding(check.name, check.title, verdict)
         yield found[check.name]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard import config
-from mcpboard.config import Address, Watched, files
+from mcpboard.config import Address, SettingsWatcher, files
 from mcpboard.errors import ConfigError
 
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -41,8 +41,8 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [record.getMessage() for record in caplog.records]
 
 
-def watch(flags: dict[str, object] | None = None) -> Watched:
-    return Watched(flags, {})
+def watch(flags: dict[str, object] | None = None) -> SettingsWatcher:
+    return SettingsWatcher(flags, {})
 
 
 def replaced(path: Path, text: str) -> None:

@@ -6,29 +6,29 @@ import time
 from collections.abc import Callable
 
 from mcpboard import __version__
-from mcpboard.board.arrival import Answer
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.backend import Backend
-from mcpboard.board.catalog import Catalogue
-from mcpboard.board.forward import PLACES, Forward
+from mcpboard.board.catalog import Catalog
+from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.front import PAGES, page
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.tools import AGENT, CONFIG_WEB, Row
-from mcpboard.board.undelivered import Orphans
+from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
+from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.config.schema import Settings
 from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
-    Listing,
     OpenSession,
     Outcome,
     PageRequest,
     Policy,
     Reply,
     ToolCall,
+    ToolList,
 )
-from mcpboard.serving.app import Edge
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 
 CATALOGUE_S = 1.0  # seconds that tools/list may wait for the Agent's schemas (decision 2)
 
@@ -47,26 +47,26 @@ open_url and bridge_clipboard need the phone's companion app; phone_bridge_statu
 """
 
 
-def build(current: Callable[[], Settings], known: Callable[[], Settings] | None = None) -> Edge:
+def build(current: Callable[[], Settings], known: Callable[[], Settings] | None = None) -> Application:
     """The WSGI application of the board role; `current` gives the settings of the moment without waiting.
 
     `known` gives them again, without another look at their files; `current` does where it is left out.
     """
-    lanes = Lanes(PLACES)
-    board = Board(current, known or current, Forward(lanes, Orphans()))
-    return Edge(board, Turns(sum(PLACES.values())))
+    lanes = Lanes(LANE_CAPACITY)
+    board = BoardRole(current, known or current, Forwarder(lanes, UndeliveredOutcomes()))
+    return Application(board, ConcurrencyLimit(sum(LANE_CAPACITY.values())))
 
 
-class Board:
+class BoardRole:
     """The role as the edge sees it: an endpoint for the settings of the moment, and calls that are run."""
 
-    def __init__(self, current: Callable[[], Settings], known: Callable[[], Settings], forward: Forward) -> None:
+    def __init__(self, current: Callable[[], Settings], known: Callable[[], Settings], forward: Forwarder) -> None:
         self._current = current  # once for each request
         self._known = known  # for all that it needs after that
         self._forward = forward
         self._backends: dict[tuple[str, str], Backend] = {}
-        self._catalogue = Catalogue(self._fetch_catalogue, time.monotonic)
-        self._made: tuple[Settings, tuple[Row, ...], Endpoint] | None = None
+        self._catalogue = Catalog(self._fetch_catalogue, time.monotonic)
+        self._made: tuple[Settings, tuple[BoardTool, ...], Endpoint] | None = None
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the settings and tools of this moment; a new one only when they changed."""
@@ -76,7 +76,7 @@ class Board:
         rows = self._catalogue.rows(settings.mcp_shell_enabled)
         made = self._made
         if made is None or made[0] is not settings or made[1] is not rows:
-            endpoint = Endpoint(_policy(settings), Listing([row.tool for row in rows]))
+            endpoint = Endpoint(_policy(settings), ToolList([row.tool for row in rows]))
             self._made = made = (settings, rows, endpoint)
         return made[2]
 
@@ -104,7 +104,7 @@ class Board:
     def close_session(self, step: CloseSession) -> None:
         raise NotImplementedError("a board has no sessions, its endpoint never ends one")
 
-    def _fetch_catalogue(self) -> Answer:
+    def _fetch_catalogue(self) -> BackendResponse:
         return self._backend(AGENT, self._known()).call("GET", "/api/tools", None, CATALOGUE_S)
 
     def _backend(self, name: str, settings: Settings) -> Backend:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
 
 
-class Answer(NamedTuple):
+class BackendResponse(NamedTuple):
     """What a backend answered: any status, redirects too; `content_type` is "" when not sent."""
 
     status: int
@@ -22,20 +22,20 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Ceiling(NamedTuple):
+class SizeLimit(NamedTuple):
     """The most bytes a body may have, and a note on the setting that says so."""
 
     size: int
     note: str = ""
 
 
-class Trip(NamedTuple):
+class RequestContext(NamedTuple):
     """One request under way: by whom it is answered, what it is ("GET /health"), over which socket."""
 
     backend: Backend
     errand: str
     sock: DeadlineSocket
-    ceiling: Ceiling
+    ceiling: SizeLimit
 
     def late(self) -> str:
         """Words for an answer that did not come, or not to its end, before the deadline."""
@@ -61,7 +61,7 @@ class Trip(NamedTuple):
         return f"{self.backend.title} ({self.backend.setting})"
 
 
-class Head(Protocol):
+class ResponseHead(Protocol):
     """What a body stream needs of a response whose head has come; one of requests is one."""
 
     status_code: int
@@ -80,7 +80,7 @@ class BodyStream:
     falls short of its announced length, passes its limit or its time; what came is then worthless.
     """
 
-    def __init__(self, trip: Trip, response: Head, read: Callable[[int], bytes]) -> None:
+    def __init__(self, trip: RequestContext, response: ResponseHead, read: Callable[[int], bytes]) -> None:
         self.trip = trip
         self.status = response.status_code
         self.content_type = response.headers.get("Content-Type", "")
@@ -122,10 +122,10 @@ class BodyStream:
             self.close()
             raise
 
-    def begin(self) -> Answer:
+    def begin(self) -> BackendResponse:
         """The answer as far as its first block, which is read now and still comes first in the iteration."""
         self._first = self._first or self._block()
-        return Answer(self.status, self.content_type, self._first)
+        return BackendResponse(self.status, self.content_type, self._first)
 
     def _block(self, size: int = BLOCK) -> bytes:
         # Filled up, so that a body of one block is known to be whole before any of it is passed on.

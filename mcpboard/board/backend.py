@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcpboard import transport
-from mcpboard.board.arrival import Answer, BodyStream, Ceiling, Trip
+from mcpboard.board.arrival import BackendResponse, BodyStream, RequestContext, SizeLimit
 from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
-from mcpboard.transport import Fault, Translated
+from mcpboard.transport import FailureKind, translate_errors
 from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, connect
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web
 # wait for, and no way off this machine.
 ADDRESSES = {"localhost": ("127.0.0.1", "::1")}
 
-KINDS: Mapping[Fault, type[ToolError]] = {
-    Fault.UNREACHABLE: BackendUnreachable,
-    Fault.TIMEOUT: BackendTimeout,
-    Fault.BROKEN: BackendBroken,
+KINDS: Mapping[FailureKind, type[ToolError]] = {
+    FailureKind.UNREACHABLE: BackendUnreachable,
+    FailureKind.TIMEOUT: BackendTimeout,
+    FailureKind.BROKEN: BackendBroken,
 }
 
 
 @dataclass(frozen=True)
-class Seen:
+class LastRequest:
     """How the latest request went and how long ago: `ok` when an answer came, whatever its status."""
 
     ok: bool
@@ -64,10 +64,12 @@ class Backend:
         self._clock = clock
         self._noted: tuple[bool, float] | None = None
 
-    def call(self, method: str, path: str, body: bytes | None, seconds: float, limit: int = ANSWER_LIMIT) -> Answer:
+    def call(
+        self, method: str, path: str, body: bytes | None, seconds: float, limit: int = ANSWER_LIMIT
+    ) -> BackendResponse:
         """The answer to one request: whole, at most `limit` bytes, within `seconds` from connecting to last byte."""
-        with contextlib.closing(self._open(method, path, body, seconds, Ceiling(limit))) as stream:
-            return Answer(stream.status, stream.content_type, stream.whole())
+        with contextlib.closing(self._open(method, path, body, seconds, SizeLimit(limit))) as stream:
+            return BackendResponse(stream.status, stream.content_type, stream.whole())
 
     def stream(self, path: str, first_byte_seconds: float, total_seconds: float, limit: int) -> BodyStream:
         """The body of a GET as it arrives; its first block is here already, so early failures raise at once.
@@ -77,25 +79,25 @@ class Backend:
         to judge, by `begin()`.
         """
         whole = Deadline(total_seconds, self._clock)
-        stream = self._open("GET", path, None, first_byte_seconds, Ceiling(limit, " (support_bundle_max_bytes)"))
+        stream = self._open("GET", path, None, first_byte_seconds, SizeLimit(limit, " (support_bundle_max_bytes)"))
         stream.begin()
         stream.trip.sock.deadline = whole
         return stream
 
     @property
-    def last_seen(self) -> Seen | None:
+    def last_seen(self) -> LastRequest | None:
         """How the latest request went, None before the first; asks nobody and never waits."""
         noted = self._noted
-        return noted and Seen(noted[0], self._clock() - noted[1])
+        return noted and LastRequest(noted[0], self._clock() - noted[1])
 
     def note(self, ok: bool) -> None:
         """Remember how a request went."""
         self._noted = (ok, self._clock())
 
-    def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: Ceiling) -> BodyStream:
+    def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: SizeLimit) -> BodyStream:
         what = f"{method} {path}"
         sock = self._connected(what, Deadline(seconds, self._clock))
-        trip = Trip(self, what, sock, ceiling)
+        trip = RequestContext(self, what, sock, ceiling)
         try:
             with _translated(trip):
                 response = transport.send(sock, method, self._base + path, body)
@@ -119,15 +121,15 @@ class Backend:
             ) from error
 
 
-def _read(trip: Trip, response: requests.Response, size: int) -> bytes:
+def _read(trip: RequestContext, response: requests.Response, size: int) -> bytes:
     with _translated(trip):
         piece: bytes = response.raw.read(size)
     return piece
 
 
-def _translated(trip: Trip) -> Translated:
-    def told(error: Exception, fault: Fault) -> ToolError:
+def _translated(trip: RequestContext) -> translate_errors:
+    def told(error: Exception, fault: FailureKind) -> ToolError:
         kind = KINDS[fault]
         return trip.failed(kind, trip.late() if kind is BackendTimeout else trip.cut(error))
 
-    return Translated(told)
+    return translate_errors(told)

@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mcpboard.board.readers import finite_json
-from mcpboard.board.tools import ROWS, Row, allowed
+from mcpboard.board.tools import ROWS, BoardTool, allowed
 from mcpboard.errors import BackendBroken, ToolError
 
 if TYPE_CHECKING:
-    from mcpboard.board.arrival import Answer
+    from mcpboard.board.arrival import BackendResponse
 
 FRESH_S = 60.0  # how long a copy is good for; tools change with the board's software only
 RETRY_S = 5.0  # after a failure: soon enough for a board that boots, too rare to slow every list
@@ -34,14 +34,14 @@ _UNEXPLAINED = {"description": "Taken by this board's Agent, which does not expl
 _DEPTH_LIMIT = 16  # schemas in schemas; the Agent's deepest has 4
 
 
-class Catalogue:
+class Catalog:
     """The rows with the schemas of this board's Agent; always all of them, in the same order.
 
     `fetch` asks the Agent for `GET /api/tools`, within its own limit, and may raise ToolError;
     `clock` is monotonic, in seconds. Nothing is fetched before the first `refresh`.
     """
 
-    def __init__(self, fetch: Callable[[], Answer], clock: Callable[[], float]) -> None:
+    def __init__(self, fetch: Callable[[], BackendResponse], clock: Callable[[], float]) -> None:
         self._fetch = fetch
         self._clock = clock
         self._reading = threading.Lock()
@@ -52,7 +52,7 @@ class Catalogue:
         """Tool name to input schema, as last known; never waits."""
         return MappingProxyType({row.tool.name: row.tool.input_schema for row in self.rows(shell=True)})
 
-    def rows(self, shell: bool) -> tuple[Row, ...]:
+    def rows(self, shell: bool) -> tuple[BoardTool, ...]:
         """The rows on offer with their schemas as last known; the same object until one changes."""
         return self._offers[shell]
 
@@ -81,11 +81,11 @@ class Catalogue:
         return True
 
 
-def _offers(rows: tuple[Row, ...]) -> Mapping[bool, tuple[Row, ...]]:
+def _offers(rows: tuple[BoardTool, ...]) -> Mapping[bool, tuple[BoardTool, ...]]:
     return {shell: allowed(shell, rows) for shell in (True, False)}
 
 
-def _with_schema(row: Row, live: object) -> Row:
+def _with_schema(row: BoardTool, live: object) -> BoardTool:
     """The row with the live schema where that is usable, else as built in."""
     if not isinstance(live, dict) or not is_usable(live):
         return row
@@ -111,7 +111,7 @@ def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     return schema
 
 
-def schemas(answer: Answer) -> dict[str, Any]:
+def schemas(answer: BackendResponse) -> dict[str, Any]:
     """Tool name to whatever the Agent calls its schema; BackendBroken when the answer is no catalogue."""
     found = finite_json(answer.body) if answer.status == 200 else None
     tools = found.get("tools") if isinstance(found, dict) else None

@@ -9,13 +9,13 @@ from mcpboard.board.backend import Backend
 from mcpboard.board.pages import home
 from mcpboard.errors import Refused
 from mcpboard.protocol.endpoint import JSON
-from mcpboard.protocol.messages import Head, Reply
+from mcpboard.protocol.messages import Reply, RequestHead
 from mcpboard.protocol.tools import compact
 
 PAGES = frozenset({"/", "/health"})
 
 
-def page(head: Head, mcp_enabled: bool, backends: Mapping[str, Backend], wants_token: bool) -> Reply:
+def page(head: RequestHead, mcp_enabled: bool, backends: Mapping[str, Backend], wants_token: bool) -> Reply:
     """The page at `head.path`; raises Refused for other methods than GET and HEAD."""
     if head.method not in ("GET", "HEAD"):
         raise Refused(405, {"error": f"{head.method} is not served here"}, [("Allow", "GET, HEAD")])

@@ -23,7 +23,7 @@ LANE_ADVICE = {
 }
 
 
-class Place(AbstractContextManager["Place"]):
+class Slot(AbstractContextManager["Slot"]):
     """One place in a lane, held from `Lanes.enter` until the first `leave`; also a context manager."""
 
     def __init__(self, lanes: Lanes, lane: str, tool: str, since: float) -> None:
@@ -47,13 +47,13 @@ class Lanes:
 
     def __init__(self, places: Mapping[str, int], clock: Clock = time.monotonic) -> None:
         self._places = dict(places)
-        self._running: dict[str, list[Place]] = {lane: [] for lane in places}
+        self._running: dict[str, list[Slot]] = {lane: [] for lane in places}
         self._clock = clock
         self._lock = threading.Lock()
 
-    def enter(self, lane: str, tool: str) -> Place:
+    def enter(self, lane: str, tool: str) -> Slot:
         """Take a place for `tool` at once, or raise Busy naming what runs and for how long."""
-        place = Place(self, lane, tool, self._clock())
+        place = Slot(self, lane, tool, self._clock())
         with self._lock:
             running = self._running[lane]
             if len(running) >= self._places[lane]:
@@ -69,13 +69,13 @@ class Lanes:
                 lane: [(place.tool, now - place.since) for place in running] for lane, running in self._running.items()
             }
 
-    def _free(self, place: Place) -> None:
+    def _free(self, place: Slot) -> None:
         with self._lock:
             if place in self._running[place.lane]:
                 self._running[place.lane].remove(place)
 
     @staticmethod
-    def _refusal(turned_away: Place, running: list[Place]) -> str:
+    def _refusal(turned_away: Slot, running: list[Slot]) -> str:
         runs = " and ".join(
             f"{place.tool} has been running for {max(0.0, turned_away.since - place.since):.0f} s" for place in running
         )

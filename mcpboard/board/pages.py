@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import AddressValueError, IPv6Address
 
 from mcpboard import __version__
-from mcpboard.client_configs import FORMS, Form, Target, Token
+from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import Refused
 from mcpboard.protocol.messages import Reply
 
@@ -115,7 +115,7 @@ def _page(target: Target, mcp_enabled: bool, seen: Mapping[str, Mapping[str, obj
 <p class="soft">Model Context Protocol in front of the phone at this board.</p>
 <dl>{"".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in rows)}</dl>
 <h2>Set up a client</h2>
-{"".join(_client(form, target) for form in FORMS)}
+{"".join(_client(form, target) for form in CLIENT_CONFIGS)}
 <h2>If it does not connect</h2>
 <ul>
 <li>A proxy variable that catches this address is the usual cause: set <code>NO_PROXY</code> and <code>no_proxy</code>
@@ -137,7 +137,7 @@ def _seen(seen: Mapping[str, object]) -> str:
     return words if ago is None else f"{words} when last asked, {html.escape(str(ago))} s ago"
 
 
-def _client(form: Form, target: Target) -> str:
+def _client(form: ClientConfig, target: Target) -> str:
     where = "" if form.format == "steps" else f" <small>{html.escape(form.format.upper())}</small>"
     return (
         f'<details name="client"><summary>{html.escape(form.title)}{where}</summary><div>'
@@ -145,7 +145,7 @@ def _client(form: Form, target: Target) -> str:
     )
 
 
-def _told(form: Form, target: Target) -> Iterable[str]:
+def _told(form: ClientConfig, target: Target) -> Iterable[str]:
     if form.format == "steps":
         yield f"<ol>{_items(form.steps(target))}</ol>"
     else:
@@ -158,7 +158,7 @@ def _told(form: Form, target: Target) -> Iterable[str]:
         yield f'<ul class="soft">{_items(form.notes)}</ul>'
 
 
-def _places(form: Form) -> str:
+def _places(form: ClientConfig) -> str:
     return " or ".join(_code(place) + _SYSTEMS.get(system, "") for system, place in form.places.items())
 
 

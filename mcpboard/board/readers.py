@@ -27,7 +27,7 @@ from mcpboard.errors import (
 from mcpboard.protocol.tools import Content, Image, Text
 
 if TYPE_CHECKING:
-    from mcpboard.board.arrival import Answer
+    from mcpboard.board.arrival import BackendResponse
 
 FOREIGN_LIMIT = 500  # characters of a foreign body that an error repeats (decision 18)
 TEXT_LIMIT = 256 * 1024  # bytes of shell output, as UTF-8, that a reply carries (decision 4)
@@ -54,14 +54,14 @@ NOTHING_MOVED = frozenset(
 )
 
 
-def status(answer: Answer) -> Content:
+def status(answer: BackendResponse) -> Content:
     """The JSON object of a plain GET, as text and as structured content."""
     found = _object(answer)
     _refuse_failure(found)
     return _plain(found)
 
 
-def picture(answer: Answer) -> Content:
+def picture(answer: BackendResponse) -> Content:
     """A screenshot and its caption; an observation without a picture is an error."""
     found = _output(answer)
     image = _image(found)
@@ -70,19 +70,19 @@ def picture(answer: Answer) -> Content:
     return _pictured(image, found)
 
 
-def aftermath(answer: Answer) -> Content:
+def aftermath(answer: BackendResponse) -> Content:
     """What an action came to, and the screen after it; still a success when only the picture is missing."""
     return _after(_output(answer))
 
 
-def output(answer: Answer) -> Content:
+def output(answer: BackendResponse) -> Content:
     """What a tool says to which only newer boards add a picture: its JSON or text, or its aftermath."""
     found = _output(answer)
     wrapped = isinstance(found, dict) and found.keys() & {"data", "action_output"}
     return _after(found) if wrapped else _plain(found)
 
 
-def shell(answer: Answer) -> Content:
+def shell(answer: BackendResponse) -> Content:
     """Output of a command as it is; the words `ok` and `error:` in it mean nothing."""
     reply = _object(answer)
     if _failed(reply):
@@ -94,7 +94,7 @@ def shell(answer: Answer) -> Content:
     return Content((Text(_capped(_output_text(answer, reply))),))
 
 
-def turned_down(answer: Answer) -> NoReturn:
+def turned_down(answer: BackendResponse) -> NoReturn:
     """For an answer that is not what was asked for: always raises the ToolError that fits it."""
     kind, cure = TURNED_DOWN.get(answer.status, (None, ""))
     # Four bytes are the longest character of UTF-8, so this much always holds what is quoted.
@@ -193,7 +193,7 @@ def _admits_failure(said: object) -> bool:
     return isinstance(said, str) and said.lstrip()[:6].lower() == "error:"
 
 
-def _output(answer: Answer) -> object:
+def _output(answer: BackendResponse) -> object:
     """What a tool that did not fail put out: JSON unfolded, also inside `action_output`, or its text."""
     reply = _object(answer)
     if _failed(reply):
@@ -205,14 +205,14 @@ def _output(answer: Answer) -> object:
     return found
 
 
-def _output_text(answer: Answer, reply: Mapping[str, Any]) -> str:
+def _output_text(answer: BackendResponse, reply: Mapping[str, Any]) -> str:
     text = reply.get("output")
     if not isinstance(text, str):
         turned_down(answer)
     return text
 
 
-def _object(answer: Answer) -> dict[str, Any]:
+def _object(answer: BackendResponse) -> dict[str, Any]:
     """The JSON object that a good answer is; everything else is turned down."""
     try:
         found = finite_json(answer.body) if answer.status == 200 else None

@@ -11,7 +11,7 @@ from mcpboard.board.tool_specs import TOOLS
 from mcpboard.protocol.tools import Content, Tool
 
 if TYPE_CHECKING:
-    from mcpboard.board.arrival import Answer
+    from mcpboard.board.arrival import BackendResponse
 
 # Lanes: calls of one lane share its places (decision 10).
 STATUS, OBSERVATION, INPUT, SHELL, BUNDLE = "status", "observation", "input", "shell", "support_bundle"
@@ -30,7 +30,7 @@ BUNDLE_S = 70.0  # to the first byte; Config Web's own is 65
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardTool:
     """One tool: what the client sees of it, who does it, how long that may take, how the answer reads.
 
     `read` turns an answer of the backend into content or raises ToolError. Where `streams`, the
@@ -43,23 +43,23 @@ class Row:
     method: str
     path: str
     deadline_s: float
-    read: Callable[[Answer], Content]
+    read: Callable[[BackendResponse], Content]
     streams: bool = False
 
 
-def _get(name: str, lane: str, backend: str, path: str, deadline_s: float) -> Row:
-    return Row(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.status)
+def _get(name: str, lane: str, backend: str, path: str, deadline_s: float) -> BoardTool:
+    return BoardTool(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.status)
 
 
-def _post(name: str, lane: str, deadline_s: float, read: Callable[[Answer], Content]) -> Row:
-    return Row(TOOLS[name], lane, AGENT, "POST", f"/api/tools/{name}", deadline_s, read)
+def _post(name: str, lane: str, deadline_s: float, read: Callable[[BackendResponse], Content]) -> BoardTool:
+    return BoardTool(TOOLS[name], lane, AGENT, "POST", f"/api/tools/{name}", deadline_s, read)
 
 
-def _stream(name: str, lane: str, backend: str, path: str, deadline_s: float) -> Row:
-    return Row(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.turned_down, streams=True)
+def _stream(name: str, lane: str, backend: str, path: str, deadline_s: float) -> BoardTool:
+    return BoardTool(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.turned_down, streams=True)
 
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[BoardTool, ...] = (
     _get("phone_bridge_status", STATUS, AGENT, "/api/phone-bridge/status", STATUS_S),
     _post("screenshot", OBSERVATION, SHOT_S, readers.picture),
     _post("wait_for_stable_screen", OBSERVATION, STABLE_S, readers.picture),
@@ -76,6 +76,6 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def allowed(shell: bool, rows: tuple[Row, ...] = ROWS) -> tuple[Row, ...]:
+def allowed(shell: bool, rows: tuple[BoardTool, ...] = ROWS) -> tuple[BoardTool, ...]:
     """The rows on offer, in order; without `shell` its row does not exist for anybody."""
     return tuple(row for row in rows if shell or row.lane != SHELL)

@@ -23,7 +23,7 @@ UNHEARD = "but its answer may never have arrived"
 
 
 @dataclass(frozen=True)
-class Orphan:
+class UndeliveredOutcome:
     """One outcome nobody heard of: the tool, words such as "finished OK", and when, on the clock."""
 
     tool: str
@@ -33,32 +33,32 @@ class Orphan:
 
 
 @dataclass(frozen=True)
-class Telling:
+class Notice:
     """What to say before the next action's result; empty text when there is nothing to tell."""
 
     text: str
-    orphans: tuple[Orphan, ...]
+    orphans: tuple[UndeliveredOutcome, ...]
 
 
 @dataclass(frozen=True)
-class Underway:
+class Unacknowledged:
     """Outcomes in a reply that the kernel has, and perhaps nobody else; `arrived` asks."""
 
-    orphans: Sequence[Orphan]
+    orphans: Sequence[UndeliveredOutcome]
     arrived: Callable[[], bool]
     since: float
 
 
-class Orphans:
+class UndeliveredOutcomes:
     """Each outcome is told once at most, within ten minutes, newest sixteen only; safe among threads."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: list[Orphan] = []
-        self._underway: deque[Underway] = deque(maxlen=KEPT_OUTCOMES)
+        self._kept: list[UndeliveredOutcome] = []
+        self._underway: deque[Unacknowledged] = deque(maxlen=KEPT_OUTCOMES)
 
-    def keep(self, orphans: Sequence[Orphan], arrived: Callable[[], bool] | None = None) -> None:
+    def keep(self, orphans: Sequence[UndeliveredOutcome], arrived: Callable[[], bool] | None = None) -> None:
         """Keep outcomes that nobody heard of, or nobody will should their reply not have `arrived` in good time.
 
         Their words are ours, never an argument or a foreign text.
@@ -67,16 +67,16 @@ class Orphans:
             if arrived is None:
                 self._keep(orphans)
             else:
-                self._underway.append(Underway(orphans, arrived, self._clock()))
+                self._underway.append(Unacknowledged(orphans, arrived, self._clock()))
 
-    def take(self) -> Telling:
+    def take(self) -> Notice:
         """All that is worth telling, oldest first; it is forgotten here, so tell it or keep it again."""
         now = self._clock()
         with self._lock:
             self._look_after(now)
             kept = [orphan for orphan in self._kept if now - orphan.finished_at <= KEPT_SECONDS]
             self._kept.clear()
-        return Telling(" ".join(_sentence(orphan, now) for orphan in kept), tuple(kept))
+        return Notice(" ".join(_sentence(orphan, now) for orphan in kept), tuple(kept))
 
     def _look_after(self, now: float) -> None:
         """Keep what has not arrived in good time, forget what has."""
@@ -88,10 +88,10 @@ class Orphans:
             else:
                 self._keep([replace(orphan, fate=UNHEARD) for orphan in reply.orphans])
 
-    def _keep(self, orphans: Sequence[Orphan]) -> None:
+    def _keep(self, orphans: Sequence[UndeliveredOutcome]) -> None:
         self._kept = sorted([*self._kept, *orphans], key=lambda orphan: orphan.finished_at)[-KEPT_OUTCOMES:]
 
 
-def _sentence(orphan: Orphan, now: float) -> str:
+def _sentence(orphan: UndeliveredOutcome, now: float) -> str:
     ago = f"{max(0.0, now - orphan.finished_at):.0f} s ago"
     return f"The earlier {orphan.tool} {orphan.outcome} {ago}, {orphan.fate}; look at the screen before repeating it."

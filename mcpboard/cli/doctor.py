@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
-from mcpboard.doctor import Finding, State
+from mcpboard.doctor import CheckState, Finding
 
 MOST = 100  # failed checks that the exit code counts; above are the codes of shells and signals
 WIDTH = 22  # characters of the longest title and some air
@@ -34,7 +34,7 @@ def doctor(arguments: argparse.Namespace) -> int:
         found.append(finding)
         if not arguments.json:
             print(_lines(finding), flush=True)
-    count = sum(finding.verdict.state is State.FAILED for finding in found)
+    count = sum(finding.verdict.state is CheckState.FAILED for finding in found)
     print(_as_json(found, count) if arguments.json else _summary(count))
     return min(count, MOST)
 
@@ -51,7 +51,7 @@ def _findings(arguments: argparse.Namespace) -> Iterator[Finding]:
     return doctor.examine(arguments.url, token, config.proxy_variables(), sys.platform)
 
 
-MARKS = {State.OK: "ok  ", State.FAILED: "FAIL", State.SKIPPED: "-   "}
+MARKS = {CheckState.OK: "ok  ", CheckState.FAILED: "FAIL", CheckState.SKIPPED: "-   "}
 
 
 def _lines(finding: Finding) -> str:

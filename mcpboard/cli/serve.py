@@ -29,13 +29,13 @@ def serve(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; each URL is printed as it really is, where a program can wait for it."""
     given = config_verb.flags(arguments)
     try:
-        return _serve(config.Watched(given))
+        return _serve(config.SettingsWatcher(given))
     except ConfigError as error:
         _leave_word(given, error)
         raise
 
 
-def _serve(watched: config.Watched) -> int:
+def _serve(watched: config.SettingsWatcher) -> int:
     in_force = watched.current()
     logs.configure(in_force.log, in_force.log_level)
     for warning in in_force.warnings:

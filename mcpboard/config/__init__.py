@@ -33,7 +33,7 @@ __all__ = [
     "Address",
     "Setting",
     "Settings",
-    "Watched",
+    "SettingsWatcher",
     "load",
     "table",
     "valid",
@@ -72,7 +72,7 @@ def table(path: str, name: str, named_by: str) -> Mapping[str, Any]:
     return {} if document is None else document.table(name)
 
 
-class Watched:
+class SettingsWatcher:
     """Settings that follow their files: a change counts from the next `current()` on.
 
     Raises ConfigError at construction; later a file that is broken or gone leaves the last good

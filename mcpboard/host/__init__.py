@@ -18,7 +18,7 @@ from mcpboard.host.access.identity import identity
 from mcpboard.host.access.owners import Owners
 from mcpboard.host.access.tokens import Tokens
 from mcpboard.host.cloud import enrollment
-from mcpboard.host.cloud.enrollment import Enrolment
+from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.host.cloud.status import NOT_ENROLLED, CloudStatus
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.config import HostSettings
@@ -26,31 +26,31 @@ from mcpboard.host.console import Console
 from mcpboard.host.devices import autodiscovery
 from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.registry import Registry, Spec
-from mcpboard.host.devices.status import Survey
+from mcpboard.host.devices.registry import DeviceSpec, Registry
+from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.host.drivers import factory
-from mcpboard.host.drivers.android.discovery import Discovery
+from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
-from mcpboard.host.tools.rows import ROWS, Holding, Looking, Seeing
+from mcpboard.host.tools.rows import ROWS, DeviceTool, StatusTool, VisionTool
 from mcpboard.host.tools.specs import INSTRUCTIONS
 from mcpboard.host.vision import service
-from mcpboard.host.vision.service import Eyes
+from mcpboard.host.vision.service import VisionService
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
-    Listing,
     OpenSession,
     Outcome,
     PageRequest,
     Policy,
     Reply,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.sessions import Session
 from mcpboard.protocol.tools import Content, Text
-from mcpboard.serving.app import Edge
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ TURNS = THREADS - 8  # the rest is always free for ping, tools/list and DELETE
 CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a board lacks
 
 
-class Host:
+class HostRole:
     """The role as the edge sees it, and the thread that ends idle holds; `app` is the WSGI application.
 
     To be closed when serving is over.
@@ -77,12 +77,12 @@ class Host:
         manager: DeviceManager,
         owners: Owners,
         tokens: Tokens,
-        survey: Survey,
-        eyes: Eyes,
+        survey: StatusSurvey,
+        eyes: VisionService,
         pages: Console,
         follow: Callable[[], None],
         cloud: Worker | None = None,
-        discovery: Discovery | None = None,
+        discovery: AdbDiscovery | None = None,
     ) -> None:
         self.manager = manager
         self._owners = owners
@@ -94,8 +94,8 @@ class Host:
         self._cloud = cloud
         self._discovery = discovery
         self._rows = {row.tool.name: row for row in ROWS}
-        self._endpoint = Endpoint(self._policy(), Listing([row.tool for row in ROWS]))
-        self.app = Edge(self, Turns(TURNS))
+        self._endpoint = Endpoint(self._policy(), ToolList([row.tool for row in ROWS]))
+        self.app = Application(self, ConcurrencyLimit(TURNS))
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()
@@ -127,7 +127,7 @@ class Host:
         self._follow()
         row = self._rows[call.name]
         try:
-            if isinstance(row, Looking):
+            if isinstance(row, StatusTool):
                 return Outcome(row.work(self._survey, call.arguments))
             return Outcome(self._hold(call, row))
         except McpboardError:
@@ -171,7 +171,7 @@ class Host:
 
     # --- a call that holds its device ---
 
-    def _hold(self, call: ToolCall, row: Holding | Seeing) -> Content:
+    def _hold(self, call: ToolCall, row: DeviceTool | VisionTool) -> Content:
         owner, minted = self._owners.owner(call, call.arguments)
         try:
             device = self._device(call.arguments, owner)
@@ -183,12 +183,14 @@ class Host:
             raise
         return content if minted is None else _with_session(content, minted)
 
-    def _use(self, call: ToolCall, row: Holding | Seeing, owner: Owner, device: str, arguments: Arguments) -> Content:
+    def _use(
+        self, call: ToolCall, row: DeviceTool | VisionTool, owner: Owner, device: str, arguments: Arguments
+    ) -> Content:
         def command(driver: Driver) -> Content:
             if not self._owners.may_hold(owner):
                 self.manager.end_owner(owner, "its session ended")  # which had no hold to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
-            if isinstance(row, Seeing):
+            if isinstance(row, VisionTool):
                 return row.work(driver, arguments, self._eyes)
             return row.work(driver, arguments, device)
 
@@ -249,9 +251,9 @@ def build(
     settings: HostSettings,
     extra: Mapping[str, tuple[str, Driver]] | None = None,
     clock: Callable[[], float] = time.monotonic,
-    eyes: Eyes | None = None,
-    joined: Enrolment | None = None,
-) -> Host:
+    eyes: VisionService | None = None,
+    joined: Enrollment | None = None,
+) -> HostRole:
     """The host role over the files beside the identity.
 
     `extra` are devices that no file knows, id -> kind and driver, `joined` is such an enrolment.
@@ -273,13 +275,13 @@ def build(
     adb = factory.adb_server(settings)
     registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb))
     discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
-    survey = Survey(manager)
+    survey = StatusSurvey(manager)
     enrolled = joined or enrollment.read(folder)
     sees = eyes or service.opened(folder / ICONS)
     cloud = Worker(manager, survey.devices, sees, enrolled, folder, settings.cloud_proxy) if enrolled else None
     told = cloud.status if cloud else None
     pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told)
-    return Host(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
+    return HostRole(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
 
 
-__all__ = ["CONNECTIONS", "THREADS", "Host", "Spec", "build"]
+__all__ = ["CONNECTIONS", "THREADS", "DeviceSpec", "HostRole", "build"]

@@ -135,7 +135,7 @@ def look(path: Path) -> tuple[int, ...] | None:
     return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
 
-class Followed:
+class FollowedFile:
     """A file that is to be read again whenever it has changed. Not locked: who follows it owns the lock."""
 
     def __init__(self, path: Path) -> None:

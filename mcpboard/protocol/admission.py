@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpboard.errors import Refused
 from mcpboard.protocol import access
-from mcpboard.protocol.messages import Admitted, Head, Policy
+from mcpboard.protocol.messages import Admitted, Policy, RequestHead
 
 BODY_LIMIT = 320 * 1024  # bytes; arguments may be 256 KiB, the rest is envelope
 MCP_PATHS = frozenset({"/mcp", "/mcp/"})
@@ -18,7 +18,7 @@ ORIGIN_REFUSED = (
 )
 
 
-def admit(policy: Policy, head: Head) -> Admitted:
+def admit(policy: Policy, head: RequestHead) -> Admitted:
     """Let `head` in; raises Refused with the answer of the first gate that is shut."""
     is_mcp = head.path in MCP_PATHS
     if is_mcp and policy.off is not None:
@@ -38,20 +38,20 @@ def admit(policy: Policy, head: Head) -> Admitted:
     return Admitted(head, principal)
 
 
-def _switched_off(head: Head, why: str) -> Admitted:
+def _switched_off(head: RequestHead, why: str) -> Admitted:
     if head.method != "POST" or _too_long(head):
         raise Refused(404, {"error": why})
     return Admitted(head)  # the body is read for its id alone
 
 
-def _check_method(head: Head, policy: Policy) -> None:
+def _check_method(head: RequestHead, policy: Policy) -> None:
     allowed = ("POST", "DELETE") if policy.sessions else ("POST",)
     if head.method not in allowed:
         hint = f"{head.method} is not served here: POST one JSON-RPC message"
         raise Refused(405, {"error": hint}, [("Allow", ", ".join(allowed))])
 
 
-def _principal(head: Head, policy: Policy) -> str:
+def _principal(head: RequestHead, policy: Policy) -> str:
     if policy.authorise is None:
         return ""
     principal = policy.authorise(head.authorization)
@@ -60,16 +60,16 @@ def _principal(head: Head, policy: Policy) -> str:
     return principal
 
 
-def _too_long(head: Head) -> bool:
+def _too_long(head: RequestHead) -> bool:
     return head.content_length is not None and head.content_length > BODY_LIMIT
 
 
-def _check_size(head: Head) -> None:
+def _check_size(head: RequestHead) -> None:
     if _too_long(head):
         raise Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
 
 
-def _check_type(head: Head) -> None:
+def _check_type(head: RequestHead) -> None:
     """415 for every media type but JSON; a POST without one is a simple device client (rows 13-14)."""
     if head.content_encoding and head.content_encoding.strip().lower() != "identity":
         raise Refused(415, _rpc_error("send the body without Content-Encoding"))

@@ -26,7 +26,7 @@ def mark(number: int) -> str:
     return f"#{number}"
 
 
-class Sieve:
+class BlobStream:
     """Takes pieces of JSON text, at most 64 KiB each; gives the text with marks, and the blobs as bytes.
 
     Raises PeerBroken where a limit is passed or a blob is not base64.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
-from mcpboard.protocol.results import Answer, CallResult, call_result, result_of, shown
+from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of, shown
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import LEGACY, MODERN, TOLERATED
 
@@ -30,7 +30,7 @@ SESSION = "Mcp-Session-Id"
 
 
 @dataclass(frozen=True)
-class Ask:
+class HttpRequest:
     """One HTTP request: its headers and body; the URL and the token are the caller's."""
 
     headers: Mapping[str, str]
@@ -39,10 +39,10 @@ class Ask:
 
 
 T = TypeVar("T")
-Talk = Generator[Ask, Answer, T]
+RequestFlow = Generator[HttpRequest, HttpResponse, T]
 
 
-def run(talk: Talk[T], exchange: Callable[[Ask], Answer]) -> T:
+def run(talk: RequestFlow[T], exchange: Callable[[HttpRequest], HttpResponse]) -> T:
     """What `talk` comes to, every Ask answered by `exchange`; its errors end the talk."""
     try:
         ask = next(talk)
@@ -53,7 +53,7 @@ def run(talk: Talk[T], exchange: Callable[[Ask], Answer]) -> T:
         return result
 
 
-class Dialogue:
+class ClientSession:
     """One client's talks with one server; remembers the era, the session, and who the server is.
 
     Every talk settles the era first where it is not settled. Its errors are PeerError,
@@ -71,19 +71,19 @@ class Dialogue:
 
     # --- the talks ---
 
-    def open(self) -> Talk[None]:
+    def open(self) -> RequestFlow[None]:
         """Settle the era; asks nothing when it is settled."""
         if self.version is None and not (yield from self._discover()):
             yield from self._initialize()
 
-    def close(self) -> Talk[None]:
+    def close(self) -> RequestFlow[None]:
         """End the legacy session, if there is one; the answer does not matter."""
-        farewell = None if self.session is None else Ask(self.headers(), b"", "DELETE")
+        farewell = None if self.session is None else HttpRequest(self.headers(), b"", "DELETE")
         self.forget()  # first, so that it holds also where the farewell cannot be sent
         if farewell is not None:
             yield farewell
 
-    def list_tools(self) -> Talk[Sequence[Mapping[str, Any]]]:
+    def list_tools(self) -> RequestFlow[Sequence[Mapping[str, Any]]]:
         """Every tool the server lists, page by page, as it describes them."""
         yield from self.open()
         tools: list[Mapping[str, Any]] = []
@@ -97,21 +97,21 @@ class Dialogue:
             params = {"cursor": cursor}  # an empty one is a cursor, too
         raise PeerBroken(f"tools/list did not end after {MOST_PAGES} pages; the server's cursor is at fault")
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Talk[CallResult]:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> RequestFlow[CallResult]:
         """One tool call, asked exactly once whatever is answered."""
         yield from self.open()
         params = {"name": name, "arguments": dict(arguments)}
         result, answer = yield from self._request("tools/call", params, {"Mcp-Name": headers.encoded_name(name)})
         return call_result(result, answer.blobs)
 
-    def ping(self) -> Talk[None]:
+    def ping(self) -> RequestFlow[None]:
         """Make the server answer; the modern revision has no ping, so it is asked who it is."""
         yield from self.open()
         yield from self._request("server/discover" if self.version == MODERN else "ping", {})
 
     # --- settling the era ---
 
-    def _discover(self) -> Talk[bool]:
+    def _discover(self) -> RequestFlow[bool]:
         """True once the modern revision is settled on, False when `initialize` is worth trying."""
         refusal = yield from self._probe()
         if refusal is not None and MODERN in _offered(refusal):
@@ -120,7 +120,7 @@ class Dialogue:
             raise refusal
         return self.version is not None
 
-    def _probe(self) -> Talk[ClientError | None]:
+    def _probe(self) -> RequestFlow[ClientError | None]:
         """Settle on the modern revision if the server says that it speaks it; the error when it answers one."""
         number = next(self._ids)
         answer = yield self._ask("server/discover", number, {}, MODERN)
@@ -135,7 +135,7 @@ class Dialogue:
         if isinstance(versions, list) and MODERN in versions:
             self._settle(MODERN, meta.get(headers.SERVER_KEY) if isinstance(meta, dict) else None, found)
 
-    def _initialize(self) -> Talk[None]:
+    def _initialize(self) -> RequestFlow[None]:
         number = next(self._ids)
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": self._client}
         answer = yield self._ask("initialize", number, params, None)
@@ -146,7 +146,7 @@ class Dialogue:
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
         self.session = _session_id(answer)
         self._settle(version, result.get("serverInfo"), result)
-        yield Ask(self.headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        yield HttpRequest(self.headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
     def _settle(self, version: str, server: object, found: Mapping[str, Any]) -> None:
         self.server = server if isinstance(server, dict) else {}
@@ -163,7 +163,7 @@ class Dialogue:
 
     def _request(
         self, method: str, params: Mapping[str, Any], extra: Mapping[str, str] | None = None
-    ) -> Talk[tuple[Mapping[str, Any], Answer]]:
+    ) -> RequestFlow[tuple[Mapping[str, Any], HttpResponse]]:
         number = next(self._ids)
         answer = yield self._ask(method, number, params, self.version, extra)
         try:
@@ -185,14 +185,14 @@ class Dialogue:
         params: Mapping[str, Any],
         version: str | None,
         extra: Mapping[str, str] | None = None,
-    ) -> Ask:
+    ) -> HttpRequest:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
         if version == MODERN:
             sent = self.headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
-            return Ask(sent, compact(message | {"params": {**params, "_meta": self._envelope()}}))
+            return HttpRequest(sent, compact(message | {"params": {**params, "_meta": self._envelope()}}))
         if params:
             message["params"] = params
-        return Ask(self.headers(), compact(message))
+        return HttpRequest(self.headers(), compact(message))
 
     def headers(self) -> dict[str, str]:
         """The headers of any request; both media types, as the specification demands of a client."""
@@ -207,7 +207,7 @@ class Dialogue:
         return {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
 
 
-def _session_id(answer: Answer) -> str | None:
+def _session_id(answer: HttpResponse) -> str | None:
     """The session id in the answer to a handshake; None when there is none that a header could repeat."""
     given = answer.headers.get(SESSION.lower(), "")
     return given if given and given.isascii() and given.isprintable() else None

@@ -33,18 +33,18 @@ from mcpboard.protocol.jsonrpc import Id, Message, Notification, Request, Respon
 from mcpboard.protocol.messages import (
     Admitted,
     CloseSession,
-    Head,
-    Listing,
     ListTools,
     OpenSession,
     Policy,
     Reply,
+    RequestHead,
     Step,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.tools import Content, check_arguments, compact
-from mcpboard.protocol.versions import Wire
+from mcpboard.protocol.versions import RequestVersion
 
 ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone (decision 19)
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
@@ -56,7 +56,7 @@ class Endpoint:
     """One role's MCP endpoint, as a calculation; the answers that never vary are written once."""
 
     policy: Policy
-    listing: Listing
+    listing: ToolList
     _fixed: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Endpoint:
 
     # --- the head ---
 
-    def admit(self, head: Head) -> Admitted:
+    def admit(self, head: RequestHead) -> Admitted:
         """The gates, in the order of the decision table; raises Refused at the first that is shut."""
         return admit(self.policy, head)
 
@@ -129,7 +129,7 @@ class Endpoint:
             raise SessionGone("the session is unknown or over: initialize again")
         return head.session
 
-    def _unknown(self, method: str, wire: Wire) -> MethodNotFound:
+    def _unknown(self, method: str, wire: RequestVersion) -> MethodNotFound:
         hint = (
             f"; this is {versions.MODERN} traffic, {method} belongs to {versions.LEGACY}" if method in REMOVED else ""
         )
@@ -140,7 +140,7 @@ class Endpoint:
 
     # --- the methods, in METHODS below ---
 
-    def _initialize(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
+    def _initialize(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
         asked = request.params.get("protocolVersion")
         if not isinstance(asked, str):
             raise InvalidParams("initialize needs protocolVersion, a string")
@@ -160,23 +160,23 @@ class Endpoint:
         }
         return self._result(request_id, compact(answer)[1:-1], extra, modern=modern)
 
-    def _ping(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
+    def _ping(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
         # One client family rejects any member in the answer to a ping sent under a legacy header
         # (row 55); without such a header the mission's word stands.
         bare = wire.version in versions.KNOWN and not wire.modern
         body = b"{}" if bare else b'{"resultType":"complete"}'
         return Reply(200, (JSON,), (jsonrpc.result(request.id, body),))
 
-    def _discover(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
+    def _discover(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
         return self._result(request.id, self._fixed["discover"], modern=True)
 
-    def _list(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
+    def _list(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
         cursor = request.params.get("cursor")
         if cursor is not None:
             raise InvalidParams("there is one page only: no cursor was ever given out")
         return ListTools(request.id, wire)
 
-    def _call(self, request: Request, wire: Wire, session: str | None, principal: str) -> Step:
+    def _call(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
         name, arguments = request.params.get("name"), request.params.get("arguments")
         if not isinstance(name, str):
             raise InvalidParams('tools/call needs "name", a string')
@@ -291,7 +291,7 @@ def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
     return written
 
 
-Method = Callable[[Endpoint, Request, Wire, "str | None", str], Step]
+Method = Callable[[Endpoint, Request, RequestVersion, "str | None", str], Step]
 
 METHODS: Mapping[str, Method] = {
     "initialize": Endpoint._initialize,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, UnsupportedVersion
 from mcpboard.protocol.jsonrpc import Request
-from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, SUPPORTED, Wire
+from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, SUPPORTED, RequestVersion
 
 _PREFIX = "io.modelcontextprotocol/"
 VERSION_KEY = _PREFIX + "protocolVersion"
@@ -28,7 +28,7 @@ _LOG_LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critica
 _SENTINEL = re.compile(r"=\?base64\?(?P<payload>.*)\?=", re.DOTALL)
 
 
-class Standard(NamedTuple):
+class StandardHeaders(NamedTuple):
     """The standard MCP headers of one POST; None where the header is absent."""
 
     version: str | None = None  # MCP-Protocol-Version
@@ -36,7 +36,7 @@ class Standard(NamedTuple):
     name: str | None = None  # Mcp-Name
 
 
-def check(sent: Standard, request: Request, *, strict_meta: bool = False) -> Wire:
+def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False) -> RequestVersion:
     """How `request` came, once every rung has let it pass.
 
     Raises HeaderMismatch, UnsupportedVersion or InvalidEnvelope (decision table, rows 31-63).
@@ -45,13 +45,13 @@ def check(sent: Standard, request: Request, *, strict_meta: bool = False) -> Wir
     envelope = meta if isinstance(meta, dict) else {}
     if request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope:
         _meta_is_object(meta)
-        return Wire(modern=False, enveloped=False, version=sent.version)  # row 61: not judged
+        return RequestVersion(modern=False, enveloped=False, version=sent.version)  # row 61: not judged
     _agreement(sent, request, envelope, strict_meta)
     supported(sent.version)
     _meta_is_object(meta)
     _envelope(sent, envelope, strict_meta)
     enveloped = envelope.get(VERSION_KEY) == MODERN
-    return Wire(
+    return RequestVersion(
         modern=sent.version == MODERN,
         enveloped=enveloped,
         version=sent.version,
@@ -62,7 +62,7 @@ def check(sent: Standard, request: Request, *, strict_meta: bool = False) -> Wir
 # --- rung 1: headers agree with each other and with the body (-32020) ----------------------
 
 
-def _agreement(sent: Standard, request: Request, envelope: Mapping[str, Any], strict_meta: bool) -> None:
+def _agreement(sent: StandardHeaders, request: Request, envelope: Mapping[str, Any], strict_meta: bool) -> None:
     claimed = envelope.get(VERSION_KEY)
     strict = claimed == MODERN or sent.method is not None or (strict_meta and sent.version == MODERN)
     if strict and sent.version is None:
@@ -74,14 +74,14 @@ def _agreement(sent: Standard, request: Request, envelope: Mapping[str, Any], st
         _name_agrees(sent, request)
 
 
-def _method_agrees(sent: Standard, request: Request) -> None:
+def _method_agrees(sent: StandardHeaders, request: Request) -> None:
     if sent.method is None:
         raise HeaderMismatch("Mcp-Method is missing; a modern request must send it")
     if sent.method != request.method:
         raise HeaderMismatch(f"Mcp-Method is {_shown(sent.method)} but the body says {_shown(request.method)}")
 
 
-def _name_agrees(sent: Standard, request: Request) -> None:
+def _name_agrees(sent: StandardHeaders, request: Request) -> None:
     if request.method != "tools/call":
         return  # a name on a method that has none is ignored, as both SDKs do
     if sent.name is None:
@@ -140,7 +140,7 @@ def _meta_is_object(meta: object) -> None:
         raise InvalidEnvelope('"_meta" must be an object')
 
 
-def _envelope(sent: Standard, meta: Mapping[str, Any], strict_meta: bool) -> None:
+def _envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta: bool) -> None:
     modern = sent.version == MODERN
     if VERSION_KEY in meta:
         _declared(meta)

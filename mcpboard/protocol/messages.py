@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mcpboard.errors import ProtocolError, ToolError
-from mcpboard.protocol.headers import Standard
+from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.tools import Content, Part, Tool, compact
-from mcpboard.protocol.versions import Wire
+from mcpboard.protocol.versions import RequestVersion
 
 # What every post needs is a named tuple: of the kinds that cannot change the quickest to make.
 
 # --- what comes in -------------------------------------------------------------------------
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The head of one HTTP request; None where a header is absent, raw text where it is not."""
 
     method: str
@@ -29,13 +29,13 @@ class Head(NamedTuple):
     content_encoding: str | None = None
     content_length: int | None = None
     session: str | None = None  # Mcp-Session-Id
-    standard: Standard = Standard()
+    standard: StandardHeaders = StandardHeaders()
 
 
 class Admitted(NamedTuple):
     """A head that passed the gates; `page` is true for a path that is not MCP at all."""
 
-    head: Head
+    head: RequestHead
     principal: str = ""
     page: bool = False
 
@@ -44,7 +44,7 @@ class Admitted(NamedTuple):
 class PageRequest:
     """What a page of a role may look at besides the head; the endpoint sees no cookie and no form."""
 
-    head: Head
+    head: RequestHead
     cookie: str | None = field(default=None, repr=False)
     body: bytes = field(default=b"", repr=False)
 
@@ -71,7 +71,7 @@ class ToolCall(NamedTuple):
     name: str
     arguments: Mapping[str, Any]
     arguments_json: bytes  # the same as UTF-8 JSON, ready for a backend
-    wire: Wire
+    wire: RequestVersion
     session: str | None  # the live legacy session it came in
     principal: str
     # True once the caller has hung up: what has to wait looks again before it begins (row 88).
@@ -87,7 +87,7 @@ class ListTools(NamedTuple):
     """`tools/list`: the role may look for newer tools before it is answered."""
 
     id: Id
-    wire: Wire
+    wire: RequestVersion
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Outcome:
 # --- what a role decides -------------------------------------------------------------------
 
 
-class Listing:
+class ToolList:
     """The tools of the moment, with their `tools/list` result already written as bytes."""
 
     def __init__(self, tools: Sequence[Tool], ttl_ms: int = 60_000) -> None:

@@ -30,7 +30,7 @@ STATUSES: Mapping[int, str] = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """One HTTP answer, whole; header names in lower case, `blobs` what a Sieve took out of `body`."""
 
     status: int
@@ -42,7 +42,7 @@ class Answer:
 # --- from HTTP to a JSON-RPC result ----------------------------------------------------------
 
 
-def result_of(answer: Answer, request_id: Id) -> Mapping[str, Any]:
+def result_of(answer: HttpResponse, request_id: Id) -> Mapping[str, Any]:
     """The result in `answer`; raises PeerError, PeerRefused or NotMcp where there is none."""
     message = _message(answer, request_id)
     if message is None:
@@ -55,11 +55,11 @@ def result_of(answer: Answer, request_id: Id) -> Mapping[str, Any]:
     return result
 
 
-def _message(answer: Answer, request_id: Id) -> Mapping[str, Any] | None:
+def _message(answer: HttpResponse, request_id: Id) -> Mapping[str, Any] | None:
     return next((m for m in _documents(answer) if answers(m, request_id)), None)
 
 
-def _documents(answer: Answer) -> Iterator[Any]:
+def _documents(answer: HttpResponse) -> Iterator[Any]:
     """The JSON in the body: one document, or one for each event of a stream."""
     streamed = answer.headers.get("content-type", "").lower().startswith("text/event-stream")
     for text in events(answer.body) if streamed else (answer.body,):
@@ -102,7 +102,7 @@ def _peer_error(error: Mapping[str, Any], status: int) -> PeerError:
     return PeerError(error["code"], text, found, status, delivery=delivery)
 
 
-def _no_message(answer: Answer) -> ClientError:
+def _no_message(answer: HttpResponse) -> ClientError:
     status = answer.status
     if 300 <= status < 400:
         target = shown(answer.headers.get("location", "nowhere"))
@@ -120,7 +120,7 @@ def _no_message(answer: Answer) -> ClientError:
     )
 
 
-def _explained(answer: Answer) -> str:
+def _explained(answer: HttpResponse) -> str:
     """The reason in a JSON body such as `{"error": "invalid token"}`, in brackets, else nothing."""
     document = next(_documents(answer), None)
     reason = document.get("error") if isinstance(document, dict) else None

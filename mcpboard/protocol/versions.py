@@ -26,7 +26,7 @@ def negotiate(asked: str, echoed: Collection[str] = ()) -> str:
     return asked if asked in SUPPORTED or asked in echoed else LEGACY
 
 
-class Wire(NamedTuple):
+class RequestVersion(NamedTuple):
     """How one request came: decided per request, never per connection.
 
     `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;

@@ -14,22 +14,22 @@ from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import Busy, InternalError, ProtocolError, Refused, ToolError
 from mcpboard.protocol.endpoint import JSON, Endpoint
-from mcpboard.protocol.headers import Standard
+from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.messages import (
     CloseSession,
-    Head,
     ListTools,
     OpenSession,
     Outcome,
     PageRequest,
     Reply,
+    RequestHead,
     ToolCall,
 )
 from mcpboard.protocol.tools import Blob, ByteSource, Content
 from mcpboard.serving import stream
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.receipt import RECEIPT
-from mcpboard.serving.replies import Exchange, Handover, on_trust
+from mcpboard.serving.replies import PendingReply, ReplyBody, on_trust
 
 log = logging.getLogger("mcpboard")
 
@@ -68,10 +68,10 @@ def _never() -> bool:
     return False
 
 
-class Edge:
+class Application:
     """A WSGI application that serves one role."""
 
-    def __init__(self, role: Role, turns: Turns) -> None:
+    def __init__(self, role: Role, turns: ConcurrencyLimit) -> None:
         self._role = role
         self._turns = turns
 
@@ -82,15 +82,15 @@ class Edge:
             if isinstance(exchange, Reply):
                 return page(exchange, environ, start_response)
         except Refused as refused:
-            exchange = Exchange(refusal(refused))
+            exchange = PendingReply(refusal(refused))
         except ClientDisconnected:
             raise
         except Exception:
             log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
-            exchange = Exchange(refusal(Refused(500, {"error": INTERNAL})))
+            exchange = PendingReply(refusal(Refused(500, {"error": INTERNAL})))
         return _start(exchange, head.method == "HEAD", start_response)
 
-    def _exchange(self, head: Head, environ: Environ) -> Exchange | Reply:
+    def _exchange(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
         """The exchange that `head` begins, or for a page of the role's own just its reply."""
         endpoint = self._role.endpoint()
         admitted = endpoint.admit(head)
@@ -99,13 +99,13 @@ class Edge:
             return self._role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
         step = endpoint.receive(admitted, body)
         if isinstance(step, Reply):
-            return Exchange(step)
+            return PendingReply(step)
         if isinstance(step, CloseSession):
             self._role.close_session(step)
-            return Exchange(endpoint.closed())
+            return PendingReply(endpoint.closed())
         if isinstance(step, ToolCall):
             return self._take_turn(endpoint, step, environ)
-        return Exchange(self._finish(endpoint, step))
+        return PendingReply(self._finish(endpoint, step))
 
     def _finish(self, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
         try:
@@ -118,7 +118,7 @@ class Edge:
             log.exception("%s: internal error", type(step).__name__)
             return endpoint.crashed(step.id)
 
-    def _take_turn(self, endpoint: Endpoint, call: ToolCall, environ: Environ) -> Exchange:
+    def _take_turn(self, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
         started = time.monotonic()
         gone = environ.get("waitress.client_disconnected", _never)
         if gone():
@@ -127,7 +127,7 @@ class Edge:
         try:
             turn = self._turns.take()
         except Busy as busy:
-            return Exchange(endpoint.reply(call, busy), note=_logged(call, busy, started))
+            return PendingReply(endpoint.reply(call, busy), note=_logged(call, busy, started))
         with ExitStack() as owed:
             owed.callback(turn.done)
             outcome = self._run(call._replace(gone=gone))
@@ -135,7 +135,7 @@ class Edge:
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)
             note = _logged(call, outcome.result, started)
-            return Exchange(reply, owed.pop_all(), note, outcome.fate, environ.get(RECEIPT, on_trust))
+            return PendingReply(reply, owed.pop_all(), note, outcome.fate, environ.get(RECEIPT, on_trust))
 
     def _run(self, call: ToolCall) -> Outcome:
         """What the call came to; a bug of ours comes to InternalError."""
@@ -163,11 +163,11 @@ def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Repl
 # --- environ -> head and body ----------------------------------------------------------------
 
 
-def read_head(environ: Environ) -> Head:
+def read_head(environ: Environ) -> RequestHead:
     """The parts of the request head that anything here looks at, raw, as the server passed them."""
     get = environ.get
     length = get("CONTENT_LENGTH")
-    return Head(
+    return RequestHead(
         method=environ["REQUEST_METHOD"],
         path=get("PATH_INFO", ""),
         host=get("HTTP_HOST"),
@@ -177,7 +177,7 @@ def read_head(environ: Environ) -> Head:
         content_encoding=get("HTTP_CONTENT_ENCODING"),
         content_length=int(length) if length else None,
         session=get("HTTP_MCP_SESSION_ID"),
-        standard=Standard(get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")),
+        standard=StandardHeaders(get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")),
     )
 
 
@@ -210,14 +210,14 @@ def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Itera
     return response(environ, start_response)
 
 
-def _start(exchange: Exchange, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
+def _start(exchange: PendingReply, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
     reply = exchange.reply
     if exchange.note is None:  # no tool was called, so there is nothing to stream
         body = _body(reply)
         start_response(STATUS_LINES[reply.status], _headers(reply, len(body)))
         return [] if head_only else [body]
     start_response(STATUS_LINES[reply.status], _headers(reply, stream.content_length(reply.parts)))
-    return Handover(exchange)
+    return ReplyBody(exchange)
 
 
 def _body(reply: Reply) -> bytes:

@@ -7,11 +7,11 @@ import threading
 from mcpboard.errors import Busy
 
 
-class Turn:
+class ConcurrencySlot:
     """One place in the budget; given back exactly once, however often `done` is called."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns: Turns | None = turns
+    def __init__(self, turns: ConcurrencyLimit) -> None:
+        self._turns: ConcurrencyLimit | None = turns
 
     def done(self) -> None:
         turns, self._turns = self._turns, None
@@ -19,7 +19,7 @@ class Turn:
             turns.give_back()
 
 
-class Turns:
+class ConcurrencyLimit:
     """At most `most` tool calls between their start and the last byte of their reply.
 
     Slow readers keep their turn, so they can fill the budget but never the threads above it
@@ -37,13 +37,13 @@ class Turns:
         with self._lock:
             return self._most - self._free
 
-    def take(self) -> Turn:
+    def take(self) -> ConcurrencySlot:
         """A turn, or Busy at once."""
         with self._lock:
             if self._free == 0:
                 raise Busy(f"{self._most} calls are under way already; nothing was sent, call again in a moment")
             self._free -= 1
-        return Turn(self)
+        return ConcurrencySlot(self)
 
     def give_back(self) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ except ImportError:  # on Windows
 RECEIPT = "mcpboard.receipt"  # in the environ: makes a Receipt for what has been answered so far
 
 
-class Connection(Protocol):
+class AcknowledgingConnection(Protocol):
     """What a receipt asks."""
 
     def acknowledged(self) -> int: ...
@@ -30,7 +30,7 @@ class Connection(Protocol):
 class Receipt(NamedTuple):
     """Stands for the bytes up to `position` of all that was answered on one connection."""
 
-    connection: Connection
+    connection: AcknowledgingConnection
     position: int
 
     def __call__(self) -> bool:

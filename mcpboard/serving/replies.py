@@ -24,7 +24,7 @@ def on_trust() -> Arrived:
 _NOTHING = ExitStack()  # owed by a reply that borrowed nothing; never pushed to
 
 
-class Exchange(NamedTuple):
+class PendingReply(NamedTuple):
     """One answer under way: what is owed back when it is over, and what to tell of it."""
 
     reply: Reply
@@ -34,14 +34,14 @@ class Exchange(NamedTuple):
     receipt: Callable[[], Arrived] = on_trust  # for what was handed over
 
 
-class Handover:
+class ReplyBody:
     """The bytes of one tool reply on their way out; what was borrowed is given back once, in close().
 
     A class with close() and not a generator: a generator that was never advanced would not run
     its `finally`, and the turn would be lost with the caller.
     """
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: PendingReply) -> None:
         self._exchange = exchange
         self._pieces = stream.pieces(exchange.reply.parts)
         self._sent = 0  # bytes

@@ -13,8 +13,8 @@ except ModuleNotFoundError as missing:
 
 from mcpboard.simulator.board.board import Simulator
 from mcpboard.simulator.board.faults import Fault, Faults
-from mcpboard.simulator.board.runs import Hold, Request
+from mcpboard.simulator.board.runs import ExecutionHold, ReceivedRequest
 from mcpboard.simulator.phone.elements import Node
 from mcpboard.simulator.phone.phone import Phone
 
-__all__ = ["Fault", "Faults", "Hold", "Node", "Phone", "Request", "Simulator"]
+__all__ = ["ExecutionHold", "Fault", "Faults", "Node", "Phone", "ReceivedRequest", "Simulator"]

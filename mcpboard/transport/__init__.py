@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from mcpboard.transport.deadline import Timed
+from mcpboard.transport.deadline import DeadlineMixin
 
 if TYPE_CHECKING:
     import requests
@@ -23,7 +23,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 
-class Fault(enum.Enum):
+class FailureKind(enum.Enum):
     """What an error of requests, urllib3, http.client or a socket comes down to."""
 
     UNREACHABLE = "no connection"
@@ -33,30 +33,30 @@ class Fault(enum.Enum):
 
 # Of the names in an error's ancestry the most specific counts. Names, because requests is not
 # imported before the first request.
-FAULTS: Mapping[str, Fault] = {
-    "requests.exceptions.ConnectTimeout": Fault.UNREACHABLE,
-    "requests.exceptions.Timeout": Fault.TIMEOUT,
-    "requests.exceptions.RequestException": Fault.BROKEN,
-    "urllib3.exceptions.ConnectTimeoutError": Fault.UNREACHABLE,
-    "urllib3.exceptions.TimeoutError": Fault.TIMEOUT,
-    "urllib3.exceptions.ProxySchemeUnsupported": Fault.BROKEN,  # a ValueError, outside their own tree
-    "urllib3.exceptions.HTTPError": Fault.BROKEN,
-    "http.client.HTTPException": Fault.BROKEN,
-    "builtins.TimeoutError": Fault.TIMEOUT,
-    "builtins.OSError": Fault.BROKEN,
+FAILURES: Mapping[str, FailureKind] = {
+    "requests.exceptions.ConnectTimeout": FailureKind.UNREACHABLE,
+    "requests.exceptions.Timeout": FailureKind.TIMEOUT,
+    "requests.exceptions.RequestException": FailureKind.BROKEN,
+    "urllib3.exceptions.ConnectTimeoutError": FailureKind.UNREACHABLE,
+    "urllib3.exceptions.TimeoutError": FailureKind.TIMEOUT,
+    "urllib3.exceptions.ProxySchemeUnsupported": FailureKind.BROKEN,  # a ValueError, outside their own tree
+    "urllib3.exceptions.HTTPError": FailureKind.BROKEN,
+    "http.client.HTTPException": FailureKind.BROKEN,
+    "builtins.TimeoutError": FailureKind.TIMEOUT,
+    "builtins.OSError": FailureKind.BROKEN,
 }
 
 
-def fault_of(error: type[BaseException]) -> Fault | None:
+def failure_of(error: type[BaseException]) -> FailureKind | None:
     """What a foreign error comes down to; None when it is none of those."""
     ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
-    return next((FAULTS[name] for name in ancestry if name in FAULTS), None)
+    return next((FAILURES[name] for name in ancestry if name in FAILURES), None)
 
 
-class Translated:
+class translate_errors:
     """A block that lets out what `to` makes of an error of requests, http.client or a socket; ours and bugs pass."""
 
-    def __init__(self, to: Callable[[Exception, Fault], Exception]) -> None:
+    def __init__(self, to: Callable[[Exception, FailureKind], Exception]) -> None:
         self._to = to
 
     def __enter__(self) -> None:
@@ -66,13 +66,13 @@ class Translated:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, Exception):
-            fault = fault_of(type(error))
+            fault = failure_of(type(error))
             if fault is not None:
                 raise self._to(error, fault) from error
 
 
 def send(
-    sock: Timed, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
+    sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
 ) -> requests.Response:
     """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
 

@@ -13,16 +13,18 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
-from mcpboard.transport.deadline import Timed
+from mcpboard.transport.deadline import DeadlineMixin
 
 
-def send(sock: Timed, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> requests.Response:
+def send(
+    sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+) -> requests.Response:
     """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`."""
     request = _prepared(method, url, *headers.items())
     return _session().send(request, stream=True, allow_redirects=False, proxies={}, sock=sock, body=body)
 
 
-class OwnSocket(BaseAdapter):
+class DeadlineAdapter(BaseAdapter):
     """Sends each request over a socket of its own: no pool, no proxy, no retry, one deadline for everything.
 
     By http.client, and not by urllib3, which does for pools and retries what is not wanted here, at
@@ -30,10 +32,10 @@ class OwnSocket(BaseAdapter):
     """
 
     def send(  # type: ignore[override]
-        self, request: requests.PreparedRequest, *, sock: Timed, body: bytes | None, **_: Any
+        self, request: requests.PreparedRequest, *, sock: DeadlineMixin, body: bytes | None, **_: Any
     ) -> requests.Response:
         """The response to `request` with `body`; its `raw` is what http.client gives."""
-        connection = Written(urlsplit(cast(str, request.url)).netloc)
+        connection = DeadlineConnection(urlsplit(cast(str, request.url)).netloc)
         headers = {**request.headers, "Content-Length": str(len(body))} if body else request.headers
         connection.request(cast(str, request.method), request.path_url, body or None, headers)
         # A server may answer early and close, for example with 503; then its answer counts.
@@ -46,7 +48,7 @@ class OwnSocket(BaseAdapter):
         """There is nothing to close: the sockets are their senders'."""
 
 
-class Answered(http.client.HTTPResponse):
+class StrictResponse(http.client.HTTPResponse):
     """Takes no chunk for smaller than nothing: for -1 bytes, http.client would read all there is, past every limit."""
 
     def _read_next_chunk_size(self) -> int:
@@ -56,10 +58,10 @@ class Answered(http.client.HTTPResponse):
         return size
 
 
-class Written(http.client.HTTPConnection):
+class DeadlineConnection(http.client.HTTPConnection):
     """Writes a request down, so that head and body leave in one piece."""
 
-    response_class = Answered
+    response_class = StrictResponse
 
     def __init__(self, netloc: str) -> None:
         super().__init__(netloc)
@@ -91,14 +93,14 @@ def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]
         raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
 
 
-class Direct(requests.Session):
+class DirectSession(requests.Session):
     """No proxy or netrc from the environment, no cookies, no redirects."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trust_env = False
-        self.mount("http://", OwnSocket())
-        self.mount("https://", OwnSocket())
+        self.mount("http://", DeadlineAdapter())
+        self.mount("https://", DeadlineAdapter())
 
     def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:
         """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
@@ -106,8 +108,8 @@ class Direct(requests.Session):
 
 
 @functools.cache
-def _session() -> Direct:
-    return Direct()
+def _session() -> DirectSession:
+    return DirectSession()
 
 
 @functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary

@@ -41,7 +41,7 @@ class Deadline:
         return self._clock() - self._end + self.seconds
 
 
-class Timed:
+class DeadlineMixin:
     """What makes a socket end its every read and write at `deadline`, however the peer drips.
 
     Only what `http.client` uses is covered: `recv_into` (through `makefile`) and `sendall`. A
@@ -76,7 +76,7 @@ class Timed:
             socket.close(descriptor)
 
 
-class DeadlineSocket(Timed, socket.socket):
+class DeadlineSocket(DeadlineMixin, socket.socket):
     """A TCP socket within a deadline."""
 
     def __init__(self, family: int, deadline: Deadline) -> None:

@@ -27,10 +27,10 @@ from mcpboard.errors import (
     PeerTimeout,
     PeerUnreachable,
 )
-from mcpboard.protocol.client_session import Ask
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.results import shown
-from mcpboard.transport import Fault, Translated
-from mcpboard.transport.deadline import Deadline, DeadlineSocket, Timed, connect
+from mcpboard.transport import FailureKind, translate_errors
+from mcpboard.transport.deadline import Deadline, DeadlineMixin, DeadlineSocket, connect
 
 if TYPE_CHECKING:
     import requests
@@ -50,7 +50,7 @@ _RESERVED = frozenset(
 )
 
 
-class Link:
+class HttpClient:
     """The way to the server at `url`, http or https; without a path `/mcp` is meant.
 
     `token` is sent as a bearer token, `headers` with every request. With `interface` every
@@ -92,14 +92,14 @@ class Link:
 
     @contextmanager
     def exchange(
-        self, ask: Ask, limit: Deadline, cord: Cord | None = None, path: str | None = None
-    ) -> Iterator[Arriving]:
+        self, ask: HttpRequest, limit: Deadline, cord: CancelToken | None = None, path: str | None = None
+    ) -> Iterator[StreamedResponse]:
         """Send `ask` and give its answer once the head is here; the connection ends with the block.
 
         `cord` lets another thread end it; `path` goes elsewhere than the URL says. Raises
         PeerUnreachable, PeerTimeout, PeerBroken and NotMcp, each with its `delivery`.
         """
-        cord = cord or Cord()
+        cord = cord or CancelToken()
         url = self.url if path is None else self.origin + path
         sock = self._connected(limit)
         try:
@@ -107,12 +107,12 @@ class Link:
                 cord.attach(cast(socket.socket, sock))
                 response = transport.send(sock, ask.method, url, ask.body, self._headers | dict(ask.headers))
             with closing(response):
-                yield Arriving(response, sock)
+                yield StreamedResponse(response, sock)
         finally:
             cord.release()
             sock.hang_up()
 
-    def _connected(self, limit: Deadline) -> Timed:
+    def _connected(self, limit: Deadline) -> DeadlineMixin:
         host, port = self.address
         try:
             sock = self._way(host, port, limit)
@@ -131,7 +131,7 @@ class Link:
 _PORTS = {"http": 80, "https": 443}
 
 
-class _TlsSocket(Timed, ssl.SSLSocket):
+class _TlsSocket(DeadlineMixin, ssl.SSLSocket):
     """A TLS connection within a deadline."""
 
 
@@ -151,10 +151,10 @@ def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
     return secure
 
 
-class Arriving:
+class StreamedResponse:
     """An answer whose head is here and whose body comes in pieces."""
 
-    def __init__(self, response: requests.Response, sock: Timed) -> None:
+    def __init__(self, response: requests.Response, sock: DeadlineMixin) -> None:
         self.status: int = response.status_code
         self._raw = cast(http.client.HTTPResponse, response.raw)
         self.fields = [(str(name), str(value)) for name, value in self._raw.headers.items()]  # as sent, in order
@@ -179,7 +179,7 @@ class Arriving:
             raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes; {FATES[UNKNOWN]}")
 
 
-class Cord:
+class CancelToken:
     """What another thread pulls to end an exchange; one that has not begun then never sends."""
 
     def __init__(self) -> None:
@@ -249,17 +249,17 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
 # --- errors of others ------------------------------------------------------------------------
 
 
-def _translated(sock: Timed, broken: str) -> Translated:
-    def told(error: Exception, fault: Fault) -> ClientError:
+def _translated(sock: DeadlineMixin, broken: str) -> translate_errors:
+    def told(error: Exception, fault: FailureKind) -> ClientError:
         delivery = UNKNOWN if sock.handed_over else NOT_SENT
         kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
         return kind(f"{words}; {FATES[delivery]}", delivery=delivery)
 
-    return Translated(told)
+    return translate_errors(told)
 
 
-def _told(error: Exception, fault: Fault, seconds: float) -> tuple[type[ClientError], str] | None:
-    if fault is Fault.TIMEOUT:
+def _told(error: Exception, fault: FailureKind, seconds: float) -> tuple[type[ClientError], str] | None:
+    if fault is FailureKind.TIMEOUT:
         return PeerTimeout, f"no whole answer within {seconds:g} s"
     if isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
         return PeerBroken, "the server hung up without an answer"

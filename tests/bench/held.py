@@ -11,25 +11,28 @@ import sys
 import threading
 
 from mcpboard import config
-from mcpboard.board import Board
-from mcpboard.board.forward import PLACES, Forward
+from mcpboard.board import BoardRole
+from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.undelivered import Orphans
+from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.serving import server
-from mcpboard.serving.app import Edge
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 
 
 def main(path: str) -> int:
-    current = config.Watched({"config": path}, environ={}).current
-    lanes, turns = Lanes(PLACES), Turns(sum(PLACES.values()))  # as board.build joins them, with both in hand
+    current = config.SettingsWatcher({"config": path}, environ={}).current
+    lanes, turns = (
+        Lanes(LANE_CAPACITY),
+        ConcurrencyLimit(sum(LANE_CAPACITY.values())),
+    )  # as board.build joins them, with both in hand
     sockets = server.listeners([("127.0.0.1", 0)])
     threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
-    edge = Edge(Board(current, current, Forward(lanes, Orphans())), turns)
+    edge = Application(BoardRole(current, current, Forwarder(lanes, UndeliveredOutcomes())), turns)
     return server.serve(edge, sockets, lambda: print(sockets[0].getsockname()[1], flush=True))
 
 
-def _tell(lanes: Lanes, turns: Turns) -> None:
+def _tell(lanes: Lanes, turns: ConcurrencyLimit) -> None:
     for _ in sys.stdin:
         held = {
             "turns": turns.under_way,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcpboard.board.arrival import Answer
-from mcpboard.board.catalog import FRESH_S, RETRY_S, Catalogue, is_usable
+from mcpboard.board.arrival import BackendResponse
+from mcpboard.board.catalog import FRESH_S, RETRY_S, Catalog, is_usable
 from mcpboard.board.tools import ROWS, allowed
 from mcpboard.errors import BackendUnreachable
 
@@ -20,7 +20,7 @@ class Agent:
     def __init__(self, *entries: Any) -> None:
         self.asked = 0
         self.now = 1000.0
-        self.answer: Answer | Exception = listing(*entries)
+        self.answer: BackendResponse | Exception = listing(*entries)
 
     def fetch(self) -> Any:
         self.asked += 1
@@ -28,12 +28,12 @@ class Agent:
             raise self.answer
         return self.answer
 
-    def catalogue(self) -> Catalogue:
-        return Catalogue(self.fetch, lambda: self.now)
+    def catalogue(self) -> Catalog:
+        return Catalog(self.fetch, lambda: self.now)
 
 
-def listing(*entries: Any) -> Answer:
-    return Answer(200, "application/json", json.dumps({"tools": list(entries)}).encode())
+def listing(*entries: Any) -> BackendResponse:
+    return BackendResponse(200, "application/json", json.dumps({"tools": list(entries)}).encode())
 
 
 def entry(name: str, schema: Any) -> dict[str, Any]:
@@ -171,18 +171,18 @@ def test_a_copy_is_read_again_when_it_is_old() -> None:
 
 FAILURES = [
     pytest.param(BackendUnreachable("no connection"), id="no connection"),
-    pytest.param(Answer(503, "text/plain", b"Server is shutting down\n"), id="shutting down"),
-    pytest.param(Answer(200, "text/html", b"<html>"), id="a page"),
-    pytest.param(Answer(200, "application/json", b'{"tools":{}}'), id="no list"),
-    pytest.param(Answer(200, "application/json", b"[]"), id="no object"),
-    pytest.param(Answer(200, "application/json", b"\xff\xfe\x00"), id="no text"),
-    pytest.param(Answer(200, "application/json", b"[" * 100_000), id="nesting without end"),
-    pytest.param(Answer(200, "application/json", b'{"tools":[{"x":NaN}]}'), id="a number that is none"),
+    pytest.param(BackendResponse(503, "text/plain", b"Server is shutting down\n"), id="shutting down"),
+    pytest.param(BackendResponse(200, "text/html", b"<html>"), id="a page"),
+    pytest.param(BackendResponse(200, "application/json", b'{"tools":{}}'), id="no list"),
+    pytest.param(BackendResponse(200, "application/json", b"[]"), id="no object"),
+    pytest.param(BackendResponse(200, "application/json", b"\xff\xfe\x00"), id="no text"),
+    pytest.param(BackendResponse(200, "application/json", b"[" * 100_000), id="nesting without end"),
+    pytest.param(BackendResponse(200, "application/json", b'{"tools":[{"x":NaN}]}'), id="a number that is none"),
 ]
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: Answer | Exception) -> None:
+def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: BackendResponse | Exception) -> None:
     agent = Agent(entry("open_app", text_schema("title")))
     catalogue = agent.catalogue()
     catalogue.refresh()
@@ -226,7 +226,7 @@ def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
         assert answer_now.wait(5)
         return listing(entry("open_app", text_schema("title")))
 
-    catalogue = Catalogue(fetch, lambda: 0.0)
+    catalogue = Catalog(fetch, lambda: 0.0)
     first = threading.Thread(target=catalogue.refresh)
     first.start()
     assert asked.wait(5)

@@ -19,10 +19,18 @@ import pytest
 from mcpboard import __version__
 from mcpboard.board.doctor import listeners, probes, rules
 from mcpboard.board.doctor.listeners import Listener
-from mcpboard.board.doctor.rules import Asked, Beside, Holder, Log, Memory, Ports, Read
+from mcpboard.board.doctor.rules import (
+    BackendFacts,
+    LogFacts,
+    MemoryFacts,
+    PortFacts,
+    PortHolder,
+    SettingsFacts,
+    StockAgentFacts,
+)
 from mcpboard.board.tools import ROWS
 from mcpboard.config.schema import Settings
-from mcpboard.doctor import State, Verdict, skipped
+from mcpboard.doctor import CheckResult, CheckState, skipped
 from mcpboard.errors import ConfigError
 from mcpboard.simulator import Simulator
 from tests import served
@@ -48,8 +56,8 @@ def catalogue(without: str = "", schemas: bool = True) -> bytes:
     return json.dumps({"tools": listed}).encode()
 
 
-def asked(body: bytes, status: int = 200) -> Asked:
-    return Asked("the Agent", "/api/tools", status, body)
+def asked(body: bytes, status: int = 200) -> BackendFacts:
+    return BackendFacts("the Agent", "/api/tools", status, body)
 
 
 def with_agent(port: int, listen: int) -> Settings:
@@ -58,139 +66,157 @@ def with_agent(port: int, listen: int) -> Settings:
 
 
 ROWS_OF_FACTS = [
-    pytest.param(rules.settings, Read(SETTINGS), State.OK, "agent_base_url", id="settings"),
+    pytest.param(rules.settings, SettingsFacts(SETTINGS), CheckState.OK, "agent_base_url", id="settings"),
     pytest.param(
-        rules.settings, Read(error="/x: line 3: no TOML"), State.FAILED, "line 3", id="settings that cannot be read"
+        rules.settings,
+        SettingsFacts(error="/x: line 3: no TOML"),
+        CheckState.FAILED,
+        "line 3",
+        id="settings that cannot be read",
     ),
     pytest.param(
         rules.settings,
-        Read(dataclasses.replace(SETTINGS, warnings=("beware",))),
-        State.FAILED,
+        SettingsFacts(dataclasses.replace(SETTINGS, warnings=("beware",))),
+        CheckState.FAILED,
         "beware",
         id="settings with a warning",
     ),
     pytest.param(
         rules.settings,
-        Read(dataclasses.replace(SETTINGS, mcp_enabled=False)),
-        State.FAILED,
+        SettingsFacts(dataclasses.replace(SETTINGS, mcp_enabled=False)),
+        CheckState.FAILED,
         "switched off in default",
         id="switched off",
     ),
-    pytest.param(rules.stock_agent, Beside(8080, SETTINGS, None), State.OK, "none", id="no stock Agent"),
+    pytest.param(rules.stock_agent, StockAgentFacts(8080, SETTINGS, None), CheckState.OK, "none", id="no stock Agent"),
     pytest.param(
         rules.stock_agent,
-        Beside(8080, with_agent(8080, 8090), ADVICE),
-        State.OK,
+        StockAgentFacts(8080, with_agent(8080, 8090), ADVICE),
+        CheckState.OK,
         "stands beside",
         id="beside a stock Agent",
     ),
     pytest.param(
         rules.stock_agent,
-        Beside(8080, with_agent(8081, 8080), ADVICE),
-        State.FAILED,
+        StockAgentFacts(8080, with_agent(8081, 8080), ADVICE),
+        CheckState.FAILED,
         "has port 8080",
         id="in the way of a stock Agent",
     ),
     pytest.param(
         rules.stock_agent,
-        Beside(8080, with_agent(8081, 8090), ADVICE),
-        State.FAILED,
+        StockAgentFacts(8080, with_agent(8081, 8090), ADVICE),
+        CheckState.FAILED,
         "has port 8080",
         id="beside, but asking elsewhere",
     ),
     pytest.param(
         rules.ports,
-        Ports((Holder(8080, OURS, "1.2"),), "s"),
-        State.OK,
+        PortFacts((PortHolder(8080, OURS, "1.2"),), "s"),
+        CheckState.OK,
         "mcpboard 1.2 on 0.0.0.0 port 8080",
         id="mcpboard on its port",
     ),
     pytest.param(
         rules.ports,
-        Ports((Holder(8080, None, None),), "s"),
-        State.FAILED,
+        PortFacts((PortHolder(8080, None, None),), "s"),
+        CheckState.FAILED,
         "nobody listens",
         id="nobody on the port",
     ),
     pytest.param(
         rules.ports,
-        Ports((Holder(8080, OTHER, None),), "s"),
-        State.FAILED,
+        PortFacts((PortHolder(8080, OTHER, None),), "s"),
+        CheckState.FAILED,
         "nginx (pid 7)",
         id="another program on the port",
     ),
     pytest.param(
         rules.ports,
-        Ports((Holder(8080, HIDDEN, None),), "s"),
-        State.FAILED,
+        PortFacts((PortHolder(8080, HIDDEN, None),), "s"),
+        CheckState.FAILED,
         "another user",
         id="a program that only root may see",
     ),
-    pytest.param(rules.ports, Ports((), "s"), State.OK, "any free port", id="port 0"),
-    pytest.param(rules.backend, asked(b'{"a":1}'), State.OK, "answers", id="a backend"),
+    pytest.param(rules.ports, PortFacts((), "s"), CheckState.OK, "any free port", id="port 0"),
+    pytest.param(rules.backend, asked(b'{"a":1}'), CheckState.OK, "answers", id="a backend"),
     pytest.param(
         rules.backend,
         asked(b"404 page not found", 404),
-        State.FAILED,
+        CheckState.FAILED,
         "HTTP 404",
         id="a backend of another version",
     ),
-    pytest.param(rules.backend, asked(b"[]"), State.FAILED, "not as expected", id="a backend that says something else"),
     pytest.param(
-        rules.backend, asked(b"\xff{"), State.FAILED, "not as expected", id="a backend that says nothing sensible"
+        rules.backend, asked(b"[]"), CheckState.FAILED, "not as expected", id="a backend that says something else"
     ),
     pytest.param(
-        rules.backend, Asked("the Agent", "/x", error="refused"), State.FAILED, "refused", id="a backend down"
+        rules.backend, asked(b"\xff{"), CheckState.FAILED, "not as expected", id="a backend that says nothing sensible"
     ),
-    pytest.param(rules.catalogue, asked(catalogue()), State.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
+    pytest.param(
+        rules.backend,
+        BackendFacts("the Agent", "/x", error="refused"),
+        CheckState.FAILED,
+        "refused",
+        id="a backend down",
+    ),
+    pytest.param(rules.catalogue, asked(catalogue()), CheckState.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
     pytest.param(
         rules.catalogue,
         asked(catalogue(schemas=False)),
-        State.OK,
+        CheckState.OK,
         "built-in schemas for screenshot",
         id="an old catalogue",
     ),
     pytest.param(
         rules.catalogue,
         asked(catalogue("open_url")),
-        State.FAILED,
+        CheckState.FAILED,
         "does not have: open_url",
         id="a tool that is missing",
     ),
-    pytest.param(rules.catalogue, asked(b"<html>"), State.FAILED, "cannot be read", id="no catalogue"),
-    pytest.param(rules.memory, Memory(64 * MIB, 20 * MIB), State.OK, "64 MiB available", id="memory"),
-    pytest.param(rules.memory, Memory(5 * MIB, 20 * MIB), State.FAILED, "runs out", id="no memory"),
-    pytest.param(rules.memory, Memory(64 * MIB, 90 * MIB), State.FAILED, "has grown", id="a server that has grown"),
-    pytest.param(rules.memory, Memory(None, None), State.OK, "unknown", id="a kernel that says nothing"),
+    pytest.param(rules.catalogue, asked(b"<html>"), CheckState.FAILED, "cannot be read", id="no catalogue"),
+    pytest.param(rules.memory, MemoryFacts(64 * MIB, 20 * MIB), CheckState.OK, "64 MiB available", id="memory"),
+    pytest.param(rules.memory, MemoryFacts(5 * MIB, 20 * MIB), CheckState.FAILED, "runs out", id="no memory"),
+    pytest.param(
+        rules.memory, MemoryFacts(64 * MIB, 90 * MIB), CheckState.FAILED, "has grown", id="a server that has grown"
+    ),
+    pytest.param(rules.memory, MemoryFacts(None, None), CheckState.OK, "unknown", id="a kernel that says nothing"),
     pytest.param(
         rules.memory,
-        Memory(64 * MIB, None, runs=False),
-        State.OK,
+        MemoryFacts(64 * MIB, None, runs=False),
+        CheckState.OK,
         "64 MiB available, no server runs here",
         id="no server",
     ),
-    pytest.param(rules.log, Log("stderr"), State.OK, "standard error", id="log on stderr"),
-    pytest.param(rules.log, Log("syslog"), State.OK, "system's log", id="log to syslog"),
-    pytest.param(rules.log, Log("syslog", missing=True), State.FAILED, "no syslog", id="no syslog daemon"),
-    pytest.param(rules.log, Log("/l/x", free=9 * MIB, age=3, errors=2), State.OK, "2 errors", id="log in a file"),
-    pytest.param(rules.log, Log("/l/x", missing=True), State.FAILED, "not there", id="no log file"),
+    pytest.param(rules.log, LogFacts("stderr"), CheckState.OK, "standard error", id="log on stderr"),
+    pytest.param(rules.log, LogFacts("syslog"), CheckState.OK, "system's log", id="log to syslog"),
+    pytest.param(rules.log, LogFacts("syslog", missing=True), CheckState.FAILED, "no syslog", id="no syslog daemon"),
     pytest.param(
-        rules.log, Log("/l/x", error="Permission denied"), State.FAILED, "Permission", id="a log that is not ours"
+        rules.log, LogFacts("/l/x", free=9 * MIB, age=3, errors=2), CheckState.OK, "2 errors", id="log in a file"
     ),
-    pytest.param(rules.log, Log("/l/x", free=5), State.FAILED, "disk is full", id="a full disk"),
+    pytest.param(rules.log, LogFacts("/l/x", missing=True), CheckState.FAILED, "not there", id="no log file"),
+    pytest.param(
+        rules.log,
+        LogFacts("/l/x", error="Permission denied"),
+        CheckState.FAILED,
+        "Permission",
+        id="a log that is not ours",
+    ),
+    pytest.param(rules.log, LogFacts("/l/x", free=5), CheckState.FAILED, "disk is full", id="a full disk"),
 ]
 
 
 @pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS_OF_FACTS)
-def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: State, words: str) -> None:
+def test_a_fact_is_judged(judge: Callable[[Any], CheckResult], fact: object, state: CheckState, words: str) -> None:
     verdict = judge(fact)
     assert verdict.state is state, verdict
     assert words in verdict.words
-    assert bool(verdict.cure) == (state is State.FAILED)
+    assert bool(verdict.cure) == (state is CheckState.FAILED)
 
 
 def test_the_two_lines_are_the_cure_beside_a_stock_agent() -> None:
-    cure = rules.stock_agent(Beside(8080, with_agent(8081, 8080), ADVICE)).cure
+    cure = rules.stock_agent(StockAgentFacts(8080, with_agent(8081, 8080), ADVICE)).cure
     assert all(line in cure for line in ADVICE.splitlines())
 
 
@@ -284,12 +310,12 @@ def simulator() -> Iterator[Simulator]:
         yield pretend
 
 
-def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, Verdict]:
+def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, CheckResult]:
     return {finding.name: finding.verdict for finding in probes.examine(load, agent_port)}
 
 
-def failing(found: dict[str, Verdict]) -> list[str]:
-    return [name for name, verdict in found.items() if verdict.state is State.FAILED]
+def failing(found: dict[str, CheckResult]) -> list[str]:
+    return [name for name, verdict in found.items() if verdict.state is CheckState.FAILED]
 
 
 def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
@@ -312,7 +338,7 @@ def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
 def test_backends_that_are_down(simulator: Simulator) -> None:
     found = states(lambda: rig.settings())
     assert {"agent", "config_web"} <= set(failing(found))
-    assert found["catalogue"].state is State.SKIPPED
+    assert found["catalogue"].state is CheckState.SKIPPED
 
 
 def test_a_tool_that_this_board_s_agent_lacks(simulator: Simulator) -> None:
@@ -351,8 +377,8 @@ def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
 
     found = states(load)
     assert failing(found)[0] == "settings"
-    assert found["agent"].state is State.SKIPPED
-    assert found["memory"].state is State.OK
+    assert found["agent"].state is CheckState.SKIPPED
+    assert found["memory"].state is CheckState.OK
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from mcpboard.board.arrival import Answer
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.backend import Backend
-from mcpboard.board.forward import PLACES, Forward
+from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import ROWS
-from mcpboard.board.undelivered import Orphans
+from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.errors import BackendBroken, BackendTimeout, NotOffered, ToolError, ToolRefused
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
-from mcpboard.protocol.versions import Wire
+from mcpboard.protocol.versions import RequestVersion
 
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
 
@@ -31,18 +31,18 @@ class Clock:
 class Scripted:
     """A backend that answers in a fixed way, and remembers the bodies it was sent."""
 
-    def __init__(self, answer: Answer | ToolError) -> None:
+    def __init__(self, answer: BackendResponse | ToolError) -> None:
         self.answer = answer
         self.bodies: list[bytes | None] = []
 
-    def call(self, method: str, path: str, body: bytes | None, seconds: float) -> Answer:
+    def call(self, method: str, path: str, body: bytes | None, seconds: float) -> BackendResponse:
         self.bodies.append(body)
         if isinstance(self.answer, ToolError):
             raise self.answer
         return self.answer
 
 
-WELL = Answer(200, "application/json", json.dumps({"output": "done", "is_error": False}).encode())
+WELL = BackendResponse(200, "application/json", json.dumps({"output": "done", "is_error": False}).encode())
 
 
 @pytest.fixture
@@ -51,17 +51,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def forward(clock: Clock) -> Forward:
-    return Forward(Lanes(PLACES, clock), Orphans(clock), clock)
+def forward(clock: Clock) -> Forwarder:
+    return Forwarder(Lanes(LANE_CAPACITY, clock), UndeliveredOutcomes(clock), clock)
 
 
-def run(forward: Forward, tool: str, answer: Answer | ToolError = WELL, arguments: bytes = b"{}") -> Outcome:
+def run(forward: Forwarder, tool: str, answer: BackendResponse | ToolError = WELL, arguments: bytes = b"{}") -> Outcome:
     return run_on(forward, tool, Scripted(answer), arguments)
 
 
-def run_on(forward: Forward, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
+def run_on(forward: Forwarder, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
     row = next(row for row in ROWS if row.tool.name == tool)
-    call = ToolCall(1, tool, {}, arguments, Wire(False, False, None), None, "")
+    call = ToolCall(1, tool, {}, arguments, RequestVersion(False, False, None), None, "")
     return forward.run(row, call, cast(Backend, backend), LIMIT)
 
 
@@ -76,7 +76,7 @@ def lose(outcome: Outcome) -> None:
     outcome.fate(None)
 
 
-def test_arguments_are_carried_over_as_they_came(forward: Forward) -> None:
+def test_arguments_are_carried_over_as_they_came(forward: Forwarder) -> None:
     backend = Scripted(WELL)
     run_on(forward, "open_app", backend, b'{"app":"caf\xc3\xa9","n":1.50}')
     run_on(forward, "device_status", backend)
@@ -84,7 +84,7 @@ def test_arguments_are_carried_over_as_they_came(forward: Forward) -> None:
 
 
 def test_an_orphans_age_counts_from_the_action_and_not_from_the_reader_who_was_given_up(
-    forward: Forward, clock: Clock
+    forward: Forwarder, clock: Clock
 ) -> None:
     """A reader may stall for half a minute before the server ends it."""
     unheard = run(forward, "open_app")
@@ -105,7 +105,7 @@ def test_an_orphans_age_counts_from_the_action_and_not_from_the_reader_who_was_g
         pytest.param(BackendBroken("cut", delivery="not_sent"), None, id="never sent"),
     ],
 )
-def test_an_outcome_is_told_in_our_words_alone(forward: Forward, answer: Any, words: str | None) -> None:
+def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: Any, words: str | None) -> None:
     lose(run(forward, "open_app", answer))
     told = text(run(forward, "keyboard_tap"))
     assert ("The earlier open_app" in told) is (words is not None)
@@ -113,6 +113,6 @@ def test_an_outcome_is_told_in_our_words_alone(forward: Forward, answer: Any, wo
     assert str(answer) not in told
 
 
-def test_input_is_the_only_lane_with_orphans(forward: Forward) -> None:
+def test_input_is_the_only_lane_with_orphans(forward: Forwarder) -> None:
     kept = {row.tool.name for row in ROWS if not row.streams and run(forward, row.tool.name).fate is not None}
     assert kept == {row.tool.name for row in ROWS if row.lane == "input"}

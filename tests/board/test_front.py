@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from mcpboard.board import pages
-from mcpboard.client_configs import FORMS
+from mcpboard.client_configs import CLIENT_CONFIGS
 from mcpboard.errors import Refused
 from tests.functional import rig
 
@@ -37,7 +37,7 @@ def test_the_page_holds_the_form_of_every_client_for_the_url_that_was_asked() ->
     with rig.in_front_of() as client:
         status, headers, page = get(client, Host="192.168.42.1:8090")
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
-    for form in FORMS:
+    for form in CLIENT_CONFIGS:
         assert f"<summary>{form.title}" in page
     said = html.unescape(page)
     assert said.count('"http://192.168.42.1:8090/mcp"') >= 8
@@ -48,7 +48,7 @@ def test_each_json_form_on_the_page_is_json() -> None:
     with rig.in_front_of() as client:
         page = get(client, Host="192.168.42.1:8080")[2]
     found = [html.unescape(text) for text in re.findall(r"<pre>(\{.*?)</pre>", page, re.DOTALL)]
-    assert len(found) == sum(form.format == "json" for form in FORMS)
+    assert len(found) == sum(form.format == "json" for form in CLIENT_CONFIGS)
     assert all(json.loads(text) for text in found)
 
 

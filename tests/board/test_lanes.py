@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mcpboard.board.lanes import Lanes, Place
+from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.errors import NOT_SENT, Busy
 
 
@@ -77,7 +77,7 @@ def test_the_state_shows_each_lane_with_its_tools_and_seconds(lanes: Lanes, cloc
 
 def test_of_many_threads_at_once_exactly_as_many_enter_as_there_are_places(lanes: Lanes) -> None:
     barrier = threading.Barrier(16)
-    inside: list[Place] = []
+    inside: list[Slot] = []
 
     def rush() -> None:
         barrier.wait(5)

@@ -21,8 +21,8 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from mcpboard.board.arrival import BLOCK, Answer, BodyStream
-from mcpboard.board.backend import KINDS, Backend, Seen
+from mcpboard.board.arrival import BLOCK, BackendResponse, BodyStream
+from mcpboard.board.backend import KINDS, Backend, LastRequest
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -31,7 +31,7 @@ from mcpboard.errors import (
     BackendUnreachable,
     ToolError,
 )
-from mcpboard.transport import Fault, fault_of
+from mcpboard.transport import FailureKind, failure_of
 from mcpboard.transport.deadline import DeadlineSocket
 
 Script = Callable[["Wire"], object]
@@ -147,21 +147,31 @@ CHUNKED = "Transfer-Encoding: chunked"
     ("sent", "answer"),
     [
         pytest.param(
-            ok(b'{"a":1}', "Content-Type: application/json"), Answer(200, "application/json", b'{"a":1}'), id="length"
+            ok(b'{"a":1}', "Content-Type: application/json"),
+            BackendResponse(200, "application/json", b'{"a":1}'),
+            id="length",
         ),
-        pytest.param(head(CHUNKED) + chunked(b"ab", b"c", b""), Answer(200, "", b"abc"), id="chunks"),
-        pytest.param(head() + b'{"ok":', Answer(200, "", b'{"ok":'), id="no length: closing is the end"),
-        pytest.param(ok(b""), Answer(200, "", b""), id="200 with nothing"),
-        pytest.param(head(status="204 No Content"), Answer(204, "", b""), id="204"),
-        pytest.param(ok(b"gone", status="404 Not Found"), Answer(404, "", b"gone"), id="404"),
-        pytest.param(ok(b"<p>" * 300_000, status="500 Oops"), Answer(500, "", b"<p>" * 300_000), id="500 with 900 kB"),
-        pytest.param(head("", status="100 Continue")[:-2] + ok(b"x"), Answer(200, "", b"x"), id="100 before it"),
-        pytest.param(ok(b"x", "Content-Encoding: identity"), Answer(200, "", b"x"), id="labelled as not compressed"),
-        pytest.param(ok(b"x", "Content-Length: 1"), Answer(200, "", b"x"), id="the same length in two lines"),
-        pytest.param(ok(b"x", "Transfer-Encoding: identity"), Answer(200, "", b"x"), id="a coding that is none"),
+        pytest.param(head(CHUNKED) + chunked(b"ab", b"c", b""), BackendResponse(200, "", b"abc"), id="chunks"),
+        pytest.param(head() + b'{"ok":', BackendResponse(200, "", b'{"ok":'), id="no length: closing is the end"),
+        pytest.param(ok(b""), BackendResponse(200, "", b""), id="200 with nothing"),
+        pytest.param(head(status="204 No Content"), BackendResponse(204, "", b""), id="204"),
+        pytest.param(ok(b"gone", status="404 Not Found"), BackendResponse(404, "", b"gone"), id="404"),
+        pytest.param(
+            ok(b"<p>" * 300_000, status="500 Oops"), BackendResponse(500, "", b"<p>" * 300_000), id="500 with 900 kB"
+        ),
+        pytest.param(
+            head("", status="100 Continue")[:-2] + ok(b"x"), BackendResponse(200, "", b"x"), id="100 before it"
+        ),
+        pytest.param(
+            ok(b"x", "Content-Encoding: identity"), BackendResponse(200, "", b"x"), id="labelled as not compressed"
+        ),
+        pytest.param(ok(b"x", "Content-Length: 1"), BackendResponse(200, "", b"x"), id="the same length in two lines"),
+        pytest.param(
+            ok(b"x", "Transfer-Encoding: identity"), BackendResponse(200, "", b"x"), id="a coding that is none"
+        ),
     ],
 )
-def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, answer: Answer) -> None:
+def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, answer: BackendResponse) -> None:
     fake = start(lambda wire: wire.read().send(sent))
     assert Backend("agent", fake.url).call("POST", "/api/tools/screenshot", SECRET, 5) == answer
     assert len(fake.wires) == 1
@@ -238,7 +248,7 @@ def test_a_redirect_is_an_answer_and_never_followed(start: Start) -> None:
     target = start(lambda wire: wire.read().send(ok(b"caught")))
     location = f"Location: {target.url}/elsewhere"
     fake = start(lambda wire: wire.read().send(ok(b"over there", location, status="302 Found")))
-    assert Backend("agent", fake.url).call("POST", "/x", SECRET, 5) == Answer(302, "", b"over there")
+    assert Backend("agent", fake.url).call("POST", "/x", SECRET, 5) == BackendResponse(302, "", b"over there")
     assert (len(fake.wires), len(target.wires)) == (1, 0)
 
 
@@ -438,7 +448,7 @@ def test_a_request_still_being_sent_at_the_deadline_was_not_sent(start: Start) -
 def test_an_early_answer_to_a_request_still_being_sent_counts(start: Start) -> None:
     """The Agent says 503 while it shuts down, without reading what comes."""
     fake = start(lambda wire: (wire.sock.recv(1), wire.send(ok(b"shutting down", status="503 Soon"))))
-    assert Backend("agent", fake.url).call("POST", "/x", BIG, 5) == Answer(503, "", b"shutting down")
+    assert Backend("agent", fake.url).call("POST", "/x", BIG, 5) == BackendResponse(503, "", b"shutting down")
 
 
 def test_a_bug_of_ours_is_not_dressed_up_as_a_backend_failure(start: Start) -> None:
@@ -491,12 +501,16 @@ def test_the_first_block_is_here_before_the_stream_is_returned(start: Start) -> 
 @pytest.mark.parametrize(
     ("sent", "begun"),
     [
-        pytest.param(ok(b"<h1>no</h1>", status="500 Oops"), Answer(500, "", b"<h1>no</h1>"), id="500"),
-        pytest.param(ok(b"", "Location: /x", status="302 Found"), Answer(302, "", b""), id="a redirect"),
-        pytest.param(ok(b"<p>" * 99_000, status="404 Gone"), Answer(404, "", (b"<p>" * 99_000)[:BLOCK]), id="long"),
+        pytest.param(ok(b"<h1>no</h1>", status="500 Oops"), BackendResponse(500, "", b"<h1>no</h1>"), id="500"),
+        pytest.param(ok(b"", "Location: /x", status="302 Found"), BackendResponse(302, "", b""), id="a redirect"),
+        pytest.param(
+            ok(b"<p>" * 99_000, status="404 Gone"), BackendResponse(404, "", (b"<p>" * 99_000)[:BLOCK]), id="long"
+        ),
     ],
 )
-def test_another_answer_than_the_body_is_known_by_its_first_block(start: Start, sent: bytes, begun: Answer) -> None:
+def test_another_answer_than_the_body_is_known_by_its_first_block(
+    start: Start, sent: bytes, begun: BackendResponse
+) -> None:
     fake = start(lambda wire: wire.read().send(sent))
     with contextlib.closing(stream(fake)) as body:
         assert body.begin() == body.begin() == begun
@@ -585,7 +599,7 @@ def test_last_seen_is_nothing_then_how_and_how_long_ago(start: Start) -> None:
     backend.call("GET", "/health", None, 5)
     now[0] += 7
     assert before is None
-    assert backend.last_seen == Seen(ok=True, seconds_ago=7.0)
+    assert backend.last_seen == LastRequest(ok=True, seconds_ago=7.0)
 
 
 # --- words and tables ----------------------------------------------------------------------
@@ -598,7 +612,7 @@ def errors_of(module: ModuleType) -> list[type[Exception]]:
 
 @pytest.mark.parametrize("error", errors_of(requests.exceptions) + errors_of(urllib3.exceptions))
 def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Exception]) -> None:
-    assert fault_of(error) is not None
+    assert failure_of(error) is not None
 
 
 @pytest.mark.parametrize(
@@ -615,12 +629,12 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
     ],
 )
 def test_the_most_specific_kind_counts(error: type[Exception], kind: type[ToolError] | None) -> None:
-    fault = fault_of(error)
+    fault = failure_of(error)
     assert (fault and KINDS[fault]) is kind
 
 
 def test_every_fault_has_a_kind() -> None:
-    assert set(KINDS) == set(Fault)
+    assert set(KINDS) == set(FailureKind)
 
 
 def test_requests_is_not_imported_before_the_first_request() -> None:

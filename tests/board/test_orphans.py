@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcpboard.board.undelivered import ARRIVAL_SECONDS, KEPT_OUTCOMES, KEPT_SECONDS, Orphan, Orphans
+from mcpboard.board.undelivered import (
+    ARRIVAL_SECONDS,
+    KEPT_OUTCOMES,
+    KEPT_SECONDS,
+    UndeliveredOutcome,
+    UndeliveredOutcomes,
+)
 
 
 class Clock:
@@ -20,12 +26,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def orphans(clock: Clock) -> Orphans:
-    return Orphans(clock)
+def orphans(clock: Clock) -> UndeliveredOutcomes:
+    return UndeliveredOutcomes(clock)
 
 
-def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: Orphans, clock: Clock) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
+def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: UndeliveredOutcomes, clock: Clock) -> None:
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     clock.now += 12
     told = orphans.take().text
     assert told.startswith("The earlier enter_text finished OK 12 s ago, after its caller had gone")
@@ -33,9 +39,9 @@ def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: Orphans, c
     assert orphans.take().text == ""
 
 
-def test_several_are_told_together_oldest_first(orphans: Orphans, clock: Clock) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
-    orphans.keep([Orphan("keyboard_tap", "failed", clock.now)])
+def test_several_are_told_together_oldest_first(orphans: UndeliveredOutcomes, clock: Clock) -> None:
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
+    orphans.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
     told = orphans.take().text
     assert 0 < told.index("enter_text") < told.index("keyboard_tap failed")
 
@@ -47,25 +53,27 @@ def test_several_are_told_together_oldest_first(orphans: Orphans, clock: Clock) 
         pytest.param(KEPT_SECONDS + 1, False, id="older is forgotten"),
     ],
 )
-def test_ten_minutes(orphans: Orphans, clock: Clock, age: float, told: bool) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
+def test_ten_minutes(orphans: UndeliveredOutcomes, clock: Clock, age: float, told: bool) -> None:
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     clock.now += age
     assert bool(orphans.take().text) is told
 
 
-def test_only_the_newest_are_kept(orphans: Orphans, clock: Clock) -> None:
+def test_only_the_newest_are_kept(orphans: UndeliveredOutcomes, clock: Clock) -> None:
     for number in range(KEPT_OUTCOMES + 1):
-        orphans.keep([Orphan(f"tool_{number}", "finished OK", clock.now)])
+        orphans.keep([UndeliveredOutcome(f"tool_{number}", "finished OK", clock.now)])
     told = orphans.take()
     assert len(told.orphans) == KEPT_OUTCOMES
     assert told.orphans[0].tool == "tool_1"
 
 
-def test_what_was_kept_again_is_told_before_newer_ones_and_keeps_its_age(orphans: Orphans, clock: Clock) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)])
+def test_what_was_kept_again_is_told_before_newer_ones_and_keeps_its_age(
+    orphans: UndeliveredOutcomes, clock: Clock
+) -> None:
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     lost = orphans.take()
     clock.now += 1
-    orphans.keep([Orphan("keyboard_tap", "failed", clock.now)])
+    orphans.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
     orphans.keep(lost.orphans)
     clock.now += 6
     told = orphans.take()
@@ -73,7 +81,7 @@ def test_what_was_kept_again_is_told_before_newer_ones_and_keeps_its_age(orphans
     assert "finished OK 7 s ago" in told.text
 
 
-def test_keeping_an_empty_telling_changes_nothing(orphans: Orphans) -> None:
+def test_keeping_an_empty_telling_changes_nothing(orphans: UndeliveredOutcomes) -> None:
     orphans.keep(orphans.take().orphans)
     assert orphans.take().orphans == ()
 
@@ -87,9 +95,9 @@ def test_keeping_an_empty_telling_changes_nothing(orphans: Orphans) -> None:
     ],
 )
 def test_a_reply_that_was_handed_over_is_told_of_when_it_does_not_arrive(
-    orphans: Orphans, clock: Clock, arrived: bool, age: float, told: bool
+    orphans: UndeliveredOutcomes, clock: Clock, arrived: bool, age: float, told: bool
 ) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)], lambda: arrived)
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: arrived)
     clock.now += age
     text = orphans.take().text
     assert bool(text) is told
@@ -97,8 +105,8 @@ def test_a_reply_that_was_handed_over_is_told_of_when_it_does_not_arrive(
     assert orphans.take().text == ""
 
 
-def test_a_young_reply_is_asked_after_again(orphans: Orphans, clock: Clock) -> None:
-    orphans.keep([Orphan("enter_text", "finished OK", clock.now)], lambda: False)
+def test_a_young_reply_is_asked_after_again(orphans: UndeliveredOutcomes, clock: Clock) -> None:
+    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: False)
     assert orphans.take().text == ""
     clock.now += ARRIVAL_SECONDS
     assert "enter_text" in orphans.take().text

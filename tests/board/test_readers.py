@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcpboard.board import readers
-from mcpboard.board.arrival import Answer
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.pictures import byte_size, image_of
 from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT, foreign
 from mcpboard.board.tools import ROWS
@@ -42,21 +42,21 @@ def shot(raw: bytes = JPEG, **more: Any) -> dict[str, Any]:
     return {"width": 498, "height": 1080, "format": "jpeg", "size": len(raw), "data": b64(raw), **more}
 
 
-def reply(output: Any, **more: Any) -> Answer:
+def reply(output: Any, **more: Any) -> BackendResponse:
     """A 200 of the Agent; an `output` that is no text becomes JSON in it, as the Agent does."""
     text = output if isinstance(output, str) else json.dumps(output)
     return sent({"tool": {"name": "x"}, "raw_input": "{}", "output": text, "is_error": False, **more})
 
 
-def failure(message: str, code: str, category: str = "internal", **details: Any) -> Answer:
+def failure(message: str, code: str, category: str = "internal", **details: Any) -> BackendResponse:
     error = {"category": category, "code": code, "message": message}
     return reply(
         message, is_error=True, error=message, tool_error={**error, **({"details": details} if details else {})}
     )
 
 
-def sent(value: Any) -> Answer:
-    return Answer(200, "application/json", json.dumps(value).encode() + b"\n")
+def sent(value: Any) -> BackendResponse:
+    return BackendResponse(200, "application/json", json.dumps(value).encode() + b"\n")
 
 
 def image_and_text(content: Content) -> tuple[Image, str]:
@@ -72,7 +72,7 @@ def only_text(content: Content) -> str:
     return block.text
 
 
-def refusal_of(read: Reader, answer: Answer) -> ToolError:
+def refusal_of(read: Reader, answer: BackendResponse) -> ToolError:
     with pytest.raises(ToolError) as caught:
         read(answer)
     return caught.value
@@ -401,7 +401,7 @@ def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     row: Any, status: int, body: bytes, kind: type[ToolError], delivery: str
 ) -> None:
     """BL-411: never a cheerful success, never an exception that is not ours, never a flood."""
-    error = refusal_of(row.read, Answer(status, "text/plain", body))
+    error = refusal_of(row.read, BackendResponse(status, "text/plain", body))
     assert type(error) is kind
     assert error.delivery == delivery
     assert str(status) in error.text
@@ -418,7 +418,7 @@ def test_output_that_is_no_text_makes_no_sense(read: Reader, value: dict[str, An
 
 
 def test_a_quote_is_500_characters_of_whatever_width() -> None:
-    error = refusal_of(readers.status, Answer(500, "", ("👩" * 1000).encode()))
+    error = refusal_of(readers.status, BackendResponse(500, "", ("👩" * 1000).encode()))
     assert error.text.count("👩") == FOREIGN_LIMIT
     assert "\ufffd" not in error.text
 

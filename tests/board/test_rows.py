@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcpboard.board import INSTRUCTIONS
-from mcpboard.board.forward import PLACES
-from mcpboard.board.tools import INPUT, ROWS, SHELL, Row, allowed
+from mcpboard.board.forward import LANE_CAPACITY
+from mcpboard.board.tools import INPUT, ROWS, SHELL, BoardTool, allowed
 from mcpboard.errors import BadArgument
 from mcpboard.protocol.tools import check_arguments, compact
 
@@ -51,7 +51,7 @@ def test_the_rows_are_the_missions_table_in_its_order() -> None:
 
 
 def test_every_lane_has_its_places() -> None:
-    assert {row.lane for row in ROWS} == PLACES.keys()
+    assert {row.lane for row in ROWS} == LANE_CAPACITY.keys()
 
 
 def test_without_the_switch_shell_does_not_exist() -> None:
@@ -74,7 +74,7 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 @each_row
-def test_no_client_has_a_reason_to_drop_the_schema(row: Row) -> None:
+def test_no_client_has_a_reason_to_drop_the_schema(row: BoardTool) -> None:
     """BL-407: roots are plain objects; no combinator, reference or list of types anywhere."""
     root = row.tool.input_schema
     assert root["type"] == "object"
@@ -88,20 +88,20 @@ def test_no_client_has_a_reason_to_drop_the_schema(row: Row) -> None:
 
 
 @each_row
-def test_every_tool_and_property_says_what_it_is(row: Row) -> None:
+def test_every_tool_and_property_says_what_it_is(row: BoardTool) -> None:
     assert row.tool.title
     assert all(schema["description"] for schema in list(_schemas(row.tool.input_schema))[1:])
 
 
 @each_row
-def test_names_and_descriptions_keep_the_clients_limits(row: Row) -> None:
+def test_names_and_descriptions_keep_the_clients_limits(row: BoardTool) -> None:
     """BL-408."""
     assert re.fullmatch(r"[a-z0-9_]{1,25}", row.tool.name)
     assert 0 < len(row.tool.description) < 1024
 
 
 @each_row
-def test_the_unit_is_named_where_places_are_given(row: Row) -> None:
+def test_the_unit_is_named_where_places_are_given(row: BoardTool) -> None:
     """BL-403: whoever has to send x and y is told that they run from 0 to 1000."""
     if any("x" in schema.get("properties", ()) for schema in _schemas(row.tool.input_schema)):
         assert "normalised" in row.tool.description
@@ -120,7 +120,7 @@ def test_the_bundle_says_what_it_gives_away() -> None:
 
 
 @each_row
-def test_hints_tell_looking_from_acting(row: Row) -> None:
+def test_hints_tell_looking_from_acting(row: BoardTool) -> None:
     hints, acts = row.tool.annotations, row.tool.name in ACTIONS
     assert hints["readOnlyHint"] is not acts
     assert acts == ("destructiveHint" in hints)
@@ -184,5 +184,5 @@ def test_rows_can_be_listed_as_json() -> None:
     assert json.loads(compact([row.tool.listed() for row in ROWS]))[0]["name"] == "phone_bridge_status"
 
 
-def _row(name: str) -> Row:
+def _row(name: str) -> BoardTool:
     return next(row for row in ROWS if row.tool.name == name)

@@ -13,13 +13,13 @@ from mcpboard.errors import MissingCapability, Refused, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
-    Listing,
     OpenSession,
     Outcome,
     PageRequest,
     Policy,
     Reply,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, compact
 
@@ -133,7 +133,7 @@ class FixtureRole:
     def __init__(self, *, strict_meta: bool) -> None:
         server = {"name": "fixture", "title": "Fixture", "version": "1"}
         policy = Policy(server, "Tools of the public suite.", strict_meta=strict_meta)
-        self._endpoint = Endpoint(policy, Listing([_tool(name) for name in ROWS]))
+        self._endpoint = Endpoint(policy, ToolList([_tool(name) for name in ROWS]))
 
     def endpoint(self) -> Endpoint:
         return self._endpoint

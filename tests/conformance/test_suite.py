@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.serving.app import Edge
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests import provision, served
 from tests.conformance.fixture_role import FixtureRole
 from tests.served import Board
@@ -34,7 +34,7 @@ UNSCORED_FIXTURE = {revision: [*names, "json-schema-2020-12"] for revision, name
 
 @pytest.fixture(scope="module")
 def fixture_role() -> Iterator[str]:
-    with served.thread(Edge(FixtureRole(strict_meta=True), Turns(6))) as url:
+    with served.thread(Application(FixtureRole(strict_meta=True), ConcurrencyLimit(6))) as url:
         yield url
 
 

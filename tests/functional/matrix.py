@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcpboard.client_configs import FORMS
+from mcpboard.client_configs import CLIENT_CONFIGS
 from tests.functional.openings import OPENINGS, Step
 from tests.functional.visitors import CLIENTS, LEGACY, MODERN
 
@@ -41,7 +41,7 @@ def _versions(steps: Sequence[Step]) -> str:
 
 
 def _written() -> Iterator[Sequence[str]]:
-    for form in FORMS:
+    for form in CLIENT_CONFIGS:
         if form.title not in OPENINGS:
             yield form.title, NOT_ITS_WAY, "not tested", "form only"
 

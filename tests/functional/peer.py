@@ -13,17 +13,17 @@ from typing import Any
 
 from mcpboard.errors import Refused
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.headers import Standard
+from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.messages import (
     CloseSession,
-    Head,
-    Listing,
     ListTools,
     OpenSession,
     Policy,
     Reply,
+    RequestHead,
     Step,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
 
@@ -89,7 +89,7 @@ class Peer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.legacy = legacy
         self.endpoint = Endpoint(
-            Policy({"name": "peer", "title": "Peer", "version": "7"}, "", **policy), Listing(TOOLS)
+            Policy({"name": "peer", "title": "Peer", "version": "7"}, "", **policy), ToolList(TOOLS)
         )
         self.methods: list[str] = []
         self.headers: list[Mapping[str, str]] = []
@@ -99,7 +99,7 @@ class Peer(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
-    def receive(self, head: Head, body: bytes) -> Reply:
+    def receive(self, head: RequestHead, body: bytes) -> Reply:
         if self.legacy and head.standard.method is not None:
             return Reply(400, (("Content-Type", "text/plain"),), (b"Bad Request",))
         try:
@@ -131,10 +131,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_DELETE = do_POST
 
-    def _head(self, length: int) -> Head:
+    def _head(self, length: int) -> RequestHead:
         sent = self.headers.get
-        standard = Standard(sent("MCP-Protocol-Version"), sent("Mcp-Method"), sent("Mcp-Name"))
-        return Head(
+        standard = StandardHeaders(sent("MCP-Protocol-Version"), sent("Mcp-Method"), sent("Mcp-Name"))
+        return RequestHead(
             self.command,
             self.path,
             host=sent("Host"),

@@ -113,7 +113,7 @@ def test_the_limit_follows_its_file(simulator: Simulator, tmp_path: Path) -> Non
         return rig.settings_file(tmp_path, config_web=simulator.config_web_url, support_bundle_max_bytes=size)
 
     simulator.faults.set("bundle", "support_bundle", bytes=MIB)
-    watched = config.Watched({"config": str(limit(1000))}, environ={})
+    watched = config.SettingsWatcher({"config": str(limit(1000))}, environ={})
     with rig.serving(watched.current) as client:
         assert client.call("support_bundle").is_error
         limit(2 * MIB)

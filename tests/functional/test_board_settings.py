@@ -56,7 +56,7 @@ def files(tmp_path: Path, agent: GoServer) -> Files:
 
 @pytest.fixture
 def client(files: Files) -> Iterator[rig.Client]:
-    watched = config.Watched({"config": str(files.ours)}, environ={})
+    watched = config.SettingsWatcher({"config": str(files.ours)}, environ={})
     with rig.serving(watched.current, known=watched.known) as client:
         yield client
 

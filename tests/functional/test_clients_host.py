@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcpboard.host.access import tokens
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.tools.rows import ROWS
 from tests.functional.visitors import CLIENTS, LEGACY, MODERN, OLDER, Client, VisitFailed, Visitor, visit
 from tests.host.rig import Agent, agent
@@ -50,7 +50,7 @@ GUESTS = [
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Agent]:
-    with agent(tmp_path / "data", X=Simulated(clock=lambda: 0.0)) as found:
+    with agent(tmp_path / "data", X=SimulatedDriver(clock=lambda: 0.0)) as found:
         yield found
 
 

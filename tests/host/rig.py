@@ -18,9 +18,9 @@ from mcpboard import host
 from mcpboard.host import config_loader
 from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
-from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Shot
-from mcpboard.host.vision.service import Eyes
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot
+from mcpboard.host.vision.service import VisionService
+from mcpboard.host.vision.tree import UiNode
 from tests import served
 
 LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
@@ -64,13 +64,13 @@ class Fake:
     def size(self) -> Point:
         return 100, 200
 
-    def take_screenshot(self) -> Shot:
+    def take_screenshot(self) -> Screenshot:
         self._do("take_screenshot")
-        return Shot(b"picture", "image/png", 100, 200)
+        return Screenshot(b"picture", "image/png", 100, 200)
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         self._do("peek")
-        return Shot(b"picture", "image/png", 100, 200)
+        return Screenshot(b"picture", "image/png", 100, 200)
 
     def tap(self, at: Point) -> None:
         self._do("tap", at)
@@ -84,9 +84,11 @@ class Fake:
     def launch_app(self, app_id: str) -> None:
         self._do("launch_app", app_id)
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         self._do("ui_tree")
-        return Node("screen", (0, 0, 100, 200), children=(Node("icon", (0, 0, 10, 20), "Settings", clickable=True),))
+        return UiNode(
+            "screen", (0, 0, 100, 200), children=(UiNode("icon", (0, 0, 10, 20), "Settings", clickable=True),)
+        )
 
     def app_info(self) -> Mapping[str, Any]:
         return {"id": "app"}
@@ -217,7 +219,7 @@ class Caller:
 class Agent:
     """A host agent in this process, behind a real socket."""
 
-    role: host.Host
+    role: host.HostRole
     url: str
     folder: Path
     clock: Clock
@@ -228,13 +230,15 @@ class Agent:
 
 
 @contextmanager
-def agent(folder: Path, *, hold_scope: str = "session", eyes: Eyes | None = None, **devices: Driver) -> Iterator[Agent]:
+def agent(
+    folder: Path, *, hold_scope: str = "session", eyes: VisionService | None = None, **devices: Driver
+) -> Iterator[Agent]:
     """An agent with these devices, whose clock is turned by hand; without `eyes` it sees no pictures."""
     clock = Clock()
     config = folder.parent / f"{folder.name}.toml"
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
     settings = config_loader.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    role = host.build(settings, extra, clock, eyes=eyes or Eyes(None, folder))
+    role = host.build(settings, extra, clock, eyes=eyes or VisionService(None, folder))
     with contextlib.closing(role), served.thread(role.app) as url:
         yield Agent(role, url, folder, clock)

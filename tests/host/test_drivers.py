@@ -18,14 +18,14 @@ import pytest
 from mcpboard import board as board_role
 from mcpboard import config
 from mcpboard.errors import ConfigError, ToolFailed
-from mcpboard.host.devices.registry import Spec
+from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
-from mcpboard.host.drivers.android import Android
-from mcpboard.host.drivers.base import OFFLINE, READY, NoDriver
-from mcpboard.host.drivers.board import Board
+from mcpboard.host.drivers.android import AndroidDriver
+from mcpboard.host.drivers.base import OFFLINE, READY, UnavailableDriver
+from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.host.drivers.image_size import size_of
-from mcpboard.host.drivers.iphone import IPhone
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.iphone import IPhoneDriver
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
@@ -69,8 +69,8 @@ def test_no_picture_is_told_and_never_measured(cut: int) -> None:
 
 
 @pytest.fixture
-def phone() -> Simulated:
-    return Simulated(clock=lambda: 0.0)
+def phone() -> SimulatedDriver:
+    return SimulatedDriver(clock=lambda: 0.0)
 
 
 def center(tree: Any, name: str) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def center(tree: Any, name: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("landscape", [False, True])
-def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: Simulated, landscape: bool) -> None:
+def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: SimulatedDriver, landscape: bool) -> None:
     phone.phone.rotate(landscape)
     tree = phone.ui_tree()
     assert tree is not None
@@ -91,7 +91,7 @@ def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: Simulated
         assert phone.phone.app == name
 
 
-def test_a_phone_that_was_turned_is_tapped_in_the_picture_that_was_seen(phone: Simulated) -> None:
+def test_a_phone_that_was_turned_is_tapped_in_the_picture_that_was_seen(phone: SimulatedDriver) -> None:
     assert phone.size() == (498, 1080)
     phone.take_screenshot()
     phone.phone.rotate(True)
@@ -103,7 +103,7 @@ def test_a_phone_that_was_turned_is_tapped_in_the_picture_that_was_seen(phone: S
     assert phone.size() == (498, 1080)
 
 
-def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: Simulated) -> None:
+def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: SimulatedDriver) -> None:
     phone.launch_app("settings")
     phone.swipe((249, 900), (249, 300), 300)
     tree = phone.ui_tree()
@@ -114,7 +114,7 @@ def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: Simulated) -> 
     assert phone.phone.view().page == "Battery"
 
 
-def test_text_goes_into_the_field_that_was_tapped(phone: Simulated) -> None:
+def test_text_goes_into_the_field_that_was_tapped(phone: SimulatedDriver) -> None:
     phone.launch_app("Notes")
     with pytest.raises(ToolFailed, match="no text field has the focus: tap into one first"):
         phone.input_text("lost")
@@ -129,7 +129,7 @@ def test_text_goes_into_the_field_that_was_tapped(phone: Simulated) -> None:
     assert text_in_tree(tree, "Grüße 你好")
 
 
-def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: Simulated) -> None:
+def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: SimulatedDriver) -> None:
     phone.launch_app("Notes")
     phone.tap((249, 300))
     with pytest.raises(ToolFailed, match=r"cannot type U\+0007 control character.*nothing was typed"):
@@ -137,13 +137,13 @@ def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: Simulated) -> 
     assert phone.phone.text == ""
 
 
-def test_an_unknown_app_is_told_with_those_that_there_are(phone: Simulated) -> None:
+def test_an_unknown_app_is_told_with_those_that_there_are(phone: SimulatedDriver) -> None:
     with pytest.raises(ToolFailed, match="no app is called 'Chess'; there are Settings, Notes"):
         phone.launch_app("Chess")
 
 
 @pytest.mark.parametrize("app", ["Home", "Settings", "Notes", "Browser", "Maps"])
-def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: Simulated, app: str) -> None:
+def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: SimulatedDriver, app: str) -> None:
     phone.phone.show(app)
     shot, tree = phone.take_screenshot(), phone.ui_tree()
     assert size_of(shot.content) == (shot.width, shot.height) == phone.size()
@@ -155,7 +155,7 @@ def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: Simulated, app: 
         assert 0 <= top < bottom <= shot.height
 
 
-def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path, phone: Simulated) -> None:
+def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path, phone: SimulatedDriver) -> None:
     """BL-510: unplugged and back between two calls of one session."""
     with agent(tmp_path / "data", X=phone) as host:
         caller = host.caller.open()
@@ -214,8 +214,8 @@ def rack() -> Iterator[Rack]:
 
 
 @pytest.fixture
-def board(rack: Rack) -> Board:
-    return Board(rack.url)
+def board(rack: Rack) -> BoardDriver:
+    return BoardDriver(rack.url)
 
 
 CORNERS = [
@@ -226,25 +226,25 @@ CORNERS = [
 
 
 @pytest.mark.parametrize(("pixel", "place"), CORNERS)
-def test_pixels_become_the_boards_units(rack: Rack, board: Board, pixel: Any, place: Any) -> None:
+def test_pixels_become_the_boards_units(rack: Rack, board: BoardDriver, pixel: Any, place: Any) -> None:
     board.tap(pixel)
     assert rack.gestures == [{"type": "tap", "point": {"x": place[0], "y": place[1]}}]
 
 
-def test_the_size_is_that_of_the_picture_that_was_seen(rack: Rack, board: Board) -> None:
+def test_the_size_is_that_of_the_picture_that_was_seen(rack: Rack, board: BoardDriver) -> None:
     assert board.size() == (498, 1080)
     shot = board.take_screenshot()
     assert (shot.width, shot.height, shot.mime) == (498, 1080, "image/jpeg")
     assert rack.gestures == []
 
 
-def test_a_swipe_has_both_ends_and_its_time(rack: Rack, board: Board) -> None:
+def test_a_swipe_has_both_ends_and_its_time(rack: Rack, board: BoardDriver) -> None:
     board.swipe((0, 1079), (497, 0), 250)
     ends = {"start": {"x": 0, "y": 1000}, "end": {"x": 1000, "y": 0}}
     assert rack.gestures == [{"type": "swipe", **ends, "duration_ms": 250}]
 
 
-def test_text_goes_where_the_last_tap_went(rack: Rack, board: Board) -> None:
+def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> None:
     with pytest.raises(ToolFailed, match="tap into the text field first"):
         board.input_text("hello")
     board.launch_app("Notes")
@@ -258,7 +258,7 @@ def test_text_goes_where_the_last_tap_went(rack: Rack, board: Board) -> None:
 
 def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: Path) -> None:
     """Contract: -32000 "no UI tree on a board; use describe_screen"; the rest says what to install."""
-    with agent(tmp_path / "data", B=Board(rack.url)) as host:
+    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
         error = host.caller.call("get_ui_tree").error
         assert (error["code"], error["message"]) == (-32000, "no UI tree on a board; use describe_screen")
         for tool, arguments in (("find_text", {"query": "x"}), ("find_icon", {"name": "x"}), ("describe_screen", {})):
@@ -268,7 +268,7 @@ def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: P
 
 
 def test_what_the_board_says_of_an_actions_fate_is_passed_on(rack: Rack, tmp_path: Path) -> None:
-    with agent(tmp_path / "data", B=Board(rack.url)) as host:
+    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
         host.caller.call("take_screenshot")
         still = {"start_x": 5, "start_y": 5, "end_x": 5, "end_y": 5}
         error = host.caller.call("swipe", **still).error
@@ -276,7 +276,9 @@ def test_what_the_board_says_of_an_actions_fate_is_passed_on(rack: Rack, tmp_pat
         assert "start and end must differ" in error["message"]
 
 
-def test_a_board_that_is_away_is_offline_and_back_without_a_restart(rack: Rack, board: Board, tmp_path: Path) -> None:
+def test_a_board_that_is_away_is_offline_and_back_without_a_restart(
+    rack: Rack, board: BoardDriver, tmp_path: Path
+) -> None:
     with agent(tmp_path / "data", B=board) as host:
         caller = host.caller.open()
         assert caller.call("tap", x=1, y=1).text
@@ -294,7 +296,7 @@ def test_a_board_that_is_away_is_offline_and_back_without_a_restart(rack: Rack, 
 
 def test_a_tap_whose_answer_is_lost_is_made_once_and_said_to_be_unknown(rack: Rack, tmp_path: Path) -> None:
     """At most once: the wire breaks after the board has the tap."""
-    with wire(rack.port) as cable, agent(tmp_path / "data", B=Board(cable.url)) as host:
+    with wire(rack.port) as cable, agent(tmp_path / "data", B=BoardDriver(cable.url)) as host:
         host.caller.call("take_screenshot")
         cable.cut_behind = b"touch_gesture"
         error = host.caller.call("tap", x=1, y=1).error
@@ -356,12 +358,12 @@ def _request(near: socket.socket) -> bytes:
 def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
     """All boards share one address: the interface tells them apart."""
     loopback = "lo0" if sys.platform == "darwin" else "lo"
-    board = Board(rack.url, loopback)
+    board = BoardDriver(rack.url, loopback)
     board.tap((1, 1))
     assert len(rack.gestures) == 1
     probe = board.probe()
     assert (probe.state, probe.details["url"]) == (READY, f"{rack.url} on {loopback}")
-    nowhere = Board(rack.url, "usb99")
+    nowhere = BoardDriver(rack.url, "usb99")
     with pytest.raises(ToolFailed, match="no connection could be made") as failed:
         nowhere.tap((1, 1))
     assert failed.value.data == {"delivery": "not_sent"}
@@ -373,13 +375,13 @@ def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
 
 
 def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
-    assert isinstance(factory.driver(Spec("a", "board")), Board)
-    assert isinstance(factory.driver(Spec("a", "simulated")), Simulated)
-    assert isinstance(factory.driver(Spec("a", "android", serial="x")), Android)
-    assert isinstance(factory.driver(Spec("a", "iphone")), IPhone)
-    for spec in (Spec("a", "iphone", url="ftp://x"), Spec("a", "board", url="ftp://x")):
+    assert isinstance(factory.driver(DeviceSpec("a", "board")), BoardDriver)
+    assert isinstance(factory.driver(DeviceSpec("a", "simulated")), SimulatedDriver)
+    assert isinstance(factory.driver(DeviceSpec("a", "android", serial="x")), AndroidDriver)
+    assert isinstance(factory.driver(DeviceSpec("a", "iphone")), IPhoneDriver)
+    for spec in (DeviceSpec("a", "iphone", url="ftp://x"), DeviceSpec("a", "board", url="ftp://x")):
         driver = factory.driver(spec)
-        assert isinstance(driver, NoDriver)
+        assert isinstance(driver, UnavailableDriver)
         assert driver.probe().state == "no driver"
         driver.new_holder()
         driver.close()
@@ -389,11 +391,11 @@ def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
 
 def test_a_simulated_phone_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcpboard.host.drivers.simulated", None)
-    assert "pip install 'mcpboard[simulator]'" in factory.driver(Spec("a", "simulated")).probe().details["error"]
+    assert "pip install 'mcpboard[simulator]'" in factory.driver(DeviceSpec("a", "simulated")).probe().details["error"]
 
 
 def test_a_board_whose_address_is_none_is_told_when_it_is_added() -> None:
     with pytest.raises(ConfigError, match="a URL such as"):
-        factory.check(Spec("a", "board", url="ftp://x"))
-    factory.check(Spec("a", "board"))
-    factory.check(Spec("a", "simulated"))
+        factory.check(DeviceSpec("a", "board", url="ftp://x"))
+    factory.check(DeviceSpec("a", "board"))
+    factory.check(DeviceSpec("a", "simulated"))

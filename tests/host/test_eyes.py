@@ -9,13 +9,15 @@ import pytest
 
 from mcpboard.host.vision.describe import LONGEST_TEXT, MOST_BYTES, MOST_ELEMENTS, describe
 from mcpboard.host.vision.find import MOST_MATCHES, icon_in_tree, text_in_tree
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.vision.tree import UiNode
 
-GEAR = Node("icon", (10, 10, 30, 40), "Settings", "Settings", "app/settings", clickable=True)
-ROW = Node("row", (0, 100, 90, 120), "Wi-Fi  Settings")
-NOTE = Node("label", (0, 50, 90, 60), "", "Battery nearly empty")
-BACK = Node("button", (0, 0, 8, 8), "", "", "back", clickable=True)
-SCREEN = Node("screen", (0, 0, 100, 200), children=(GEAR, Node("group", (0, 50, 100, 200), children=(ROW, NOTE)), BACK))
+GEAR = UiNode("icon", (10, 10, 30, 40), "Settings", "Settings", "app/settings", clickable=True)
+ROW = UiNode("row", (0, 100, 90, 120), "Wi-Fi  Settings")
+NOTE = UiNode("label", (0, 50, 90, 60), "", "Battery nearly empty")
+BACK = UiNode("button", (0, 0, 8, 8), "", "", "back", clickable=True)
+SCREEN = UiNode(
+    "screen", (0, 0, 100, 200), children=(GEAR, UiNode("group", (0, 50, 100, 200), children=(ROW, NOTE)), BACK)
+)
 
 TEXTS = [
     pytest.param("settings", [("Settings", 1.0, "exact"), ("Wi-Fi  Settings", 0.9, "contains")], id="best first"),
@@ -62,7 +64,7 @@ def test_icons_are_found_by_what_people_call_them(name: str, expected: list[Any]
 
 
 def test_matches_are_counted() -> None:
-    crowd = Node("screen", (0, 0, 9, 9), children=(ROW,) * 100)
+    crowd = UiNode("screen", (0, 0, 9, 9), children=(ROW,) * 100)
     assert len(text_in_tree(crowd, "settings")) == MOST_MATCHES
 
 
@@ -78,7 +80,7 @@ def test_a_screen_is_told_in_reading_order() -> None:
     assert (told.elements, told.truncated) == (4, False)
 
 
-LONG = Node("label", (0, 0, 9, 9), "ü" * 1000)
+LONG = UiNode("label", (0, 0, 9, 9), "ü" * 1000)
 CAPS = [
     pytest.param(ROW, MOST_ELEMENTS + 1, MOST_ELEMENTS, id="more elements than a model wants"),
     pytest.param(ROW, MOST_ELEMENTS, MOST_ELEMENTS, id="just as many"),
@@ -87,8 +89,8 @@ CAPS = [
 
 
 @pytest.mark.parametrize(("node", "count", "kept"), CAPS)
-def test_a_description_is_capped_and_says_so(node: Node, count: int, kept: int) -> None:
-    told = describe(Node("screen", (0, 0, 9, 9), children=(node,) * count), 9, 9)
+def test_a_description_is_capped_and_says_so(node: UiNode, count: int, kept: int) -> None:
+    told = describe(UiNode("screen", (0, 0, 9, 9), children=(node,) * count), 9, 9)
     assert told.elements == kept
     assert told.truncated == (kept < count)
     assert (", truncated" in told.text) == told.truncated
@@ -96,7 +98,7 @@ def test_a_description_is_capped_and_says_so(node: Node, count: int, kept: int) 
 
 
 def test_a_line_break_in_a_text_stays_on_its_line() -> None:
-    told = describe(Node("field", (0, 0, 9, 9), 'one\n[2] button "buy"'), 9, 9)
+    told = describe(UiNode("field", (0, 0, 9, 9), 'one\n[2] button "buy"'), 9, 9)
     assert len(told.text.splitlines()) == 2
 
 

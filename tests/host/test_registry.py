@@ -11,35 +11,37 @@ import pytest
 
 from mcpboard.errors import ConfigError
 from mcpboard.host.devices import registry
-from mcpboard.host.devices.registry import DEVICES_FILE, Spec
+from mcpboard.host.devices.registry import DEVICES_FILE, DeviceSpec
 from tests.host.rig import Fake, agent
 
 ROOT = Path(__file__).parent.parent.parent
-FULL = Spec("board-1", "board", "http://192.168.42.1:8080/mcp", None, "usb0")
+FULL = DeviceSpec("board-1", "board", "http://192.168.42.1:8080/mcp", None, "usb0")
 
 
 def test_what_is_added_is_read_back_in_order(tmp_path: Path) -> None:
     registry.add(tmp_path, FULL)
-    registry.add(tmp_path, Spec("a.b_c-1", "android", serial="emulator-5554"))
-    assert registry.specs(tmp_path) == [FULL, Spec("a.b_c-1", "android", serial="emulator-5554")]
+    registry.add(tmp_path, DeviceSpec("a.b_c-1", "android", serial="emulator-5554"))
+    assert registry.specs(tmp_path) == [FULL, DeviceSpec("a.b_c-1", "android", serial="emulator-5554")]
     registry.remove(tmp_path, "board-1")
     assert [each.id for each in registry.specs(tmp_path)] == ["a.b_c-1"]
 
 
 REFUSED = [
-    pytest.param(Spec("a b", "board"), "letters, digits", id="an id with a blank"),
-    pytest.param(Spec("", "board"), "letters, digits", id="an empty id"),
-    pytest.param(Spec("x", "toaster"), "kind is one of board, simulated, android, iphone", id="an unknown kind"),
-    pytest.param(Spec("x", "simulated", url="http://x"), "url means nothing", id="a URL for a phone in memory"),
-    pytest.param(Spec("x", "board", serial="s"), "serial means nothing", id="a serial number for a board"),
-    pytest.param(Spec("x", "iphone", interface="usb0"), "interface means nothing", id="an interface for an iPhone"),
-    pytest.param(Spec("taken", "board"), "there is a device taken already", id="an id that is taken"),
+    pytest.param(DeviceSpec("a b", "board"), "letters, digits", id="an id with a blank"),
+    pytest.param(DeviceSpec("", "board"), "letters, digits", id="an empty id"),
+    pytest.param(DeviceSpec("x", "toaster"), "kind is one of board, simulated, android, iphone", id="an unknown kind"),
+    pytest.param(DeviceSpec("x", "simulated", url="http://x"), "url means nothing", id="a URL for a phone in memory"),
+    pytest.param(DeviceSpec("x", "board", serial="s"), "serial means nothing", id="a serial number for a board"),
+    pytest.param(
+        DeviceSpec("x", "iphone", interface="usb0"), "interface means nothing", id="an interface for an iPhone"
+    ),
+    pytest.param(DeviceSpec("taken", "board"), "there is a device taken already", id="an id that is taken"),
 ]
 
 
 @pytest.mark.parametrize(("spec", "complaint"), REFUSED)
-def test_a_device_that_makes_no_sense_is_not_written_down(tmp_path: Path, spec: Spec, complaint: str) -> None:
-    registry.add(tmp_path, Spec("taken", "simulated"))
+def test_a_device_that_makes_no_sense_is_not_written_down(tmp_path: Path, spec: DeviceSpec, complaint: str) -> None:
+    registry.add(tmp_path, DeviceSpec("taken", "simulated"))
     with pytest.raises(ConfigError, match=complaint):
         registry.add(tmp_path, spec)
     assert [each.id for each in registry.specs(tmp_path)] == ["taken"]
@@ -63,7 +65,7 @@ def test_a_broken_file_refuses_to_start_and_later_changes_nothing(
 ) -> None:
     folder = tmp_path / "data"
     with agent(folder, X=Fake()) as host:
-        registry.add(folder, Spec("p1", "simulated"))
+        registry.add(folder, DeviceSpec("p1", "simulated"))
         assert [each["id"] for each in json.loads(host.caller.call("list_devices").text)] == ["X", "p1"]
         (folder / DEVICES_FILE).write_text(content)
         assert [each["id"] for each in json.loads(host.caller.call("list_devices").text)] == ["X", "p1"]
@@ -77,9 +79,9 @@ def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with agent(folder) as host:
         caller = host.caller.open()
-        registry.add(folder, Spec("p1", "simulated", None))
+        registry.add(folder, DeviceSpec("p1", "simulated", None))
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1"
-        registry.add(folder, Spec("p2", "simulated"))
+        registry.add(folder, DeviceSpec("p2", "simulated"))
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1", "the only one held"
         registry.remove(folder, "p1")
         assert caller.call("tap", x=1, y=1, device_id="p1").error["message"] == "unknown device: p1"
@@ -90,15 +92,15 @@ def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
 def test_an_id_that_the_agent_has_already_is_told_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "data"
     with agent(folder, X=Fake()) as host:
-        registry.add(folder, Spec("X", "simulated"))
+        registry.add(folder, DeviceSpec("X", "simulated"))
         assert [each["id"] for each in json.loads(host.caller.call("list_devices").text)] == ["X"]
     assert "there is a device X already" in caplog.text
 
 
 def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from mcpboard.host.devices.registry import Spec, add; sys.stdin.read(); "
-        "[add(Path(sys.argv[1]), Spec(f'{sys.argv[2]}-{n}', 'simulated')) for n in range(5)]"
+        "import sys; from pathlib import Path; from mcpboard.host.devices.registry import DeviceSpec, add; sys.stdin.read(); "
+        "[add(Path(sys.argv[1]), DeviceSpec(f'{sys.argv[2]}-{n}', 'simulated')) for n in range(5)]"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
     processes = [subprocess.Popen([*command, str(n)], cwd=ROOT, stdin=subprocess.PIPE) for n in range(6)]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mcpboard.laptop.bridge import Bridge
-from mcpboard.laptop.bridge.stdio import Output
+from mcpboard.laptop.bridge.stdio import LineWriter
 from mcpboard.laptop.bridge.upstream import Upstream
-from mcpboard.transport.http import Link
+from mcpboard.transport.http import HttpClient
 from tests.functional.peer import BUNDLE, Peer, Raw, serving
 from tests.laptop.piped import ENVELOPE, LIMIT_S
 
@@ -69,7 +69,7 @@ def through(
     """What comes back for `lines`, each sent when the one before was answered."""
     script = Script(*lines, meanwhile=meanwhile)
     source: Any = script
-    Bridge(Upstream(Link(url, **link), wait), Output(script)).run(source)
+    Bridge(Upstream(HttpClient(url, **link), wait), LineWriter(script)).run(source)
     return script.answers
 
 
@@ -246,5 +246,5 @@ def test_a_cancelled_call_ends_its_connection() -> None:
                 return line
 
         client: Any = Client()
-        Bridge(Upstream(Link(raw.url), 0.0), Output(client)).run(client)
+        Bridge(Upstream(HttpClient(raw.url), 0.0), LineWriter(client)).run(client)
     assert client.answers == []

@@ -19,7 +19,7 @@ from mcpboard import config
 from mcpboard.cli import main
 from mcpboard.cli.laptop import connect as verb
 from mcpboard.client import Client
-from mcpboard.client_configs import FORMS, Form, Target, Token, is_name
+from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token, is_name
 from mcpboard.errors import ConfigError
 from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
@@ -31,10 +31,10 @@ from tests.served import Board
 
 TOKEN = "a-token-of-some-length"
 NOBODY = "http://127.0.0.1:9/mcp"
-BY_KEY = {form.key: form for form in FORMS}
+BY_KEY = {form.key: form for form in CLIENT_CONFIGS}
 
 
-def of(form: Form, path: Path, name: str = "phone-board") -> Mapping[str, Any]:
+def of(form: ClientConfig, path: Path, name: str = "phone-board") -> Mapping[str, Any]:
     """The entry in a client's file, read by the parser of its format."""
     entry: Mapping[str, Any] = parsed(form.format, path.read_text("utf-8"))[form.table][name]
     return entry
@@ -51,7 +51,7 @@ def url_of(entry: Mapping[str, Any]) -> str:
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
 def test_what_is_written_leads_to_the_board(
-    form: Form, board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: ClientConfig, board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "folder" / "file"
     assert main(["connect", form.key, board.url, "--write", "--file", str(file)]) == 0
@@ -60,8 +60,10 @@ def test_what_is_written_leads_to_the_board(
         assert client.list_tools()
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.key)
-def test_what_is_printed_is_the_form_for_that_url(form: Form, board: Board, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
+def test_what_is_printed_is_the_form_for_that_url(
+    form: ClientConfig, board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["connect", form.key, board.url]) == 0
     printed = capsys.readouterr().out
     assert printed == form.text(Target(board.url, program=verb._program())) + "\n"
@@ -108,9 +110,9 @@ def token_file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.key)
+@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
 def test_the_token_is_shown_only_where_the_form_demands_it_and_then_that_is_said(
-    form: Form, token_file: Path, capsys: pytest.CaptureFixture[str]
+    form: ClientConfig, token_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with rig.in_front_of(token=TOKEN.encode()) as board:
         url = f"http://127.0.0.1:{board.address[1]}/mcp"
@@ -122,7 +124,7 @@ def test_the_token_is_shown_only_where_the_form_demands_it_and_then_that_is_said
 
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
-def test_a_written_token_is_a_reference_or_a_private_file(form: Form, token_file: Path, tmp_path: Path) -> None:
+def test_a_written_token_is_a_reference_or_a_private_file(form: ClientConfig, token_file: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     target = Target(NOBODY, "left", Token(str(token_file), TOKEN))
     connect.write(form, target, str(file))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard.cli import main
-from mcpboard.doctor import State, Verdict
+from mcpboard.doctor import CheckResult, CheckState
 from mcpboard.laptop import doctor
 from mcpboard.laptop.doctor import probes as visits
 from mcpboard.serving import server
@@ -33,7 +33,7 @@ from tests.served import Board
 TOKEN = "a-token-of-some-length"
 CLOSED_PROXY = "http://127.0.0.1:9/"
 
-Verdicts = Mapping[str, Verdict]
+Verdicts = Mapping[str, CheckResult]
 
 
 def verdicts(url: str, token: str | None = None, variables: Mapping[str, str] | None = None) -> Verdicts:
@@ -42,11 +42,11 @@ def verdicts(url: str, token: str | None = None, variables: Mapping[str, str] | 
 
 
 def failing(found: Verdicts) -> list[str]:
-    return [name for name, verdict in found.items() if verdict.state is State.FAILED]
+    return [name for name, verdict in found.items() if verdict.state is CheckState.FAILED]
 
 
 def skipping(found: Verdicts) -> list[str]:
-    return [name for name, verdict in found.items() if verdict.state is State.SKIPPED]
+    return [name for name, verdict in found.items() if verdict.state is CheckState.SKIPPED]
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_a_name_in_the_url_is_fine_for_programs(simulator: Simulator) -> None:
 def test_a_stranger_that_strips_the_origin_is_found() -> None:
     """The peer builds its heads without an Origin, as something in between that takes it away would."""
     with serving(Peer()) as peer:
-        visit = visits.Visit(peer.url, None, {}, "linux")
+        visit = visits.ServerProbes(peer.url, None, {}, "linux")
         origins = visit.origins
         visit.close()
     assert (origins.same, origins.foreign) == (200, 200)
@@ -350,7 +350,10 @@ class Cable:
         done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
         told = json.loads(done.stdout)
         assert (done.returncode, done.stderr) == (told["failed"], b"")
-        return {each["check"]: Verdict(State(each["state"]), each["words"], each["cure"]) for each in told["checks"]}
+        return {
+            each["check"]: CheckResult(CheckState(each["state"]), each["words"], each["cure"])
+            for each in told["checks"]
+        }
 
 
 @pytest.fixture

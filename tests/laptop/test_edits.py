@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from mcpboard.client_configs import FORMS, Target, Token
+from mcpboard.client_configs import CLIENT_CONFIGS, Target, Token
 from mcpboard.errors import ConfigError
 from mcpboard.laptop.connect import edits, jsontext
 
 URL = "http://192.168.42.1:8080/mcp"
 ENTRY = {"url": URL}
 OURS = {"servers": {"phone-board": ENTRY}}
-WRITABLE = [form for form in FORMS if form.format != "steps"]
+WRITABLE = [form for form in CLIENT_CONFIGS if form.format != "steps"]
 
 
 def parsed(format: str, text: str) -> Any:

@@ -10,26 +10,35 @@ from typing import Any
 
 import pytest
 
-from mcpboard.doctor import Check, State, Verdict, failed, ok, run, skipped
+from mcpboard.doctor import Check, CheckResult, CheckState, failed, ok, run, skipped
 from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
 from mcpboard.host import SERVER
 from mcpboard.laptop.doctor import rules
 from mcpboard.laptop.doctor.image_header import size_of
-from mcpboard.laptop.doctor.probes import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
+from mcpboard.laptop.doctor.probes import (
+    AddressFacts,
+    CallFacts,
+    HandshakeFacts,
+    HttpFacts,
+    IdentityFacts,
+    OriginFacts,
+    PingFacts,
+    TcpFacts,
+)
 from mcpboard.protocol.results import CallResult, Picture
 
 URL = "http://192.168.42.1:8080/mcp"
-OURS = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":true}')
-OFF = Page(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":false}')
-HTML = Page(404, "text/html", b"<html>")
-TEXT = Page(404, "text/plain", b"404 page not found")
-SETTLED = Handshake("2026-07-28", {"name": "other", "version": "3"}, frozenset({"x"}))
-HOST_SETTLED = Handshake("2026-07-28", SERVER, frozenset({"x"}))
-BROKEN = Handshake(error=NotMcp("what answers there is not MCP"))
+OURS = HttpFacts(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":true}')
+OFF = HttpFacts(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":false}')
+HTML = HttpFacts(404, "text/html", b"<html>")
+TEXT = HttpFacts(404, "text/plain", b"404 page not found")
+SETTLED = HandshakeFacts("2026-07-28", {"name": "other", "version": "3"}, frozenset({"x"}))
+HOST_SETTLED = HandshakeFacts("2026-07-28", SERVER, frozenset({"x"}))
+BROKEN = HandshakeFacts(error=NotMcp("what answers there is not MCP"))
 
 
-def refused(status: int, token_given: bool = False) -> Handshake:
-    return Handshake(error=PeerRefused(f"HTTP {status}", status=status), token_given=token_given)
+def refused(status: int, token_given: bool = False) -> HandshakeFacts:
+    return HandshakeFacts(error=PeerRefused(f"HTTP {status}", status=status), token_given=token_given)
 
 
 def result(
@@ -43,8 +52,8 @@ def jpeg(width: int, height: int, size: int = 100) -> bytes:
     return (head + b"\xff\xc0" + struct.pack(">HBHH", 17, 8, height, width)).ljust(size, b"\0")
 
 
-def shot(width: int, height: int, size: int = 100) -> Call:
-    return Call("screenshot", result("", (Picture(jpeg(width, height, size), "image/jpeg"),)))
+def shot(width: int, height: int, size: int = 100) -> CallFacts:
+    return CallFacts("screenshot", result("", (Picture(jpeg(width, height, size), "image/jpeg"),)))
 
 
 TIMEOUT = PeerTimeout("no whole answer within 10 s")
@@ -52,170 +61,235 @@ REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 NO_ROUTE = OSError(errno.EHOSTUNREACH, "No route to host")
 
 ROWS = [
-    pytest.param(rules.address, Address(URL), State.OK, URL, id="a good URL"),
-    pytest.param(rules.address, Address("192.168.42.1:8080", "no URL"), State.FAILED, "no URL", id="no scheme"),
-    pytest.param(rules.address, Address("https://b/mcp"), State.OK, "boards speak http", id="https"),
-    pytest.param(rules.tcp, Knock("b", 8080, "linux", 0.004), State.OK, "4 ms", id="a port that answers"),
+    pytest.param(rules.address, AddressFacts(URL), CheckState.OK, URL, id="a good URL"),
     pytest.param(
-        rules.tcp, Knock("b", 8080, "linux", error=REFUSED), State.FAILED, "nothing listens", id="a refused port"
+        rules.address, AddressFacts("192.168.42.1:8080", "no URL"), CheckState.FAILED, "no URL", id="no scheme"
+    ),
+    pytest.param(rules.address, AddressFacts("https://b/mcp"), CheckState.OK, "boards speak http", id="https"),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", 0.004), CheckState.OK, "4 ms", id="a port that answers"),
+    pytest.param(
+        rules.tcp,
+        TcpFacts("b", 8080, "linux", error=REFUSED),
+        CheckState.FAILED,
+        "nothing listens",
+        id="a refused port",
     ),
     pytest.param(
-        rules.tcp, Knock("b", 8080, "linux", error=TimeoutError()), State.FAILED, "does not answer", id="silence"
+        rules.tcp,
+        TcpFacts("b", 8080, "linux", error=TimeoutError()),
+        CheckState.FAILED,
+        "does not answer",
+        id="silence",
     ),
     pytest.param(
-        rules.tcp, Knock("b", 8080, "darwin", error=NO_ROUTE), State.FAILED, "macOS keeps", id="macOS' privacy"
+        rules.tcp, TcpFacts("b", 8080, "darwin", error=NO_ROUTE), CheckState.FAILED, "macOS keeps", id="macOS' privacy"
     ),
-    pytest.param(rules.tcp, Knock("b", 8080, "linux", error=NO_ROUTE), State.FAILED, "No route", id="no route"),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=NO_ROUTE), CheckState.FAILED, "No route", id="no route"),
     pytest.param(
-        rules.tcp, Knock("b", 8080, "linux", error=socket.gaierror("?")), State.FAILED, "no conn", id="no name"
-    ),
-    pytest.param(
-        rules.tcp, Knock("b", 8080, "linux", error=UnicodeError("label")), State.FAILED, "label", id="an odd name"
-    ),
-    pytest.param(rules.http, TEXT, State.OK, "HTTP 404", id="any answer is HTTP"),
-    pytest.param(rules.http, Page(error=NotMcp("no HTTP")), State.FAILED, "speak HTTP", id="another protocol"),
-    pytest.param(rules.http, Page(error=TIMEOUT), State.FAILED, "within 10 s", id="a server that hangs"),
-    pytest.param(rules.identity, Identity(URL, OURS, SETTLED, False), State.OK, "mcpboard 1.2", id="mcpboard"),
-    pytest.param(rules.identity, Identity(URL, OFF, refused(404), False), State.OK, "mcpboard 1.2", id="mcpboard, off"),
-    pytest.param(rules.identity, Identity(URL, TEXT, BROKEN, True), State.FAILED, "stock board", id="a stock Agent"),
-    pytest.param(rules.identity, Identity(URL, TEXT, SETTLED, False), State.FAILED, "other 3", id="another MCP server"),
-    pytest.param(rules.identity, Identity(URL, HTML, BROKEN, False), State.FAILED, "web page", id="a web page"),
-    pytest.param(
-        rules.identity, Identity(URL, TEXT, HOST_SETTLED, False), State.FAILED, "the host agent", id="a host agent"
+        rules.tcp, TcpFacts("b", 8080, "linux", error=socket.gaierror("?")), CheckState.FAILED, "no conn", id="no name"
     ),
     pytest.param(
-        rules.identity, Identity(URL, TEXT, refused(401), False), State.FAILED, "HTTP 401", id="somebody with a token"
+        rules.tcp,
+        TcpFacts("b", 8080, "linux", error=UnicodeError("label")),
+        CheckState.FAILED,
+        "label",
+        id="an odd name",
+    ),
+    pytest.param(rules.http, TEXT, CheckState.OK, "HTTP 404", id="any answer is HTTP"),
+    pytest.param(
+        rules.http, HttpFacts(error=NotMcp("no HTTP")), CheckState.FAILED, "speak HTTP", id="another protocol"
+    ),
+    pytest.param(rules.http, HttpFacts(error=TIMEOUT), CheckState.FAILED, "within 10 s", id="a server that hangs"),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "mcpboard 1.2", id="mcpboard"
     ),
     pytest.param(
-        rules.identity, Identity(URL, TEXT, refused(404), False), State.FAILED, "HTTP 404", id="somebody else"
+        rules.identity, IdentityFacts(URL, OFF, refused(404), False), CheckState.OK, "mcpboard 1.2", id="mcpboard, off"
     ),
-    pytest.param(rules.switch, Identity(URL, OURS, SETTLED, False), State.OK, "true", id="switched on"),
-    pytest.param(rules.switch, Identity(URL, OFF, BROKEN, False), State.FAILED, "switched off", id="switched off"),
-    pytest.param(rules.handshake, SETTLED, State.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"),
-    pytest.param(rules.handshake, Handshake("2025-11-25", token_given=True), State.OK, "accepted", id="a good token"),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), CheckState.FAILED, "stock board", id="a stock Agent"
+    ),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, TEXT, SETTLED, False), CheckState.FAILED, "other 3", id="another MCP server"
+    ),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, HTML, BROKEN, False), CheckState.FAILED, "web page", id="a web page"
+    ),
+    pytest.param(
+        rules.identity,
+        IdentityFacts(URL, TEXT, HOST_SETTLED, False),
+        CheckState.FAILED,
+        "the host agent",
+        id="a host agent",
+    ),
+    pytest.param(
+        rules.identity,
+        IdentityFacts(URL, TEXT, refused(401), False),
+        CheckState.FAILED,
+        "HTTP 401",
+        id="somebody with a token",
+    ),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, TEXT, refused(404), False), CheckState.FAILED, "HTTP 404", id="somebody else"
+    ),
+    pytest.param(rules.switch, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "true", id="switched on"),
+    pytest.param(
+        rules.switch, IdentityFacts(URL, OFF, BROKEN, False), CheckState.FAILED, "switched off", id="switched off"
+    ),
+    pytest.param(
+        rules.handshake, SETTLED, CheckState.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"
+    ),
+    pytest.param(
+        rules.handshake, HandshakeFacts("2025-11-25", token_given=True), CheckState.OK, "accepted", id="a good token"
+    ),
     pytest.param(
         rules.handshake,
-        Handshake("2025-11-25", token_given=True, is_open=True),
-        State.OK,
+        HandshakeFacts("2025-11-25", token_given=True, is_open=True),
+        CheckState.OK,
         "no token is wanted, so yours was not looked at",
         id="a token for nothing",
     ),
-    pytest.param(rules.handshake, refused(401), State.FAILED, "wants a token", id="no token"),
-    pytest.param(rules.handshake, refused(401, True), State.FAILED, "another token", id="a wrong token"),
-    pytest.param(rules.handshake, refused(404), State.FAILED, "HTTP 404", id="another path"),
-    pytest.param(rules.handshake, refused(403), State.FAILED, "HTTP 403", id="turned away"),
-    pytest.param(rules.origins, Origins(True, 200, 403), State.OK, "let in", id="Origin as it should be"),
-    pytest.param(rules.origins, Origins(True, 401, 403), State.OK, "let in", id="Origin, and a token"),
-    pytest.param(rules.origins, Origins(False, 403, 403), State.OK, "IP address", id="a name in the URL"),
-    pytest.param(rules.origins, Origins(True, 403, 403), State.FAILED, "rewrites the Host", id="Host is rewritten"),
+    pytest.param(rules.handshake, refused(401), CheckState.FAILED, "wants a token", id="no token"),
+    pytest.param(rules.handshake, refused(401, True), CheckState.FAILED, "another token", id="a wrong token"),
+    pytest.param(rules.handshake, refused(404), CheckState.FAILED, "HTTP 404", id="another path"),
+    pytest.param(rules.handshake, refused(403), CheckState.FAILED, "HTTP 403", id="turned away"),
+    pytest.param(rules.origins, OriginFacts(True, 200, 403), CheckState.OK, "let in", id="Origin as it should be"),
+    pytest.param(rules.origins, OriginFacts(True, 401, 403), CheckState.OK, "let in", id="Origin, and a token"),
+    pytest.param(rules.origins, OriginFacts(False, 403, 403), CheckState.OK, "IP address", id="a name in the URL"),
     pytest.param(
-        rules.origins, Origins(True, 200, 200), State.FAILED, "another site is let in", id="Origin is taken away"
+        rules.origins, OriginFacts(True, 403, 403), CheckState.FAILED, "rewrites the Host", id="Host is rewritten"
     ),
-    pytest.param(rules.origins, Origins(True, None, 403), State.FAILED, "not answered", id="no answer to a browser"),
-    pytest.param(rules.backend, Call("t", result("{}")), State.OK, "t answers", id="a backend"),
     pytest.param(
-        rules.backend, Call("t", result("it is down", is_error=True)), State.FAILED, "it is down", id="a backend down"
+        rules.origins,
+        OriginFacts(True, 200, 200),
+        CheckState.FAILED,
+        "another site is let in",
+        id="Origin is taken away",
     ),
-    pytest.param(rules.backend, Call("t", error=PeerBroken("cut")), State.FAILED, "cut", id="a call cut"),
-    pytest.param(rules.backend, Call("t"), State.SKIPPED, "no tool t", id="a server without backends"),
+    pytest.param(
+        rules.origins, OriginFacts(True, None, 403), CheckState.FAILED, "not answered", id="no answer to a browser"
+    ),
+    pytest.param(rules.backend, CallFacts("t", result("{}")), CheckState.OK, "t answers", id="a backend"),
+    pytest.param(
+        rules.backend,
+        CallFacts("t", result("it is down", is_error=True)),
+        CheckState.FAILED,
+        "it is down",
+        id="a backend down",
+    ),
+    pytest.param(rules.backend, CallFacts("t", error=PeerBroken("cut")), CheckState.FAILED, "cut", id="a call cut"),
+    pytest.param(rules.backend, CallFacts("t"), CheckState.SKIPPED, "no tool t", id="a server without backends"),
     pytest.param(
         rules.phone_bridge,
-        Call("t", result(structured={"connected": True, "platform": "ios"})),
-        State.OK,
+        CallFacts("t", result(structured={"connected": True, "platform": "ios"})),
+        CheckState.OK,
         "linked (ios)",
         id="a phone linked",
     ),
     pytest.param(
         rules.phone_bridge,
-        Call("t", result(structured={"connected": True})),
-        State.OK,
+        CallFacts("t", result(structured={"connected": True})),
+        CheckState.OK,
         "linked",
         id="a phone of no name",
     ),
     pytest.param(
         rules.phone_bridge,
-        Call("t", result(structured={"connected": False})),
-        State.FAILED,
+        CallFacts("t", result(structured={"connected": False})),
+        CheckState.FAILED,
         "not linked",
         id="no phone",
     ),
     pytest.param(
         rules.phone_bridge,
-        Call("t", result(structured=None)),
-        State.FAILED,
+        CallFacts("t", result(structured=None)),
+        CheckState.FAILED,
         "not linked",
         id="nothing said of a phone",
     ),
-    pytest.param(rules.picture, shot(498, 1080), State.OK, "498 x 1080", id="a picture"),
-    pytest.param(rules.picture, shot(498, 1080, 760_000), State.FAILED, "over 1000 kB", id="a picture too heavy"),
-    pytest.param(rules.picture, shot(498, 1080, 749_999), State.OK, "1000 kB", id="a picture that just fits"),
-    pytest.param(rules.picture, shot(1080, 2001), State.FAILED, "2000 px", id="a picture too long"),
+    pytest.param(rules.picture, shot(498, 1080), CheckState.OK, "498 x 1080", id="a picture"),
+    pytest.param(rules.picture, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"),
+    pytest.param(rules.picture, shot(498, 1080, 749_999), CheckState.OK, "1000 kB", id="a picture that just fits"),
+    pytest.param(rules.picture, shot(1080, 2001), CheckState.FAILED, "2000 px", id="a picture too long"),
     pytest.param(
         rules.picture,
-        Call("screenshot", result("", (Picture(b"RIFF", "image/webp"),))),
-        State.OK,
+        CallFacts("screenshot", result("", (Picture(b"RIFF", "image/webp"),))),
+        CheckState.OK,
         "webp",
         id="a size not known",
     ),
-    pytest.param(rules.picture, Call("screenshot", result("text")), State.FAILED, "no picture", id="no picture"),
+    pytest.param(
+        rules.picture, CallFacts("screenshot", result("text")), CheckState.FAILED, "no picture", id="no picture"
+    ),
     pytest.param(
         rules.picture,
-        Call("screenshot", error=TIMEOUT),
-        State.FAILED,
+        CallFacts("screenshot", error=TIMEOUT),
+        CheckState.FAILED,
         "within 10 s",
         id="a picture that does not come",
     ),
-    pytest.param(rules.clock, Page(date=1000.0, received=1200.0), State.OK, "agree", id="a clock"),
+    pytest.param(rules.clock, HttpFacts(date=1000.0, received=1200.0), CheckState.OK, "agree", id="a clock"),
     pytest.param(
-        rules.clock, Page(date=0.0, received=1e9), State.FAILED, "1000000000 s behind", id="a clock that was never set"
+        rules.clock,
+        HttpFacts(date=0.0, received=1e9),
+        CheckState.FAILED,
+        "1000000000 s behind",
+        id="a clock that was never set",
     ),
-    pytest.param(rules.clock, Page(date=1000.0, received=0.0), State.FAILED, "ahead", id="a clock ahead"),
-    pytest.param(rules.clock, Page(), State.SKIPPED, "time", id="a server without a clock"),
-    pytest.param(rules.round_trip, Pings(0.004), State.OK, "4 ms", id="a quick answer"),
-    pytest.param(rules.round_trip, Pings(1.5), State.FAILED, "slow", id="a slow network"),
-    pytest.param(rules.round_trip, Pings(error=TIMEOUT), State.FAILED, "not answered", id="a question lost"),
+    pytest.param(rules.clock, HttpFacts(date=1000.0, received=0.0), CheckState.FAILED, "ahead", id="a clock ahead"),
+    pytest.param(rules.clock, HttpFacts(), CheckState.SKIPPED, "time", id="a server without a clock"),
+    pytest.param(rules.round_trip, PingFacts(0.004), CheckState.OK, "4 ms", id="a quick answer"),
+    pytest.param(rules.round_trip, PingFacts(1.5), CheckState.FAILED, "slow", id="a slow network"),
+    pytest.param(rules.round_trip, PingFacts(error=TIMEOUT), CheckState.FAILED, "not answered", id="a question lost"),
 ]
 
 
 @pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS)
-def test_a_fact_is_judged(judge: Callable[[Any], Verdict], fact: object, state: State, words: str) -> None:
+def test_a_fact_is_judged(judge: Callable[[Any], CheckResult], fact: object, state: CheckState, words: str) -> None:
     verdict = judge(fact)
     assert verdict.state is state, verdict
     assert words in verdict.words
-    assert bool(verdict.cure) == (state is State.FAILED)
+    assert bool(verdict.cure) == (state is CheckState.FAILED)
 
 
 CURES = [
     pytest.param(
-        rules.address, Address("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
+        rules.address, AddressFacts("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
     ),
-    pytest.param(rules.address, Address("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
-    pytest.param(rules.address, Address("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
-    pytest.param(rules.address, Address("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
-    pytest.param(rules.address, Address("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
-    pytest.param(rules.identity, Identity(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
+    pytest.param(rules.address, AddressFacts("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
+    pytest.param(rules.address, AddressFacts("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
+    pytest.param(rules.address, AddressFacts("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
+    pytest.param(rules.address, AddressFacts("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
     pytest.param(
-        rules.identity, Identity("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"
-    ),
-    pytest.param(
-        rules.identity, Identity(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
-    ),
-    pytest.param(
-        rules.identity, Identity(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
+        rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"
     ),
     pytest.param(
         rules.identity,
-        Identity(URL, TEXT, refused(401, True), False),
+        IdentityFacts("http://[::1]/mcp", HTML, BROKEN, False),
+        "doctor http://[::1]:8080/mcp",
+        id="IPv6",
+    ),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
+    ),
+    pytest.param(
+        rules.identity, IdentityFacts(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
+    ),
+    pytest.param(
+        rules.identity,
+        IdentityFacts(URL, TEXT, refused(401, True), False),
         "device-host-agent mcp-token",
         id="another token",
     ),
-    pytest.param(rules.clock, Page(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
-    pytest.param(rules.tcp, Knock("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
+    pytest.param(rules.clock, HttpFacts(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
+    pytest.param(
+        rules.tcp, TcpFacts("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("judge", "fact", "command"), CURES)
-def test_the_cure_is_a_command_to_paste(judge: Callable[[Any], Verdict], fact: object, command: str) -> None:
+def test_the_cure_is_a_command_to_paste(judge: Callable[[Any], CheckResult], fact: object, command: str) -> None:
     assert command in judge(fact).cure
 
 
@@ -234,8 +308,8 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("url", ELSEWHERE)
 @pytest.mark.parametrize(("health", "handshake"), STRANGERS)
-def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url: str) -> None:
-    cure = rules.identity(Identity(url, health, handshake, False)).cure
+def test_no_cure_is_the_command_just_run(health: HttpFacts, handshake: HandshakeFacts, url: str) -> None:
+    cure = rules.identity(IdentityFacts(url, health, handshake, False)).cure
     assert not f"{cure} ".endswith(f"mcpboard doctor {url} ")
 
 
@@ -249,12 +323,12 @@ def test_no_cure_is_the_command_just_run(health: Page, handshake: Handshake, url
     ],
 )
 def test_where_to_look_when_it_is_somebody_else(url: str, cure: str) -> None:
-    assert rules.identity(Identity(url, TEXT, refused(404), False)).cure.endswith(cure)
+    assert rules.identity(IdentityFacts(url, TEXT, refused(404), False)).cure.endswith(cure)
 
 
 def test_what_a_stranger_says_cannot_steer_a_terminal() -> None:
-    evil = Handshake("2026-07-28", {"name": "\x1b[2J", "version": "\n1"})
-    assert rules.identity(Identity(URL, TEXT, evil, False)).words.isprintable()
+    evil = HandshakeFacts("2026-07-28", {"name": "\x1b[2J", "version": "\n1"})
+    assert rules.identity(IdentityFacts(URL, TEXT, evil, False)).words.isprintable()
 
 
 SIZES = [
@@ -287,7 +361,7 @@ PAGES = [
 
 @pytest.mark.parametrize(("body", "found"), PAGES)
 def test_only_an_object_is_taken_from_a_page(body: bytes, found: object) -> None:
-    assert Page(body=body).object == found
+    assert HttpFacts(body=body).object == found
 
 
 # --- the run -------------------------------------------------------------------------------------
@@ -296,7 +370,7 @@ def test_only_an_object_is_taken_from_a_page(body: bytes, found: object) -> None
 def test_a_check_that_depends_on_a_failed_one_is_not_made_and_says_so() -> None:
     made: list[str] = []
 
-    def check(name: str, verdict: Verdict, *needs: str) -> Check[None]:
+    def check(name: str, verdict: CheckResult, *needs: str) -> Check[None]:
         return Check(name, name.upper(), needs, lambda _: made.append(name), lambda _: verdict)
 
     rows = [

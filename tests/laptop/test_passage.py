@@ -10,8 +10,8 @@ import pytest
 
 from mcpboard.errors import ProtocolError
 from mcpboard.laptop.bridge import stdio, translate
-from mcpboard.laptop.bridge.stdio import LINE_LIMIT, Output
-from mcpboard.protocol.client_session import Dialogue
+from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
+from mcpboard.protocol.client_session import ClientSession
 from mcpboard.protocol.jsonrpc import Request
 from tests.laptop.piped import ENVELOPE
 
@@ -63,7 +63,7 @@ def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
 
 
 def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
-    dialogue = Dialogue(CLIENT)
+    dialogue = ClientSession(CLIENT)
     dialogue.capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
     answer = json.loads(translate.handshake(Request(0, "initialize", {}), "2025-06-18", dialogue))["result"]
     assert answer["capabilities"] == {"tools": {}, "resources": {}, "logging": {}}
@@ -110,7 +110,7 @@ class Narrow(io.BytesIO):
 
 def test_a_message_is_one_line_however_little_the_pipe_takes() -> None:
     raw = Narrow()
-    Output(raw).line([b'{"a":\n1,\r\n', b'"b":2}'])
+    LineWriter(raw).line([b'{"a":\n1,\r\n', b'"b":2}'])
     assert raw.getvalue() == b'{"a": 1,  "b":2}\n'
 
 
@@ -119,7 +119,7 @@ def test_nobody_reading_is_noted_and_silent() -> None:
         def write(self, data: Any, /) -> int:
             raise BrokenPipeError
 
-    output = Output(Gone())
+    output = LineWriter(Gone())
     output.line([b"{}"])
     output.line([b"{}"])
     assert output.gone

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpboard.laptop.relay import Relay
-from mcpboard.transport.http import Link
+from mcpboard.transport.http import HttpClient
 from tests import served
 from tests.functional.peer import Raw
 from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, ROOT, free_port
@@ -34,7 +34,7 @@ MODERN = {"MCP-Protocol-Version": "2026-07-28", "Content-Type": "application/jso
 @contextmanager
 def relaying(url: str) -> Iterator[str]:
     """The URL of a relay in this process."""
-    with Relay(Link(url)) as app, served.thread(app) as near:
+    with Relay(HttpClient(url)) as app, served.thread(app) as near:
         yield near
 
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from mcpboard.doctor import State
+from mcpboard.doctor import CheckState
 from mcpboard.laptop.doctor import routing
-from mcpboard.laptop.doctor.routing import Route
+from mcpboard.laptop.doctor.routing import NetworkRoute
 
 
 def table(*rows: tuple[str, str, str]) -> list[str]:
@@ -44,25 +44,40 @@ def test_the_interface_is_that_of_the_narrowest_route(lines: list[str], address:
 
 
 JUDGEMENTS = [
-    pytest.param(Route("192.168.42.1", "linux", "192.168.42.100", "usb0"), State.OK, "over usb0", id="by cable"),
-    pytest.param(Route("10.1.1.5", "linux", "10.1.1.9", "wlan0"), State.OK, "from 10.1.1.9", id="by Wi-Fi"),
-    pytest.param(Route("10.1.1.5", "win32", "10.1.1.9"), State.OK, "from 10.1.1.9", id="no interface known"),
-    pytest.param(Route("127.0.0.1", "linux", "127.0.0.1", "eth0"), State.OK, "this machine", id="this machine"),
-    pytest.param(Route("192.168.42.1", "linux", "10.1.1.9", "wlan0"), State.FAILED, "is not up", id="no USB network"),
     pytest.param(
-        Route("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True), State.OK, "wlan0", id="routed on purpose"
+        NetworkRoute("192.168.42.1", "linux", "192.168.42.100", "usb0"), CheckState.OK, "over usb0", id="by cable"
     ),
-    pytest.param(Route("192.168.42.1", "linux", error="Network is unreachable"), State.FAILED, "no way", id="no way"),
-    pytest.param(Route("no.such.name", "linux", error="unknown"), State.FAILED, "unknown", id="no such name"),
+    pytest.param(NetworkRoute("10.1.1.5", "linux", "10.1.1.9", "wlan0"), CheckState.OK, "from 10.1.1.9", id="by Wi-Fi"),
+    pytest.param(
+        NetworkRoute("10.1.1.5", "win32", "10.1.1.9"), CheckState.OK, "from 10.1.1.9", id="no interface known"
+    ),
+    pytest.param(
+        NetworkRoute("127.0.0.1", "linux", "127.0.0.1", "eth0"), CheckState.OK, "this machine", id="this machine"
+    ),
+    pytest.param(
+        NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0"), CheckState.FAILED, "is not up", id="no USB network"
+    ),
+    pytest.param(
+        NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True),
+        CheckState.OK,
+        "wlan0",
+        id="routed on purpose",
+    ),
+    pytest.param(
+        NetworkRoute("192.168.42.1", "linux", error="Network is unreachable"), CheckState.FAILED, "no way", id="no way"
+    ),
+    pytest.param(
+        NetworkRoute("no.such.name", "linux", error="unknown"), CheckState.FAILED, "unknown", id="no such name"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("route", "state", "words"), JUDGEMENTS)
-def test_a_route_is_judged(route: Route, state: State, words: str) -> None:
+def test_a_route_is_judged(route: NetworkRoute, state: CheckState, words: str) -> None:
     verdict = routing.judge(route)
     assert verdict.state is state
     assert words in verdict.words
-    assert bool(verdict.cure) == (state is State.FAILED)
+    assert bool(verdict.cure) == (state is CheckState.FAILED)
 
 
 @pytest.mark.parametrize(("system", "step"), [("linux", "ip -brief"), ("darwin", "networksetup"), ("win32", "Wi-Fi")])

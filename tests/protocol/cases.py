@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.protocol.messages import Head
+from mcpboard.protocol.messages import RequestHead
 from tests.protocol.roles import DONE, POLICIES, Outcome, Role
 from tests.protocol.wire import UNSENT, Seen
 
@@ -21,7 +21,7 @@ class Case:
 
     row: int
     phrase: str
-    head: Head
+    head: RequestHead
     body: bytes
     status: int
     code: int | None = None

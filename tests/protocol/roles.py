@@ -15,14 +15,14 @@ from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
-    Head,
-    Listing,
     ListTools,
     OpenSession,
     Policy,
     Reply,
+    RequestHead,
     Step,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.sessions import Session, SessionBook
 from mcpboard.protocol.tools import Content, Text, Tool
@@ -58,7 +58,7 @@ TOOLS = (
     ),
     Tool("type", "Type", "Type text.", {"type": "object", "properties": {"text": {"type": "string"}}}),
 )
-LISTING = Listing(TOOLS)
+LISTING = ToolList(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
 OFF = "MCP is switched off on this board (mcp_enabled = false)"
 
@@ -94,7 +94,7 @@ class Role:
         self.outcome = outcome
         self.steps: list[Step] = []
 
-    def post(self, head: Head, body: bytes = b"") -> Seen:
+    def post(self, head: RequestHead, body: bytes = b"") -> Seen:
         """What a client gets for this head and body."""
         try:
             admitted = self.endpoint.admit(head)

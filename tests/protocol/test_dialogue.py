@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, NotMcp, PeerBroken, PeerError, PeerRefused, Refused
-from mcpboard.protocol.client_session import MOST_PAGES, Ask, Dialogue, run
+from mcpboard.protocol.client_session import MOST_PAGES, ClientSession, HttpRequest, run
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.headers import Standard, decoded_name, encoded_name
+from mcpboard.protocol.headers import StandardHeaders, decoded_name, encoded_name
 from mcpboard.protocol.messages import (
     CloseSession,
-    Head,
-    Listing,
     ListTools,
     OpenSession,
     Policy,
     Reply,
+    RequestHead,
     Step,
     ToolCall,
+    ToolList,
 )
-from mcpboard.protocol.results import Answer, result_of
+from mcpboard.protocol.results import HttpResponse, result_of
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
 from mcpboard.protocol.versions import LEGACY, MODERN
 
@@ -52,10 +52,10 @@ class Pair:
     """One Dialogue and one Endpoint, and every Ask that went between them."""
 
     def __init__(self, content: Content | None = None, **policy: Any) -> None:
-        self.dialogue = Dialogue({"name": "test", "version": "1"})
-        self.endpoint = Endpoint(Policy(SERVER, "Tap gently.", **policy), Listing(TOOLS))
+        self.dialogue = ClientSession({"name": "test", "version": "1"})
+        self.endpoint = Endpoint(Policy(SERVER, "Tap gently.", **policy), ToolList(TOOLS))
         self.content = content or Content((Text("said"),), {"said": True})
-        self.asks: list[Ask] = []
+        self.asks: list[HttpRequest] = []
         self.calls: list[ToolCall] = []
         self.ended: list[str] = []
 
@@ -66,12 +66,12 @@ class Pair:
     def run(self, talk: Any) -> Any:
         return run(talk, self.exchange)
 
-    def exchange(self, ask: Ask) -> Answer:
+    def exchange(self, ask: HttpRequest) -> HttpResponse:
         self.asks.append(ask)
         try:
             admitted = self.endpoint.admit(_head(ask))
         except Refused as refused:
-            return Answer(refused.status, JSON, json.dumps(refused.body).encode())
+            return HttpResponse(refused.status, JSON, json.dumps(refused.body).encode())
         return _answer(self._reply(self.endpoint.receive(admitted, ask.body)))
 
     def _reply(self, step: Step) -> Reply:
@@ -88,10 +88,10 @@ class Pair:
         return step
 
 
-def _head(ask: Ask) -> Head:
+def _head(ask: HttpRequest) -> RequestHead:
     sent = {name.lower(): value for name, value in ask.headers.items()}
-    standard = Standard(sent.get("mcp-protocol-version"), sent.get("mcp-method"), sent.get("mcp-name"))
-    return Head(
+    standard = StandardHeaders(sent.get("mcp-protocol-version"), sent.get("mcp-method"), sent.get("mcp-name"))
+    return RequestHead(
         ask.method,
         "/mcp",
         content_type=sent.get("content-type"),
@@ -101,19 +101,19 @@ def _head(ask: Ask) -> Head:
     )
 
 
-def _answer(reply: Reply) -> Answer:
+def _answer(reply: Reply) -> HttpResponse:
     body = b"".join(part if isinstance(part, bytes) else base64.b64encode(b"".join(part)) for part in reply.parts)
-    return Answer(reply.status, {name.lower(): value for name, value in reply.headers}, body)
+    return HttpResponse(reply.status, {name.lower(): value for name, value in reply.headers}, body)
 
 
 def legacy_only(pair: Pair) -> Pair:
     """The pair's endpoint as a server that never heard of the modern revision."""
     modern = pair.exchange
 
-    def exchange(ask: Ask) -> Answer:
+    def exchange(ask: HttpRequest) -> HttpResponse:
         if "Mcp-Method" in ask.headers:
             pair.asks.append(ask)
-            return Answer(400, {"content-type": "text/plain"}, b"Bad Request: no session")
+            return HttpResponse(400, {"content-type": "text/plain"}, b"Bad Request: no session")
         return modern(ask)
 
     pair.exchange = exchange  # type: ignore[method-assign]
@@ -246,23 +246,25 @@ def test_a_wrong_token_is_final() -> None:
 # --- scripted servers ------------------------------------------------------------------------
 
 
-def error(code: int, status: int = 400, **more: Any) -> Callable[[Any], Answer]:
-    def answer(request_id: Any) -> Answer:
+def error(code: int, status: int = 400, **more: Any) -> Callable[[Any], HttpResponse]:
+    def answer(request_id: Any) -> HttpResponse:
         document = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": "no", **more}}
-        return Answer(status, JSON, json.dumps(document).encode())
+        return HttpResponse(status, JSON, json.dumps(document).encode())
 
     return answer
 
 
-def result(**members: Any) -> Callable[[Any], Answer]:
-    return lambda number: Answer(200, JSON, json.dumps({"jsonrpc": "2.0", "id": number, "result": members}).encode())
+def result(**members: Any) -> Callable[[Any], HttpResponse]:
+    return lambda number: HttpResponse(
+        200, JSON, json.dumps({"jsonrpc": "2.0", "id": number, "result": members}).encode()
+    )
 
 
-def plain(status: int, body: bytes = b"", /, **headers: str) -> Callable[[Any], Answer]:
-    return lambda number: Answer(status, headers, body)
+def plain(status: int, body: bytes = b"", /, **headers: str) -> Callable[[Any], HttpResponse]:
+    return lambda number: HttpResponse(status, headers, body)
 
 
-def unsupported(*versions: str) -> Callable[[Any], Answer]:
+def unsupported(*versions: str) -> Callable[[Any], HttpResponse]:
     return error(-32022, data={"supported": list(versions), "requested": MODERN})
 
 
@@ -277,17 +279,17 @@ class Script:
         self.answers = {name.replace("_", "/"): list(given) for name, given in answers.items()}
         self.methods: list[str] = []
 
-    def __call__(self, ask: Ask) -> Answer:
+    def __call__(self, ask: HttpRequest) -> HttpResponse:
         message: Mapping[str, Any] = json.loads(ask.body)
         self.methods.append(message["method"])
         if "id" not in message:
-            return Answer(202, {}, b"")
-        answer: Answer = self.answers[message["method"]].pop(0)(message["id"])
+            return HttpResponse(202, {}, b"")
+        answer: HttpResponse = self.answers[message["method"]].pop(0)(message["id"])
         return answer
 
 
-def dialogue() -> Dialogue:
-    return Dialogue({"name": "test", "version": "1"})
+def dialogue() -> ClientSession:
+    return ClientSession({"name": "test", "version": "1"})
 
 
 FALLBACKS = [
@@ -439,7 +441,7 @@ def test_the_list_follows_cursors_an_empty_one_included() -> None:
     cursors: list[Any] = []
     script = Script(server_discover=[DISCOVERED], tools_list=pages)
 
-    def exchange(ask: Ask) -> Answer:
+    def exchange(ask: HttpRequest) -> HttpResponse:
         cursors.append(json.loads(ask.body)["params"].get("cursor"))
         return script(ask)
 
@@ -463,7 +465,7 @@ def test_a_list_that_is_malformed_is_refused(tools: Any) -> None:
 
 def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
     talk = dialogue()
-    odd = Answer(200, {"mcp-session-id": "a\r\nb"}, INITIALIZED(2).body)
+    odd = HttpResponse(200, {"mcp-session-id": "a\r\nb"}, INITIALIZED(2).body)
     run(talk.open(), Script(server_discover=[plain(404)], initialize=[lambda number: odd]))
     assert talk.session is None
 
@@ -480,7 +482,7 @@ def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
     ],
 )
 def test_an_answer_may_come_as_an_event_stream(body: bytes) -> None:
-    assert result_of(Answer(200, {"content-type": "text/event-stream; charset=utf-8"}, body), 1) == {"a": 1}
+    assert result_of(HttpResponse(200, {"content-type": "text/event-stream; charset=utf-8"}, body), 1) == {"a": 1}
 
 
 @pytest.mark.parametrize(

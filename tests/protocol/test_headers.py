@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, ProtocolError, UnsupportedVersion
-from mcpboard.protocol.headers import LOG_LEVEL_KEY, Standard, check, decoded_name, supported
+from mcpboard.protocol.headers import LOG_LEVEL_KEY, StandardHeaders, check, decoded_name, supported
 from mcpboard.protocol.jsonrpc import Request
-from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, TOLERATED, Wire, negotiate
+from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, TOLERATED, RequestVersion, negotiate
 from tests.protocol.wire import UNSENT, meta
 
 UNKNOWN = "2099-01-01"
 
 
 def climb(
-    sent: Standard, method: str = "tools/list", envelope: Any = UNSENT, strict: bool = False, **params: Any
-) -> Wire:
+    sent: StandardHeaders, method: str = "tools/list", envelope: Any = UNSENT, strict: bool = False, **params: Any
+) -> RequestVersion:
     """What the ladder makes of a request with these headers and this `_meta`."""
     with_meta = params if envelope is UNSENT else {**params, "_meta": envelope}
     return check(sent, Request(1, method, with_meta), strict_meta=strict)
@@ -27,27 +27,31 @@ def climb(
 
 RUNG_1 = [
     pytest.param(
-        Standard(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"
+        StandardHeaders(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"
     ),
     pytest.param(
-        Standard(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"
+        StandardHeaders(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"
     ),
-    pytest.param(Standard(MODERN, "x"), "x", meta(UNKNOWN), "but the body says '2099-01-01'", id="two versions"),
+    pytest.param(StandardHeaders(MODERN, "x"), "x", meta(UNKNOWN), "but the body says '2099-01-01'", id="two versions"),
     pytest.param(
-        Standard(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"
+        StandardHeaders(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"
     ),
-    pytest.param(Standard(MODERN), "x", meta(), "Mcp-Method is missing", id="no method header"),
-    pytest.param(Standard(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"),
-    pytest.param(Standard(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy era"),
-    pytest.param(Standard(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"),
+    pytest.param(StandardHeaders(MODERN), "x", meta(), "Mcp-Method is missing", id="no method header"),
     pytest.param(
-        Standard(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"
+        StandardHeaders(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"
+    ),
+    pytest.param(StandardHeaders(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy era"),
+    pytest.param(
+        StandardHeaders(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"
+    ),
+    pytest.param(
+        StandardHeaders(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"
     ),
 ]
 
 
 @pytest.mark.parametrize(("sent", "method", "envelope", "says"), RUNG_1)
-def test_rung_1_headers_and_body_agree(sent: Standard, method: str, envelope: Any, says: str) -> None:
+def test_rung_1_headers_and_body_agree(sent: StandardHeaders, method: str, envelope: Any, says: str) -> None:
     with pytest.raises(HeaderMismatch, match=says) as caught:
         climb(sent, method, envelope)
     assert len(caught.value.message) < 250
@@ -56,7 +60,7 @@ def test_rung_1_headers_and_body_agree(sent: Standard, method: str, envelope: An
 @pytest.mark.parametrize("name", [None, 5, ["status"], {"a": 1}, True], ids=repr)
 def test_rung_1_a_name_that_is_no_text_never_agrees(name: Any) -> None:
     with pytest.raises(HeaderMismatch):
-        climb(Standard(MODERN, "tools/call", str(name)), "tools/call", name=name)
+        climb(StandardHeaders(MODERN, "tools/call", str(name)), "tools/call", name=name)
 
 
 def test_rung_1_a_name_nested_beyond_all_printing_is_a_mismatch() -> None:
@@ -64,7 +68,7 @@ def test_rung_1_a_name_nested_beyond_all_printing_is_a_mismatch() -> None:
     for _ in range(100_000):
         name = [name]
     with pytest.raises(HeaderMismatch, match="the body says no text"):
-        climb(Standard(MODERN, "tools/call", "x"), "tools/call", name=name)
+        climb(StandardHeaders(MODERN, "tools/call", "x"), "tools/call", name=name)
 
 
 SENTINELS = [
@@ -88,7 +92,7 @@ SENTINELS = [
 @pytest.mark.parametrize(("value", "name"), SENTINELS)
 def test_rung_1_the_name_header_is_decoded(value: str, name: str) -> None:
     assert decoded_name(value) == name
-    assert climb(Standard(MODERN, "tools/call", value), "tools/call", name=name).modern
+    assert climb(StandardHeaders(MODERN, "tools/call", value), "tools/call", name=name).modern
 
 
 UNDECODABLE = {
@@ -124,7 +128,7 @@ def test_rung_2_known_versions_pass(version: str | None) -> None:
 @pytest.mark.parametrize("version", [UNKNOWN, "", "v1", "2026-07-28 ", "2026-07-28, 2026-07-28", "\ud83d", "x" * 9_000])
 def test_rung_2_an_unknown_version_is_told_what_is_spoken(version: str) -> None:
     with pytest.raises(UnsupportedVersion) as caught:
-        climb(Standard(version))
+        climb(StandardHeaders(version))
     assert caught.value.data == {"supported": [MODERN, LEGACY], "requested": version}
     assert len(caught.value.message) < 200
 
@@ -136,7 +140,7 @@ LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_rung_3_the_eight_log_levels_pass(level: str) -> None:
-    assert climb(Standard(MODERN, "tools/list"), envelope=meta(**{LOG_LEVEL_KEY: level})).enveloped
+    assert climb(StandardHeaders(MODERN, "tools/list"), envelope=meta(**{LOG_LEVEL_KEY: level})).enveloped
 
 
 @pytest.mark.parametrize(
@@ -145,39 +149,49 @@ def test_rung_3_the_eight_log_levels_pass(level: str) -> None:
 def test_rung_3_the_optional_keys_are_judged_in_modern_traffic_alone(extra: dict[str, Any]) -> None:
     """Also by header alone; a legacy request may put there what it likes."""
     with pytest.raises(InvalidEnvelope):
-        climb(Standard(MODERN), envelope=extra)
+        climb(StandardHeaders(MODERN), envelope=extra)
     with pytest.raises(InvalidEnvelope):
-        climb(Standard(LEGACY), envelope=meta(LEGACY, **extra))
-    assert not climb(Standard(LEGACY), envelope=extra).modern
-    assert not climb(Standard(), envelope=extra).modern
+        climb(StandardHeaders(LEGACY), envelope=meta(LEGACY, **extra))
+    assert not climb(StandardHeaders(LEGACY), envelope=extra).modern
+    assert not climb(StandardHeaders(), envelope=extra).modern
 
 
 def test_rung_3_capabilities_count_only_beside_a_version() -> None:
     """Without one nobody looked at their kind, so a tool must not get to see them."""
-    assert climb(Standard(MODERN, "x"), "x", meta(capabilities={"sampling": {}})).capabilities == {"sampling": {}}
-    assert climb(Standard(LEGACY), "x", meta(LEGACY, {"sampling": {}})).capabilities == {"sampling": {}}
-    assert climb(Standard(LEGACY), "x", meta(None, "anything")).capabilities == {}
-    assert climb(Standard(), "x", meta(None, {"sampling": {}})).capabilities == {}
+    assert climb(StandardHeaders(MODERN, "x"), "x", meta(capabilities={"sampling": {}})).capabilities == {
+        "sampling": {}
+    }
+    assert climb(StandardHeaders(LEGACY), "x", meta(LEGACY, {"sampling": {}})).capabilities == {"sampling": {}}
+    assert climb(StandardHeaders(LEGACY), "x", meta(None, "anything")).capabilities == {}
+    assert climb(StandardHeaders(), "x", meta(None, {"sampling": {}})).capabilities == {}
 
 
 # --- which rung speaks first ---------------------------------------------------------------
 
 PRECEDENCE = [
-    pytest.param(Standard(MODERN, "x"), meta("v999.0.0"), HeaderMismatch, id="two versions, one of them unknown"),
-    pytest.param(Standard(UNKNOWN, "y"), {}, HeaderMismatch, id="two methods and an unknown version"),
-    pytest.param(Standard(MODERN, "y"), meta(capabilities=None), HeaderMismatch, id="two methods and no capabilities"),
-    pytest.param(Standard(MODERN, "y"), "x", HeaderMismatch, id="two methods and a _meta that is text"),
-    pytest.param(Standard(MODERN, "y"), meta(5), HeaderMismatch, id="two methods and a version that is a number"),
-    pytest.param(Standard(UNKNOWN), "x", UnsupportedVersion, id="an unknown version and a _meta that is text"),
     pytest.param(
-        Standard(UNKNOWN), meta(UNKNOWN, None), UnsupportedVersion, id="an unknown version and no capabilities"
+        StandardHeaders(MODERN, "x"), meta("v999.0.0"), HeaderMismatch, id="two versions, one of them unknown"
     ),
-    pytest.param(Standard(UNKNOWN), meta(5), UnsupportedVersion, id="an unknown header and a version that is a number"),
+    pytest.param(StandardHeaders(UNKNOWN, "y"), {}, HeaderMismatch, id="two methods and an unknown version"),
+    pytest.param(
+        StandardHeaders(MODERN, "y"), meta(capabilities=None), HeaderMismatch, id="two methods and no capabilities"
+    ),
+    pytest.param(StandardHeaders(MODERN, "y"), "x", HeaderMismatch, id="two methods and a _meta that is text"),
+    pytest.param(
+        StandardHeaders(MODERN, "y"), meta(5), HeaderMismatch, id="two methods and a version that is a number"
+    ),
+    pytest.param(StandardHeaders(UNKNOWN), "x", UnsupportedVersion, id="an unknown version and a _meta that is text"),
+    pytest.param(
+        StandardHeaders(UNKNOWN), meta(UNKNOWN, None), UnsupportedVersion, id="an unknown version and no capabilities"
+    ),
+    pytest.param(
+        StandardHeaders(UNKNOWN), meta(5), UnsupportedVersion, id="an unknown header and a version that is a number"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("sent", "envelope", "kind"), PRECEDENCE)
-def test_the_lower_rung_speaks_first(sent: Standard, envelope: Any, kind: type[ProtocolError]) -> None:
+def test_the_lower_rung_speaks_first(sent: StandardHeaders, envelope: Any, kind: type[ProtocolError]) -> None:
     with pytest.raises(ProtocolError) as caught:
         climb(sent, "x", envelope)
     assert type(caught.value) is kind
@@ -186,37 +200,48 @@ def test_the_lower_rung_speaks_first(sent: Standard, envelope: Any, kind: type[P
 # --- what passes ---------------------------------------------------------------------------
 
 PASSES = [
-    pytest.param(Standard(), UNSENT, Wire(False, False, None), id="nothing at all"),
-    pytest.param(Standard(), {}, Wire(False, False, None), id="an empty _meta"),
-    pytest.param(Standard(LEGACY), UNSENT, Wire(False, False, LEGACY), id="the legacy header"),
-    pytest.param(Standard(LEGACY, "x"), UNSENT, Wire(False, False, LEGACY), id="the legacy header and the method"),
-    pytest.param(Standard(LEGACY), meta(LEGACY), Wire(False, False, LEGACY), id="an enveloped legacy request"),
-    pytest.param(Standard(MODERN), UNSENT, Wire(True, False, MODERN), id="the modern header alone"),
-    pytest.param(Standard(MODERN, "x"), UNSENT, Wire(True, False, MODERN), id="both modern headers"),
-    pytest.param(Standard(MODERN, "x", "junk"), meta(), Wire(True, True, MODERN), id="a whole modern request"),
+    pytest.param(StandardHeaders(), UNSENT, RequestVersion(False, False, None), id="nothing at all"),
+    pytest.param(StandardHeaders(), {}, RequestVersion(False, False, None), id="an empty _meta"),
+    pytest.param(StandardHeaders(LEGACY), UNSENT, RequestVersion(False, False, LEGACY), id="the legacy header"),
+    pytest.param(
+        StandardHeaders(LEGACY, "x"),
+        UNSENT,
+        RequestVersion(False, False, LEGACY),
+        id="the legacy header and the method",
+    ),
+    pytest.param(
+        StandardHeaders(LEGACY), meta(LEGACY), RequestVersion(False, False, LEGACY), id="an enveloped legacy request"
+    ),
+    pytest.param(StandardHeaders(MODERN), UNSENT, RequestVersion(True, False, MODERN), id="the modern header alone"),
+    pytest.param(StandardHeaders(MODERN, "x"), UNSENT, RequestVersion(True, False, MODERN), id="both modern headers"),
+    pytest.param(
+        StandardHeaders(MODERN, "x", "junk"), meta(), RequestVersion(True, True, MODERN), id="a whole modern request"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("sent", "envelope", "wire"), PASSES)
-def test_the_era_is_decided_by_the_request_alone(sent: Standard, envelope: Any, wire: Wire) -> None:
+def test_the_era_is_decided_by_the_request_alone(sent: StandardHeaders, envelope: Any, wire: RequestVersion) -> None:
     assert climb(sent, "x", envelope) == wire
 
 
 STRICT = [
-    pytest.param(Standard(MODERN), UNSENT, HeaderMismatch, id="the modern header alone"),
-    pytest.param(Standard(MODERN), meta(None), HeaderMismatch, id="the modern header and capabilities"),
-    pytest.param(Standard(MODERN, "x"), UNSENT, InvalidEnvelope, id="both headers and no _meta"),
-    pytest.param(Standard(MODERN, "x"), {"progressToken": 1}, InvalidEnvelope, id="both headers and a progress token"),
-    pytest.param(Standard(MODERN, "x"), meta(), None, id="a whole modern request"),
-    pytest.param(Standard(LEGACY), UNSENT, None, id="the legacy header"),
-    pytest.param(Standard("2025-03-26"), {}, None, id="an older header"),
-    pytest.param(Standard(), UNSENT, None, id="nothing at all"),
+    pytest.param(StandardHeaders(MODERN), UNSENT, HeaderMismatch, id="the modern header alone"),
+    pytest.param(StandardHeaders(MODERN), meta(None), HeaderMismatch, id="the modern header and capabilities"),
+    pytest.param(StandardHeaders(MODERN, "x"), UNSENT, InvalidEnvelope, id="both headers and no _meta"),
+    pytest.param(
+        StandardHeaders(MODERN, "x"), {"progressToken": 1}, InvalidEnvelope, id="both headers and a progress token"
+    ),
+    pytest.param(StandardHeaders(MODERN, "x"), meta(), None, id="a whole modern request"),
+    pytest.param(StandardHeaders(LEGACY), UNSENT, None, id="the legacy header"),
+    pytest.param(StandardHeaders("2025-03-26"), {}, None, id="an older header"),
+    pytest.param(StandardHeaders(), UNSENT, None, id="nothing at all"),
 ]
 
 
 @pytest.mark.parametrize(("sent", "envelope", "kind"), STRICT)
 def test_strict_meta_wants_the_whole_envelope_of_modern_traffic(
-    sent: Standard, envelope: Any, kind: type[ProtocolError] | None
+    sent: StandardHeaders, envelope: Any, kind: type[ProtocolError] | None
 ) -> None:
     if kind is None:
         climb(sent, "x", envelope, strict=True)
@@ -228,7 +253,7 @@ def test_strict_meta_wants_the_whole_envelope_of_modern_traffic(
 @pytest.mark.parametrize("version", [None, MODERN, LEGACY, UNKNOWN, "", "banana"])
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_header_of_a_plain_handshake_is_not_judged(version: str | None, strict: bool) -> None:
-    assert climb(Standard(version), "initialize", strict=strict) == Wire(False, False, version)
+    assert climb(StandardHeaders(version), "initialize", strict=strict) == RequestVersion(False, False, version)
 
 
 NEGOTIATED = [

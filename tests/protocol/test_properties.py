@@ -20,11 +20,11 @@ from mcpboard.protocol.headers import (
     CLIENT_KEY,
     LOG_LEVEL_KEY,
     VERSION_KEY,
-    Standard,
+    StandardHeaders,
     decoded_name,
     encoded_name,
 )
-from mcpboard.protocol.messages import Head, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.messages import Policy, Reply, RequestHead, Step, ToolCall
 from mcpboard.protocol.tools import Content, Text, check_arguments
 from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN
 from tests.protocol.roles import ALICE, LISTING, POLICIES, TOOLS, Role
@@ -44,14 +44,14 @@ VERSIONS = st.sampled_from([None, MODERN, LEGACY, *sorted(KNOWN), "2099-01-01", 
 NAMES = [*METHODS, "notifications/initialized", "notifications/cancelled", "resources/list", "x"]
 TOOL_NAMES = st.sampled_from([tool.name for tool in TOOLS] + ["shell", "", "=?base64?dGFw?="])
 SENT = st.builds(
-    Standard,
+    StandardHeaders,
     version=VERSIONS | st.text(max_size=5),
     method=st.none() | st.sampled_from(NAMES),
     name=st.none() | TOOL_NAMES | st.text(max_size=20),
 )
 # Hypothesis likes the first of a sample, so what lets a post through stands first, and often.
 HEADS = st.builds(
-    Head,
+    RequestHead,
     method=st.sampled_from(["POST"] * 12 + ["GET", "DELETE", "DELETE"]),
     path=st.sampled_from(["/mcp"] * 12 + ["/mcp/", "/health", "/x"]),
     host=st.sampled_from([ADDRESS] * 3 + [None, "evil.example"]),
@@ -59,7 +59,7 @@ HEADS = st.builds(
     authorization=st.sampled_from([ALICE] * 8 + [None, "Bearer x"]),
     content_type=st.sampled_from(["application/json"] * 12 + [None, "text/plain"]),
     session=st.sampled_from([None, "s-1", "gone"]),
-    standard=st.sampled_from([Standard(), Standard(LEGACY), Standard(MODERN)]) | SENT,
+    standard=st.sampled_from([StandardHeaders(), StandardHeaders(LEGACY), StandardHeaders(MODERN)]) | SENT,
 )
 META = st.fixed_dictionaries(
     {},
@@ -107,7 +107,7 @@ POLICY = st.sampled_from(["board", "host"] * 3 + sorted(POLICIES)).map(POLICIES.
 # --- what must hold ------------------------------------------------------------------------
 
 
-def stepped(policy: Policy, head: Head, body: bytes) -> Step | Refused:
+def stepped(policy: Policy, head: RequestHead, body: bytes) -> Step | Refused:
     """What becomes of a post; the only exception that may pass is Refused, and only from the head."""
     endpoint = Endpoint(policy, LISTING)
     try:
@@ -130,7 +130,7 @@ def test_any_post_comes_to_a_step_or_a_refusal() -> None:
 
     @quick
     @given(POLICY, HEADS, BODIES)
-    def check(policy: Policy, head: Head, body: bytes) -> None:
+    def check(policy: Policy, head: RequestHead, body: bytes) -> None:
         body = body if head.method == "POST" else b""
         step = stepped(policy, head, body)
         kinds[type(step).__name__] += 1
@@ -160,15 +160,15 @@ def assert_answers(reply: Reply, body: bytes) -> None:
 
 
 COHERENT = [
-    (Standard(), {}),
-    (Standard(LEGACY), {}),
-    (Standard(MODERN), {}),
-    (Standard(MODERN, "tools/call", "tap"), meta()),
+    (StandardHeaders(), {}),
+    (StandardHeaders(LEGACY), {}),
+    (StandardHeaders(MODERN), {}),
+    (StandardHeaders(MODERN, "tools/call", "tap"), meta()),
 ]
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> tuple[Standard, dict[str, Any]]:
+def calls(draw: st.DrawFn) -> tuple[StandardHeaders, dict[str, Any]]:
     """A tap that is good, or wrong in one place."""
     flaw = draw(st.sampled_from(["none"] * 4 + ["name", "arguments", "headers", "id"]))
     sent, envelope = draw(st.tuples(SENT, META) if flaw == "headers" else st.sampled_from(COHERENT))
@@ -189,9 +189,11 @@ def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
 
     @quick
     @given(POLICY, calls())
-    def check(policy: Policy, call: tuple[Standard, dict[str, Any]]) -> None:
+    def check(policy: Policy, call: tuple[StandardHeaders, dict[str, Any]]) -> None:
         sent, members = call
-        step = stepped(policy, Head("POST", "/mcp", authorization=ALICE, standard=sent), json.dumps(members).encode())
+        step = stepped(
+            policy, RequestHead("POST", "/mcp", authorization=ALICE, standard=sent), json.dumps(members).encode()
+        )
         kinds[type(step).__name__] += 1
         assert isinstance(step, Reply | ToolCall)
         if isinstance(step, ToolCall):
@@ -208,7 +210,7 @@ def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
 def test_any_text_of_a_tool_comes_back_whole(text: str, id: int | str, failed: bool) -> None:
     role = Role(POLICIES["board"], Content((Text(text),), {"text": text}, failed))
     body = json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "status"}}).encode()
-    got = role.post(Head("POST", "/mcp"), body)
+    got = role.post(RequestHead("POST", "/mcp"), body)
     assert got.json["id"] == id
     assert got.text == got.result["structuredContent"]["text"] == text
     assert got.result.get("isError", False) is failed
@@ -250,6 +252,6 @@ def test_a_good_message_cut_short_is_a_parse_error(policy: str) -> None:
     arguments = {"x": 1, "y": 2, "label": "phone"}
     whole = message("tools/call", {"name": "tap", "arguments": arguments})
     for cut in range(len(whole)):
-        got = Role(POLICIES[policy]).post(Head("POST", "/mcp", authorization=ALICE), whole[:cut])
+        got = Role(POLICIES[policy]).post(RequestHead("POST", "/mcp", authorization=ALICE), whole[:cut])
         assert got.code == (-32601 if "off" in policy else -32700)
         assert got.json["id"] is None

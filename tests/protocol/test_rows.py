@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mcpboard.protocol.messages import Head
+from mcpboard.protocol.messages import RequestHead
 from tests.protocol import rows_calls, rows_handshakes, rows_knocking, rows_messages, rows_versions
 from tests.protocol.cases import Case
 
@@ -38,7 +38,7 @@ def test_no_phrase_says_two_things() -> None:
 
 def test_the_head_has_no_room_for_what_must_not_count() -> None:
     """Accept, Sec-Fetch-*, Last-Event-ID, Mcp-Param-* and forwarded addresses cannot sway the core."""
-    assert set(Head._fields) == {
+    assert set(RequestHead._fields) == {
         "method",
         "path",
         "host",

@@ -9,13 +9,13 @@ import tracemalloc
 import pytest
 
 from mcpboard.errors import PeerBroken
-from mcpboard.protocol.blob_stream import SHORT, Sieve, mark
+from mcpboard.protocol.blob_stream import SHORT, BlobStream, mark
 
 LONG = bytes(range(256)) * 300  # 76,800 bytes: over SHORT as base64, and no multiple of three
 
 
-def sifted(text: bytes, size: int = 1 << 14) -> Sieve:
-    sieve = Sieve()
+def sifted(text: bytes, size: int = 1 << 14) -> BlobStream:
+    sieve = BlobStream()
     for start in range(0, len(text), size):
         sieve.feed(text[start : start + size])
     return sieve
@@ -70,11 +70,11 @@ def test_a_long_blob_that_is_no_base64_is_refused() -> None:
 @pytest.mark.parametrize(
     ("sieve", "text"),
     [
-        pytest.param(Sieve(text_limit=100), b" " * 101, id="a text over the limit"),
-        pytest.param(Sieve(blob_limit=len(LONG) - 1), document(LONG), id="a blob over the limit"),
+        pytest.param(BlobStream(text_limit=100), b" " * 101, id="a text over the limit"),
+        pytest.param(BlobStream(blob_limit=len(LONG) - 1), document(LONG), id="a blob over the limit"),
     ],
 )
-def test_more_than_the_limit_is_refused(sieve: Sieve, text: bytes) -> None:
+def test_more_than_the_limit_is_refused(sieve: BlobStream, text: bytes) -> None:
     with pytest.raises(PeerBroken, match="over the limit"):
         for start in range(0, len(text), 1 << 14):
             sieve.feed(text[start : start + (1 << 14)])
@@ -82,7 +82,7 @@ def test_more_than_the_limit_is_refused(sieve: Sieve, text: bytes) -> None:
 
 def test_a_bundle_takes_little_more_memory_than_its_own_size() -> None:
     piece, count = b"QUJD" * (SHORT // 4), 448  # 28 MiB of base64, 21 MiB of bytes
-    sieve = Sieve()
+    sieve = BlobStream()
     tracemalloc.start()
     try:
         sieve.feed(b'{"blob":"')

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
-from mcpboard.protocol.messages import Listing
+from mcpboard.protocol.messages import ToolList
 from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact
 from tests.protocol.roles import POINT
@@ -136,7 +136,7 @@ def test_a_tool_is_listed_with_what_it_has() -> None:
 
 def test_a_listing_is_written_once_in_the_order_given() -> None:
     schema = {"type": "object", "properties": {}}
-    listing = Listing([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
+    listing = ToolList([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
     written = json.loads(b"{" + listing.result + b"}")
     assert [tool["name"] for tool in written["tools"]] == list(listing.tools) == ["b", "a", "c"]
     assert (written["ttlMs"], written["cacheScope"]) == (0, "private")
@@ -146,7 +146,7 @@ def test_a_listing_is_written_once_in_the_order_given() -> None:
 def test_a_schema_is_listed_word_for_word() -> None:
     """Also with the words of JSON Schema that only a newer client reads."""
     schema = {"$schema": "x", "type": "object", "$defs": {"a": {"$anchor": "b"}}, "allOf": [{"if": {}, "then": {}}]}
-    listed = json.loads(b"{" + Listing([Tool("a", "A", "A tool.", schema)]).result + b"}")
+    listed = json.loads(b"{" + ToolList([Tool("a", "A", "A tool.", schema)]).result + b"}")
     assert listed["tools"][0]["inputSchema"] == schema
 
 
@@ -241,7 +241,7 @@ def test_a_tool_error_is_a_result_that_says_so(error: ToolError, acts: bool, tex
 
 def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
     kinds = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
-    listing = Listing([Tool(name, name, "A tool.", {}, hints) for name, hints in kinds.items()])
+    listing = ToolList([Tool(name, name, "A tool.", {}, hints) for name, hints in kinds.items()])
     assert [name for name in (*kinds, "unknown") if listing.acts(name)] == ["acts", "silent"]
 
 

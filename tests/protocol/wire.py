@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, Standard
-from mcpboard.protocol.messages import Head, Reply
+from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, StandardHeaders
+from mcpboard.protocol.messages import Reply, RequestHead
 from mcpboard.protocol.tools import Part
 from mcpboard.protocol.versions import MODERN
 
@@ -19,13 +19,13 @@ UNSENT: Any = object()  # a member or header that is left out, where None would 
 
 def head(
     version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any
-) -> Head:
+) -> RequestHead:
     """The head of a POST to /mcp with the standard headers given; `more` are fields of Head."""
-    plain = Head(http, "/mcp", host=ADDRESS, content_type="application/json")
-    return plain._replace(standard=Standard(version, method, name), **more)
+    plain = RequestHead(http, "/mcp", host=ADDRESS, content_type="application/json")
+    return plain._replace(standard=StandardHeaders(version, method, name), **more)
 
 
-def modern(method: str | None = None, name: str | None = None, **more: Any) -> Head:
+def modern(method: str | None = None, name: str | None = None, **more: Any) -> RequestHead:
     """A head that says 2026-07-28, with Mcp-Method and Mcp-Name as given."""
     return head(MODERN, method, name, **more)
 

@@ -11,16 +11,16 @@ from mcpboard.errors import InvalidParams, Refused, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
-    Listing,
     OpenSession,
     Outcome,
     PageRequest,
     Policy,
     Reply,
     ToolCall,
+    ToolList,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
-from mcpboard.serving.concurrency import Turn, Turns
+from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 
 PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
 SECRET = "nobody may read this"
@@ -64,7 +64,7 @@ class PretendRole:
         self.dies_with: Exception | None = None  # by the source of the next `file`
         tools = [Tool(name, name, f"does {name}", {"type": "object"}) for name in TOOLS]
         named = {"name": "pretend", "title": "Pretend", "version": "1"}
-        self._endpoint = Endpoint(Policy(named, "for tests", pages=frozenset({"/health"}), **policy), Listing(tools))
+        self._endpoint = Endpoint(Policy(named, "for tests", pages=frozenset({"/health"}), **policy), ToolList(tools))
 
     def endpoint(self) -> Endpoint:
         return self._endpoint
@@ -140,7 +140,7 @@ TOOLS: dict[str, Callable[[PretendRole, Mapping[str, Any]], Content]] = {
 }
 
 
-class CountedTurns(Turns):
+class CountedTurns(ConcurrencyLimit):
     """Turns that can be waited for, and that count how often one was taken and given back."""
 
     def __init__(self, most: int) -> None:
@@ -148,7 +148,7 @@ class CountedTurns(Turns):
         self.taken = self.given_back = 0
         self._changed = threading.Condition()
 
-    def take(self) -> Turn:
+    def take(self) -> ConcurrencySlot:
         turn = super().take()
         with self._changed:
             self.taken += 1

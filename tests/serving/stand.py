@@ -11,8 +11,8 @@ from typing import Any
 
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
-from mcpboard.serving.app import Edge
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.server import TURNS, listeners, serve
 from tests.serving.role import PretendRole
 
@@ -31,7 +31,7 @@ class SpokenRole(PretendRole):
 def main(hosts: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR)
     sockets = listeners([(host, 0) for host in hosts])
-    app: Any = Edge(SpokenRole(), Turns(TURNS))
+    app: Any = Application(SpokenRole(), ConcurrencyLimit(TURNS))
     ports = "\n".join(str(sock.getsockname()[1]) for sock in sockets)
     return serve(app, sockets, lambda: print(ports, flush=True))
 

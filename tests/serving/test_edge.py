@@ -12,7 +12,7 @@ from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import InvalidParams, Refused
 from mcpboard.protocol.admission import BODY_LIMIT
-from mcpboard.serving.app import Edge, refusal
+from mcpboard.serving.app import Application, refusal
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE, SECRET, CountedTurns, PretendRole
 from tests.serving.wire import Served, call, message, request, serving
@@ -217,7 +217,7 @@ class TestUnfinished:
         self.turns = CountedTurns(1)
         asked: dict[str, Any] = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
         asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
-        return Edge(role, self.turns)(asked | environ, lambda status, headers: None)
+        return Application(role, self.turns)(asked | environ, lambda status, headers: None)
 
     def test_a_reply_never_looked_at_gives_all_back(self) -> None:
         role = PretendRole()

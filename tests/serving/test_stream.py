@@ -9,7 +9,7 @@ import pytest
 
 from mcpboard.errors import BackendBroken, Busy
 from mcpboard.serving import stream
-from mcpboard.serving.concurrency import Turns
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.stream import PIECE
 from tests.serving.role import Source
 
@@ -85,7 +85,7 @@ def test_a_source_that_breaks_its_word_breaks_the_reply(size: int, announced: in
 
 class TestTurns:
     def test_a_full_budget_turns_away_at_once(self) -> None:
-        turns = Turns(2)
+        turns = ConcurrencyLimit(2)
         first, _ = turns.take(), turns.take()
         with pytest.raises(Busy, match="2 calls are under way"):
             turns.take()
@@ -95,7 +95,7 @@ class TestTurns:
         turns.take()
 
     def test_a_turn_counts_once_however_often_it_is_given_back(self) -> None:
-        turns = Turns(1)
+        turns = ConcurrencyLimit(1)
         turn = turns.take()
         turn.done()
         turn.done()

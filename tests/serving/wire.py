@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpboard.serving.app import Edge
+from mcpboard.serving.app import Application
 from mcpboard.serving.server import TURNS, Server, listeners
 from tests.serving.role import PATIENCE, CountedTurns, PretendRole
 
@@ -196,7 +196,7 @@ def serving(role: PretendRole | None = None) -> Iterator[Served]:
     (sock,) = listeners([(HOST, 0)])
     port = sock.getsockname()[1]
     before = set(threading.enumerate())
-    server = Server(Edge(role, turns), [sock])
+    server = Server(Application(role, turns), [sock])
     loop = threading.Thread(target=server.run)
     loop.start()
     workers = set(threading.enumerate()) - before

@@ -13,11 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcpboard.board import stock_agent
-from mcpboard.board.arrival import Answer
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.backend import Backend
 from mcpboard.board.doctor import rules
 from mcpboard.board.doctor.listeners import Listener, available, listeners, resident
-from mcpboard.board.doctor.rules import Asked, Beside, Holder, Log, Memory, Ports, Read
+from mcpboard.board.doctor.rules import (
+    BackendFacts,
+    LogFacts,
+    MemoryFacts,
+    PortFacts,
+    PortHolder,
+    SettingsFacts,
+    StockAgentFacts,
+)
 from mcpboard.board.tools import AGENT, CONFIG_WEB
 from mcpboard.config.schema import Settings
 from mcpboard.doctor import Check, Finding, run
@@ -39,19 +47,19 @@ STARTERS = {
 
 
 @dataclass
-class Board:
+class BoardProbes:
     """This board: every question is asked when a check needs it, and once."""
 
     load: Callable[[], Settings]
     agent_port: int = AGENT_PORT
 
     @cached_property
-    def read(self) -> Read:
+    def read(self) -> SettingsFacts:
         try:
             settings = self.load()
         except ConfigError as error:
-            return Read(error=str(error))
-        return Read(settings)
+            return SettingsFacts(error=str(error))
+        return SettingsFacts(settings)
 
     @cached_property
     def settings(self) -> Settings:
@@ -64,17 +72,17 @@ class Board:
         return listeners()
 
     @cached_property
-    def beside(self) -> Beside:
-        return Beside(self.agent_port, self.settings, stock_agent.advice(self.agent_port))
+    def beside(self) -> StockAgentFacts:
+        return StockAgentFacts(self.agent_port, self.settings, stock_agent.advice(self.agent_port))
 
     @cached_property
-    def ports(self) -> Ports:
+    def ports(self) -> PortFacts:
         written = {address.port for address in self.settings.listen if address.port}
         # A server that runs may have been given other addresses by its flags than the file says.
         ours = {each.port for each in self.listeners if each.serves_mcp}
-        holders = tuple(Holder(port, *self._held(port)) for port in sorted(written & ours or ours or written))
+        holders = tuple(PortHolder(port, *self._held(port)) for port in sorted(written & ours or ours or written))
         starter = next((command for file, command in STARTERS.items() if os.path.exists(file)), "mcpboard serve")
-        return Ports(holders, starter)
+        return PortFacts(holders, starter)
 
     def _held(self, port: int) -> tuple[Listener | None, str | None]:
         """Who listens on `port`, and the version that mcpboard's health page there tells."""
@@ -85,23 +93,23 @@ class Board:
         return listener, str(found.get("version")) if found.get("name") == "mcpboard" else None
 
     @cached_property
-    def agent(self) -> Asked:
+    def agent(self) -> BackendFacts:
         return _asked(Backend(AGENT, self.settings.agent_base_url), "/api/tools", LOOK_S)
 
     @cached_property
-    def config_web(self) -> Asked:
+    def config_web(self) -> BackendFacts:
         return _asked(Backend(CONFIG_WEB, self.settings.mcp_config_web_base_url), "/api/device/status", LOOK_S)
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryFacts:
         if self.read.settings is None:  # nor are the ports known
-            return Memory(available(), None)
+            return MemoryFacts(available(), None)
         server = next((each.listener for each in self.ports.holders if each.listener and each.version), None)
         held = None if server is None or server.pid is None else resident(server.pid)
-        return Memory(available(), held, runs=server is not None)
+        return MemoryFacts(available(), held, runs=server is not None)
 
     @cached_property
-    def log(self) -> Log:
+    def log(self) -> LogFacts:
         return look_at_log(self.settings.log)
 
 
@@ -111,20 +119,20 @@ def _own(address: str) -> str:
     return f"[{reached}]" if ":" in reached else reached
 
 
-def _asked(backend: Backend, path: str, seconds: float) -> Asked:
+def _asked(backend: Backend, path: str, seconds: float) -> BackendFacts:
     try:
-        answer: Answer = backend.call("GET", path, None, seconds)
+        answer: BackendResponse = backend.call("GET", path, None, seconds)
     except ToolError as error:
-        return Asked(backend.title, path, error=error.text)
-    return Asked(backend.title, path, answer.status, answer.body)
+        return BackendFacts(backend.title, path, error=error.text)
+    return BackendFacts(backend.title, path, answer.status, answer.body)
 
 
-def look_at_log(place: str) -> Log:
+def look_at_log(place: str) -> LogFacts:
     """What there is to see of a log; `place` is stderr, syslog or a path."""
     if place == "stderr":
-        return Log(place)
+        return LogFacts(place)
     if place == "syslog":
-        return Log(place, missing=not os.path.exists(SYSLOG_SOCKET))
+        return LogFacts(place, missing=not os.path.exists(SYSLOG_SOCKET))
     try:
         free = shutil.disk_usage(os.path.dirname(place)).free
         with open(place, "rb") as file:
@@ -132,12 +140,12 @@ def look_at_log(place: str) -> Log:
             file.seek(max(0, seen.st_size - TAIL))
             lines = file.read(TAIL).splitlines()
     except OSError as error:
-        return Log(place, missing=isinstance(error, FileNotFoundError), error=error.strerror or "")
+        return LogFacts(place, missing=isinstance(error, FileNotFoundError), error=error.strerror or "")
     errors = sum(b" ERROR " in line for line in lines)
-    return Log(place, free=free, age=time.time() - seen.st_mtime, errors=errors)
+    return LogFacts(place, free=free, age=time.time() - seen.st_mtime, errors=errors)
 
 
-CHECKS: tuple[Check[Board], ...] = (
+CHECKS: tuple[Check[BoardProbes], ...] = (
     Check("settings", "Settings", (), lambda board: board.read, rules.settings),
     Check("stock_agent", "A stock Agent", ("settings",), lambda board: board.beside, rules.stock_agent),
     # Until mcpboard stands beside a stock Agent, the port in question is the Agent's by right.
@@ -156,4 +164,4 @@ def examine(load: Callable[[], Settings], agent_port: int = AGENT_PORT) -> Itera
     Asks nothing but loopback, and nothing that moves the phone. `agent_port` is where a stock
     board's Agent would be.
     """
-    return run(CHECKS, Board(load, agent_port))
+    return run(CHECKS, BoardProbes(load, agent_port))

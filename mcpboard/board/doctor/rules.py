@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpboard.board import catalog as live
-from mcpboard.board.arrival import Answer
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.doctor.listeners import Listener
 from mcpboard.board.tools import ROWS
 from mcpboard.config.schema import SETTINGS, Settings
-from mcpboard.doctor import Verdict, failed, json_object, ok
+from mcpboard.doctor import CheckResult, failed, json_object, ok
 from mcpboard.errors import BackendBroken
 
 MIB = 1 << 20  # bytes
@@ -28,7 +28,7 @@ UPDATE = "update the board's software"
 
 
 @dataclass(frozen=True)
-class Read:
+class SettingsFacts:
     """The settings, or why they cannot be read."""
 
     settings: Settings | None = None
@@ -36,7 +36,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Beside:
+class StockAgentFacts:
     """Whether an Agent owns `port`, and then the two lines that make room for both."""
 
     port: int
@@ -45,7 +45,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Holder:
+class PortHolder:
     """Who has a port; `version` is mcpboard's, None when it is not mcpboard that answers."""
 
     port: int
@@ -54,15 +54,15 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Ports:
+class PortFacts:
     """The ports of mcpboard, and the command that starts the server on this board."""
 
-    holders: tuple[Holder, ...]
+    holders: tuple[PortHolder, ...]
     starter: str
 
 
 @dataclass(frozen=True)
-class Asked:
+class BackendFacts:
     """What a backend answered to a GET, or the error instead."""
 
     title: str
@@ -77,7 +77,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryFacts:
     """Bytes available to a new program, and those that the server holds; None where nobody says.
 
     `runs` is False when no server is at its ports.
@@ -89,7 +89,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Log:
+class LogFacts:
     """Where the log goes; bytes free there, seconds since the last line, and error lines near its end."""
 
     place: str
@@ -103,7 +103,7 @@ class Log:
 # --- judges ----------------------------------------------------------------------------------
 
 
-def settings(found: Read) -> Verdict:
+def settings(found: SettingsFacts) -> CheckResult:
     """Whether the settings can be read, and from which files they come."""
     if found.settings is None:
         return failed(found.error, "mcpboard config (after correcting that line)")
@@ -117,7 +117,7 @@ def settings(found: Read) -> Verdict:
     return ok(f"{', '.join(changed)} from {', '.join(files)}; the rest by default" if changed else "all by default")
 
 
-def stock_agent(found: Beside) -> Verdict:
+def stock_agent(found: StockAgentFacts) -> CheckResult:
     """Whether the Agent of a stock board owns its usual port, and mcpboard stands beside it then."""
     if found.advice is None:
         return ok(f"none on port {found.port}")
@@ -130,7 +130,7 @@ def stock_agent(found: Beside) -> Verdict:
     )
 
 
-def ports(found: Ports) -> Verdict:
+def ports(found: PortFacts) -> CheckResult:
     """Whether mcpboard has its ports, or else who has them."""
     for holder in found.holders:
         if holder.listener is None:
@@ -143,13 +143,13 @@ def ports(found: Ports) -> Verdict:
     return ok(", ".join(map(_held, found.holders)) if found.holders else "any free port, as listen says")
 
 
-def _held(holder: Holder) -> str:
+def _held(holder: PortHolder) -> str:
     listener = holder.listener
     address = f"{listener.address} port {holder.port}" if listener else f"port {holder.port}"
     return f"mcpboard {holder.version} on {address}"
 
 
-def backend(found: Asked) -> Verdict:
+def backend(found: BackendFacts) -> CheckResult:
     """Whether a backend answers in good order."""
     if found.error:
         return failed(found.error, f"start {found.title}, or correct its address in the settings")
@@ -158,10 +158,10 @@ def backend(found: Asked) -> Verdict:
     return ok(f"answers GET {found.path}")
 
 
-def catalogue(found: Asked) -> Verdict:
+def catalogue(found: BackendFacts) -> CheckResult:
     """Whether the Agent has every tool that we offer, with schemas that clients take."""
     try:
-        schemas = live.schemas(Answer(found.status, "", found.body))
+        schemas = live.schemas(BackendResponse(found.status, "", found.body))
     except (BackendBroken, ValueError, RecursionError):
         return failed("the Agent's catalogue cannot be read", UPDATE)
     wanted = [row.tool.name for row in ROWS if row.path.startswith("/api/tools/")]
@@ -176,7 +176,7 @@ def _is_usable(schema: object) -> bool:
     return isinstance(schema, dict) and live.is_usable(schema)
 
 
-def memory(found: Memory) -> Verdict:
+def memory(found: MemoryFacts) -> CheckResult:
     """Whether the board has room, and the server keeps to its own."""
     server = f"the server holds {_mib(found.resident)}" if found.runs else "no server runs here"
     words = f"{_mib(found.available)} available, {server}"
@@ -191,7 +191,7 @@ def _mib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / MIB:.0f} MiB"
 
 
-def log(found: Log) -> Verdict:
+def log(found: LogFacts) -> CheckResult:
     """Whether the log has somewhere to go, and what its last lines hold."""
     if found.place == "stderr":
         return ok("on standard error, where the init system puts it")

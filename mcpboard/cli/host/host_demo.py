@@ -23,8 +23,8 @@ from mcpboard.errors import AddressTaken, ClientError, PeerError
 from mcpboard.host.access import tokens
 from mcpboard.host.config import HostSettings
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.drivers.board import Board
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.board import BoardDriver
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.serving import server
 from mcpboard.simulator.cloud.scheduler import Scheduler
 
@@ -55,13 +55,13 @@ def demo(settings: HostSettings) -> int:
 
 def _devices(board_url: str) -> Mapping[str, tuple[str, Driver]]:
     phones: dict[str, tuple[str, Driver]] = {
-        name: ("simulated", Simulated(seed=seed)) for seed, name in enumerate(PHONES)
+        name: ("simulated", SimulatedDriver(seed=seed)) for seed, name in enumerate(PHONES)
     }
-    return {**phones, "board-1": ("board", Board(board_url))}
+    return {**phones, "board-1": ("board", BoardDriver(board_url))}
 
 
 @contextmanager
-def _serving(role: host.Host, settings: HostSettings) -> Iterator[str]:
+def _serving(role: host.HostRole, settings: HostSettings) -> Iterator[str]:
     """The role behind a real server, in its own thread; gives its URL."""
     sockets = _listeners(settings)
     with running(server.Server(role.app, sockets, host.THREADS, host.CONNECTIONS), "host server"):
@@ -80,7 +80,7 @@ def _listeners(settings: HostSettings) -> list[socket.socket]:
 # --- two clients ---------------------------------------------------------------------------------
 
 
-def _session(role: host.Host, url: str, secret: str, scheduler: Scheduler) -> bool:
+def _session(role: host.HostRole, url: str, secret: str, scheduler: Scheduler) -> bool:
     """Two clients and a cloud that want one phone, told line by line; False when it goes otherwise."""
     with Client(url, secret, timeout=CALL_SECONDS) as client:
         try:
@@ -98,7 +98,7 @@ def _opened(client: Client) -> str | None:
     return client.version
 
 
-def _contend(role: host.Host, client: Client, scheduler: Scheduler) -> bool:
+def _contend(role: host.HostRole, client: Client, scheduler: Scheduler) -> bool:
     first = _told(client, "the first client taps on phone-1", "tap", device_id="phone-1", x=75, y=356, session_id="new")
     told = _told(client, "the second wants it, too", "tap", device_id="phone-1", x=75, y=356, session_id="new")
     if first is None or told is not None:

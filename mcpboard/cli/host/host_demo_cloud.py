@@ -8,7 +8,7 @@ from typing import Any
 
 from mcpboard import __version__
 from mcpboard.host.cloud import api, enrollment
-from mcpboard.host.cloud.enrollment import Enrolment
+from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.simulator.cloud.scheduler import Scheduler
 
 STEPS: list[dict[str, Any]] = [
@@ -19,11 +19,11 @@ LIMIT_SECONDS = 30.0  # for an assignment; it takes a fraction of one
 
 
 @contextmanager
-def cloud() -> Iterator[tuple[Scheduler, Enrolment]]:
+def cloud() -> Iterator[tuple[Scheduler, Enrollment]]:
     """A pretend cloud, and this host's enrolment there, which no file knows."""
     with Scheduler() as scheduler:
         this_host = {"name": "demo", "version": __version__, "platform": "demo", "devices": []}
-        answer = api.register(api.Wire(scheduler.url), scheduler.enrol_token, this_host)
+        answer = api.register(api.CloudHttp(scheduler.url), scheduler.enrol_token, this_host)
         yield scheduler, enrollment.registered(scheduler.url, answer)
 
 

@@ -16,7 +16,7 @@ from mcpboard.host.drivers import base, factory
 ASK_SECONDS = 3.0  # for the agent on this machine
 
 
-class Finding(NamedTuple):
+class HostFinding(NamedTuple):
     """One check: what was looked at, whether it is well, and what to know or do."""
 
     what: str
@@ -32,8 +32,8 @@ def doctor(settings: HostSettings) -> int:
     return 0 if all(finding.well for finding in findings) else 1
 
 
-def _findings(settings: HostSettings) -> Iterator[Finding]:
-    yield Finding("settings", True, f"serves {settings.url}, files in {settings.folder}")
+def _findings(settings: HostSettings) -> Iterator[HostFinding]:
+    yield HostFinding("settings", True, f"serves {settings.url}, files in {settings.folder}")
     found, secret = _token(settings)
     yield found
     if secret is not None:
@@ -42,34 +42,34 @@ def _findings(settings: HostSettings) -> Iterator[Finding]:
     yield _cloud(settings)
 
 
-def _token(settings: HostSettings) -> tuple[Finding, str | None]:
+def _token(settings: HostSettings) -> tuple[HostFinding, str | None]:
     try:
         secret = tokens.read_main_token(settings.folder)
         count = len(tokens.named(settings.folder))
     except ConfigError as error:
-        return Finding("token", False, str(error)), None
-    return Finding("token", True, f"{settings.folder / tokens.TOKEN_FILE}, and {count} named"), secret
+        return HostFinding("token", False, str(error)), None
+    return HostFinding("token", True, f"{settings.folder / tokens.TOKEN_FILE}, and {count} named"), secret
 
 
-def _agent(url: str, secret: str) -> Finding:
+def _agent(url: str, secret: str) -> HostFinding:
     try:
         with Client(url, secret, timeout=ASK_SECONDS) as client:
             client.ping()
     except PeerUnreachable:
-        return Finding("agent", False, f"nothing answers at {url}; start it: device-host-agent run")
+        return HostFinding("agent", False, f"nothing answers at {url}; start it: device-host-agent run")
     except ClientError as error:
-        return Finding("agent", False, f"{url}: {error}; a token that was rotated needs a restart of the agent")
-    return Finding("agent", True, f"answers at {url} and takes the token")
+        return HostFinding("agent", False, f"{url}: {error}; a token that was rotated needs a restart of the agent")
+    return HostFinding("agent", True, f"answers at {url} and takes the token")
 
 
-def _devices(settings: HostSettings) -> Iterator[Finding]:
+def _devices(settings: HostSettings) -> Iterator[HostFinding]:
     try:
         specs = registry.specs(settings.folder)
     except ConfigError as error:
-        yield Finding("devices", False, str(error))
+        yield HostFinding("devices", False, str(error))
         return
     if not specs:
-        yield Finding("devices", False, "none; add one: device-host-agent devices add ID --kind board")
+        yield HostFinding("devices", False, "none; add one: device-host-agent devices add ID --kind board")
     for spec in specs:
         driver = factory.driver(spec, factory.adb_server(settings))
         try:
@@ -77,12 +77,14 @@ def _devices(settings: HostSettings) -> Iterator[Finding]:
         finally:
             driver.close()
         words = str(probe.details.get("error", "")) or probe.state
-        yield Finding(f"device {spec.id}", probe.state == base.READY, words)
+        yield HostFinding(f"device {spec.id}", probe.state == base.READY, words)
 
 
-def _cloud(settings: HostSettings) -> Finding:
+def _cloud(settings: HostSettings) -> HostFinding:
     try:
         found = enrollment.read(settings.folder)
     except ConfigError as error:
-        return Finding("cloud", False, str(error))
-    return Finding("cloud", True, "not enrolled" if found is None else f"enrolled at {found.url} as {found.host_id}")
+        return HostFinding("cloud", False, str(error))
+    return HostFinding(
+        "cloud", True, "not enrolled" if found is None else f"enrolled at {found.url} as {found.host_id}"
+    )

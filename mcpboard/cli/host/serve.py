@@ -20,7 +20,7 @@ from mcpboard.host import config_loader
 from mcpboard.host.config import HOST_SETTINGS, HostSettings
 
 if TYPE_CHECKING:
-    from mcpboard.host.devices.registry import Spec
+    from mcpboard.host.devices.registry import DeviceSpec
     from mcpboard.host.drivers.base import Probe
 
 Verb = Callable[[argparse.Namespace], int]
@@ -185,7 +185,7 @@ def devices_add(arguments: argparse.Namespace) -> int:
     from mcpboard.host.devices import registry
     from mcpboard.host.drivers import factory
 
-    spec = registry.Spec(arguments.id, arguments.kind, arguments.url, arguments.serial, arguments.interface)
+    spec = registry.DeviceSpec(arguments.id, arguments.kind, arguments.url, arguments.serial, arguments.interface)
     factory.check(spec)
     registry.add(settings(arguments).folder, spec)
     return 0
@@ -240,7 +240,7 @@ def devices_test(arguments: argparse.Namespace) -> int:
     return 0 if probe.state == base.READY else 1
 
 
-def _probe(spec: Spec, in_force: HostSettings) -> Probe:
+def _probe(spec: DeviceSpec, in_force: HostSettings) -> Probe:
     from mcpboard.host.drivers import factory
 
     driver = factory.driver(spec, factory.adb_server(in_force))

@@ -57,9 +57,9 @@ def _add_url(parser: argparse.ArgumentParser) -> None:
 def bridge(arguments: argparse.Namespace) -> int:
     """Carry messages until standard input ends; standard output is for them alone."""
     from mcpboard.laptop.bridge import Bridge
-    from mcpboard.laptop.bridge.stdio import Output
+    from mcpboard.laptop.bridge.stdio import LineWriter
     from mcpboard.laptop.bridge.upstream import WAIT_SECONDS, Upstream
-    from mcpboard.transport.http import Link
+    from mcpboard.transport.http import HttpClient
 
     logs.configure("stderr", "info")
     wait = WAIT_SECONDS if arguments.wait is None else arguments.wait
@@ -69,9 +69,9 @@ def bridge(arguments: argparse.Namespace) -> int:
     if longest is not None and longest < SHORTEST_LINE:
         raise ConfigError(f"--longest-line: at least {SHORTEST_LINE} bytes are expected, which a picture may have")
     token = None if arguments.token_file is None else token_from(arguments.token_file)
-    link = Link(arguments.url, token, [_header(text) for text in arguments.header])
+    link = HttpClient(arguments.url, token, [_header(text) for text in arguments.header])
     with open(sys.stdout.fileno(), "wb", buffering=0, closefd=False) as raw, contextlib.redirect_stdout(sys.stderr):
-        output = Output(raw)
+        output = LineWriter(raw)
         Bridge(Upstream(link, wait), output, longest).run(sys.stdin.buffer)
     if output.gone:
         raise BrokenPipeError
@@ -91,9 +91,9 @@ def _header(text: str) -> tuple[str, str]:
 def relay(arguments: argparse.Namespace) -> int:
     """Relay until SIGTERM or SIGINT, or print the service that does."""
     from mcpboard.laptop.relay import Relay, check_listener
-    from mcpboard.transport.http import Link
+    from mcpboard.transport.http import HttpClient
 
-    link = Link(arguments.url)
+    link = HttpClient(arguments.url)
     try:
         listen = address(arguments.listen)
     except ConfigError as error:

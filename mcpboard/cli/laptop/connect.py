@@ -11,7 +11,7 @@ from typing import Any
 from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
-from mcpboard.client_configs import FORMS, Form, Target, Token
+from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import ConfigError
 
 
@@ -58,16 +58,16 @@ def connect(arguments: argparse.Namespace) -> int:
     return _greet(target, _host_command("doctor", arguments) if arguments.host else f"mcpboard doctor {target.url}")
 
 
-def _form(key: str | None) -> Form:
+def _form(key: str | None) -> ClientConfig:
     form = client_configs.find(key or "")
     if form is None:
-        known = ", ".join(form.key for form in FORMS)
+        known = ", ".join(form.key for form in CLIENT_CONFIGS)
         raise ConfigError(f"{f'{key} is not known' if key else 'name a client'}; there are: {known}")
     return form
 
 
 def _target(arguments: argparse.Namespace) -> Target:
-    from mcpboard.transport.http import Link
+    from mcpboard.transport.http import HttpClient
 
     if arguments.host:
         _take_host(arguments)
@@ -77,7 +77,7 @@ def _target(arguments: argparse.Namespace) -> Target:
     if arguments.token_file is not None:
         file = os.path.abspath(arguments.token_file)
         token = Token(file, token_from(file), _host_command("mcp-token", arguments) if arguments.host else "")
-    url = Link(arguments.url, None if token is None else token.value).url
+    url = HttpClient(arguments.url, None if token is None else token.value).url
     return Target(url, arguments.name, token, _program())
 
 
@@ -108,7 +108,7 @@ def _program() -> tuple[str, ...]:
     return (script,) if os.path.exists(script) else (sys.executable, "-m", "mcpboard")
 
 
-def _path(form: Form, arguments: argparse.Namespace) -> str:
+def _path(form: ClientConfig, arguments: argparse.Namespace) -> str:
     from mcpboard.laptop import connect
 
     if arguments.file is not None and form.format != "steps":
@@ -116,7 +116,7 @@ def _path(form: Form, arguments: argparse.Namespace) -> str:
     return connect.path_of(form, sys.platform, config.user_folders())
 
 
-def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:
+def _write(form: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
     from mcpboard.laptop import connect
 
     path = _path(form, arguments)
@@ -134,7 +134,7 @@ def _write(form: Form, target: Target, arguments: argparse.Namespace) -> None:
         _say(f"{form.title}: {form.reload}")
 
 
-def _undo(form: Form, arguments: argparse.Namespace) -> int:
+def _undo(form: ClientConfig, arguments: argparse.Namespace) -> int:
     from mcpboard.laptop import connect
 
     path = connect.undo(_path(form, arguments)).path
@@ -142,7 +142,7 @@ def _undo(form: Form, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _where(form: Form, target: Target, arguments: argparse.Namespace) -> list[str]:
+def _where(form: ClientConfig, target: Target, arguments: argparse.Namespace) -> list[str]:
     place = form.place(sys.platform)
     lines = [f"belongs into {arguments.file or place}; `{_writing(target, arguments)}` puts it there"] if place else []
     return lines + ([f"or: {form.command(target)}"] if form.command else [])
@@ -160,7 +160,7 @@ def _writing(target: Target, arguments: argparse.Namespace) -> str:
     return shlex.join([*words, "--write"])
 
 
-def _token_notes(form: Form, target: Target) -> list[str]:
+def _token_notes(form: ClientConfig, target: Target) -> list[str]:
     """Where the token comes from, and whether the form holds it."""
     if target.token is None:
         return []
@@ -187,10 +187,10 @@ def _say(*lines: str) -> None:
 
 
 def _table() -> str:
-    rows = [("CLIENT", "NAME", "FORM", "FILE"), *map(_row, FORMS)]
+    rows = [("CLIENT", "NAME", "FORM", "FILE"), *map(_row, CLIENT_CONFIGS)]
     key, title, form = (max(len(row[column]) for row in rows) for column in range(3))
     return "\n".join(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{form}}  {row[3]}" for row in rows)
 
 
-def _row(form: Form) -> tuple[str, str, str, str]:
+def _row(form: ClientConfig) -> tuple[str, str, str, str]:
     return form.key, form.title, form.format, form.place(sys.platform) or "by hand"

@@ -135,7 +135,7 @@ class Tokens:
         self._folder = folder
         self._on_removed = on_removed
         self._lock = threading.Lock()
-        self._file = storage.Followed(folder / NAMED_FILE)
+        self._file = storage.FollowedFile(folder / NAMED_FILE)
         self._named: list[NamedToken] = []
         self.follow()
 

@@ -12,7 +12,7 @@ from mcpboard.host.cloud import api, enrollment
 from mcpboard.host.devices import registry
 
 
-def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) -> enrollment.Enrolment:
+def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) -> enrollment.Enrollment:
     """Register this host at `url` with the enrolment token on `line`, and keep what comes back.
 
     Takes effect at the next start of the host agent. Raises ConfigError, with the cure, for
@@ -30,7 +30,7 @@ def enrol(url: str, line: str, identity_path: Path, proxy: str | None = None) ->
         "devices": [{"id": each.id, "kind": each.kind} for each in registry.specs(folder)],
     }
     try:
-        answer = api.register(api.Wire(url, proxy=proxy), token, host)
+        answer = api.register(api.CloudHttp(url, proxy=proxy), token, host)
     except ClientError as error:
         cure = "ask for a new enrolment token" if error.status in (401, 403) else "nothing has changed here; try again"
         raise ConfigError(f"{url}: not enrolled: {api.short(error)}; {cure}") from None

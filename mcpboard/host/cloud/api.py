@@ -14,10 +14,10 @@ from urllib.parse import quote, urlsplit
 
 from mcpboard.errors import ClientError, PeerBroken, PeerRefused
 from mcpboard.host.cloud import tunnel
-from mcpboard.host.cloud.enrollment import Enrolment
-from mcpboard.protocol.client_session import Ask
+from mcpboard.host.cloud.enrollment import Enrollment
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import Arriving, Cord, Link
+from mcpboard.transport.http import CancelToken, HttpClient, StreamedResponse
 
 LIMIT_SECONDS = 10.0  # for an answer that nothing is waited for
 PROGRESS_SECONDS = 5.0  # a step waits for it
@@ -27,22 +27,22 @@ LOST = frozenset({409, 410})  # statuses that say: that lease is not yours
 NO_CONTENT = 204
 
 
-class Wire:
+class CloudHttp:
     """POSTs to the cloud at `url`; safe to share between threads. `proxy` is a URL, used for https alone."""
 
     def __init__(self, url: str, token: str | None = None, proxy: str | None = None) -> None:
         parts = urlsplit(url)
         way = tunnel.through(proxy) if proxy and parts.scheme == "https" else None
-        self._link = Link(url, token, way=way)
+        self._link = HttpClient(url, token, way=way)
         self._prefix = parts.path.rstrip("/")
         self._lock = threading.Lock()
-        self._cords: set[Cord] = set()
+        self._cords: set[CancelToken] = set()
         self._over = False
 
     def post(self, path: str, body: Mapping[str, Any], seconds: float = LIMIT_SECONDS) -> dict[str, Any] | None:
         """The JSON object that answers, None where the answer has no content."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        ask = Ask(headers, json.dumps(body).encode("ascii"))
+        ask = HttpRequest(headers, json.dumps(body).encode("ascii"))
         with self._cord() as cord, self._link.exchange(ask, Deadline(seconds), cord, self._prefix + path) as arriving:
             if not 200 <= arriving.status < 300:
                 raise PeerRefused(f"the cloud answered with HTTP {arriving.status}", status=arriving.status)
@@ -57,8 +57,8 @@ class Wire:
             cord.pull()
 
     @contextmanager
-    def _cord(self) -> Iterator[Cord]:
-        cord = Cord()
+    def _cord(self) -> Iterator[CancelToken]:
+        cord = CancelToken()
         with self._lock:
             if self._over:
                 cord.pull()
@@ -70,7 +70,7 @@ class Wire:
                 self._cords.discard(cord)
 
 
-def _object(arriving: Arriving) -> dict[str, Any]:
+def _object(arriving: StreamedResponse) -> dict[str, Any]:
     content = bytearray()
     for piece in arriving.plain_pieces():
         content += piece
@@ -85,17 +85,19 @@ def _object(arriving: Arriving) -> dict[str, Any]:
     return document
 
 
-def register(wire: Wire, enrol_token: str, host: Mapping[str, Any]) -> dict[str, Any]:
+def register(wire: CloudHttp, enrol_token: str, host: Mapping[str, Any]) -> dict[str, Any]:
     """Take part under the enrolment token; `host` is name, version, platform and devices."""
     return wire.post("/v1/hosts/register", {"enrol_token": enrol_token, **host}) or {}
 
 
-class Cloud:
+class CloudApi:
     """The five requests of a host that is enrolled."""
 
-    def __init__(self, enrolment: Enrolment, proxy: str | None = None) -> None:
-        self._wire = Wire(enrolment.url, enrolment.host_token, proxy)
-        self._waiting = Wire(enrolment.url, enrolment.host_token, proxy)  # claims alone, to be ended before the rest
+    def __init__(self, enrolment: Enrollment, proxy: str | None = None) -> None:
+        self._wire = CloudHttp(enrolment.url, enrolment.host_token, proxy)
+        self._waiting = CloudHttp(
+            enrolment.url, enrolment.host_token, proxy
+        )  # claims alone, to be ended before the rest
         self._host = f"/v1/hosts/{quote(enrolment.host_id, safe='')}"
 
     def heartbeat(self, report: Mapping[str, Any]) -> dict[str, Any]:

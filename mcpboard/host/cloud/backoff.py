@@ -11,7 +11,7 @@ SHORTEST_PAUSE = 1.0  # seconds; also between two posts of a kind when nothing c
 LONGEST_PAUSE = 60.0  # seconds; a cloud that is back hears from us within a minute
 
 
-class Pace:
+class WorkerClock:
     """Monotonic seconds and waits in them; with a `speed` above 1 they pass faster than real ones."""
 
     def __init__(self, speed: float = 1.0) -> None:
@@ -27,7 +27,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Bells:
+class WorkerEvents:
     """What the worker's threads are woken by."""
 
     draining: threading.Event = field(default_factory=threading.Event)  # nothing new is to be claimed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from mcpboard.host.cloud.api import LIMIT_SECONDS, Cloud
-from mcpboard.host.cloud.assignment import FAILED, Run
-from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Bells, Pace
+from mcpboard.host.cloud.api import LIMIT_SECONDS, CloudApi
+from mcpboard.host.cloud.assignment import FAILED, AssignmentRun
+from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, WorkerClock, WorkerEvents
 from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
 from mcpboard.host.cloud.outbox import MOST_OWED, Outbox
-from mcpboard.host.cloud.pool import Crew
-from mcpboard.host.cloud.retry import Attempts
+from mcpboard.host.cloud.pool import AssignmentPool
+from mcpboard.host.cloud.retry import Retry
 from mcpboard.host.cloud.runner import Runner
 from mcpboard.host.devices.manager import DeviceManager
 
@@ -24,10 +24,10 @@ class Claims:
     """One thread's work, `claim_forever`; a claim may stay unanswered for `wait_s` seconds."""
 
     def __init__(
-        self, manager: DeviceManager, cloud: Cloud, crew: Crew, runner: Runner, outbox: Outbox, bells: Bells,
-        pace: Pace, wait_s: float,
+        self, manager: DeviceManager, cloud: CloudApi, crew: AssignmentPool, runner: Runner, outbox: Outbox,
+        bells: WorkerEvents, pace: WorkerClock, wait_s: float,
     ) -> None:  # fmt: skip
-        self.attempts = Attempts("claim", bells.stopping)
+        self.attempts = Retry("claim", bells.stopping)
         self._manager = manager
         self._cloud = cloud
         self._crew = crew
@@ -68,9 +68,9 @@ class Claims:
         wait_s = self._wait_s if all_free else min(self._wait_s, PARTIAL_SECONDS)
         answer = self._cloud.claim(wait_s, free, wait_s + LIMIT_SECONDS)
         if answer is not None:
-            self._take(Run(answer.get("assignment"), self._pace.now()))
+            self._take(AssignmentRun(answer.get("assignment"), self._pace.now()))
 
-    def _take(self, run: Run) -> None:
+    def _take(self, run: AssignmentRun) -> None:
         if self._outbox.owes(run.lease):
             self._bells.mail.set()
         elif self._bells.stopping.is_set():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from mcpboard.errors import PeerRefused
-from mcpboard.host.cloud.api import Cloud
-from mcpboard.host.cloud.backoff import Bells, Pace
+from mcpboard.host.cloud.api import CloudApi
+from mcpboard.host.cloud.backoff import WorkerClock, WorkerEvents
 from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
-from mcpboard.host.cloud.outbox import Letter, Outbox
-from mcpboard.host.cloud.retry import Attempts
+from mcpboard.host.cloud.outbox import Outbox, OutboxEntry
+from mcpboard.host.cloud.retry import Retry
 
 log = logging.getLogger(__name__)
 
@@ -19,8 +19,8 @@ NOT_ANSWERED = frozenset({401, 403, 408, 425, 429})  # statuses, besides 5xx, af
 class Delivery:
     """One thread's work, `deliver_forever`."""
 
-    def __init__(self, cloud: Cloud, outbox: Outbox, bells: Bells, pace: Pace) -> None:
-        self.attempts = Attempts("finish", bells.stopping)
+    def __init__(self, cloud: CloudApi, outbox: Outbox, bells: WorkerEvents, pace: WorkerClock) -> None:
+        self.attempts = Retry("finish", bells.stopping)
         self._cloud = cloud
         self._outbox = outbox
         self._bells = bells
@@ -48,7 +48,7 @@ class Delivery:
                 return pause
         return None
 
-    def _deliver(self, letter: Letter) -> None:
+    def _deliver(self, letter: OutboxEntry) -> None:
         try:
             self._cloud.finish(letter.assignment, letter.finish)
         except PeerRefused as refused:

@@ -28,7 +28,7 @@ TIMES: Mapping[str, tuple[float, float, float]] = {
 
 
 @dataclass(frozen=True)
-class Enrolment:
+class Enrollment:
     """Where the cloud is, who we are there, and the times it asked for, in seconds."""
 
     url: str
@@ -70,14 +70,14 @@ def checked_token(line: str) -> str:
     return token
 
 
-def registered(url: str, answer: Mapping[str, Any]) -> Enrolment:
+def registered(url: str, answer: Mapping[str, Any]) -> Enrollment:
     """What the cloud at `url` answered to a registration; ConfigError for what makes no sense."""
     host_id, token = answer.get("host_id"), answer.get("host_token")
     if not isinstance(host_id, str) or not _HOST_ID.fullmatch(host_id):
         raise ConfigError("the cloud gave this host no usable id; is the URL that of a cloud for device hosts?")
     if not isinstance(token, str) or not _VISIBLE.fullmatch(token):
         raise ConfigError("the cloud gave this host no usable token; is the URL that of a cloud for device hosts?")
-    return Enrolment(url, host_id, token, **{name: _seconds(name, answer.get(name)) for name in TIMES})
+    return Enrollment(url, host_id, token, **{name: _seconds(name, answer.get(name)) for name in TIMES})
 
 
 def _seconds(name: str, value: object) -> float:
@@ -87,7 +87,7 @@ def _seconds(name: str, value: object) -> float:
     return min(most, max(least, float(value)))
 
 
-def write(folder: Path, enrolment: Enrolment) -> None:
+def write(folder: Path, enrolment: Enrollment) -> None:
     """Keep the enrolment, readable by this user alone; never over another one."""
     storage.private_folder(folder)
     storage.create(folder / ENROLMENT_FILE, {"version": 1, **asdict(enrolment)})
@@ -101,7 +101,7 @@ def taken(folder: Path) -> ConfigError:
     return ConfigError(f"{path}: this host is enrolled already; delete the file first, and restart the host agent")
 
 
-def read(folder: Path) -> Enrolment | None:
+def read(folder: Path) -> Enrollment | None:
     """The enrolment, None where there is none; ConfigError, with the cure, for a file that cannot be used."""
     path = folder / ENROLMENT_FILE
     found = storage.read(path)

@@ -7,11 +7,11 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mcpboard.host.cloud.api import Cloud
-from mcpboard.host.cloud.assignment import CANCELLED, Run
-from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Bells, Pace
-from mcpboard.host.cloud.pool import Crew
-from mcpboard.host.cloud.retry import Attempts
+from mcpboard.host.cloud.api import CloudApi
+from mcpboard.host.cloud.assignment import CANCELLED, AssignmentRun
+from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, WorkerClock, WorkerEvents
+from mcpboard.host.cloud.pool import AssignmentPool
+from mcpboard.host.cloud.retry import Retry
 from mcpboard.host.cloud.runner import Runner
 from mcpboard.host.devices.leases import MCP, Owner
 from mcpboard.host.devices.manager import DeviceManager
@@ -28,10 +28,10 @@ class Heartbeat:
     """
 
     def __init__(
-        self, manager: DeviceManager, survey: Survey, cloud: Cloud, crew: Crew, runner: Runner, bells: Bells,
-        pace: Pace, seconds: float,
+        self, manager: DeviceManager, survey: Survey, cloud: CloudApi, crew: AssignmentPool, runner: Runner,
+        bells: WorkerEvents, pace: WorkerClock, seconds: float,
     ) -> None:  # fmt: skip
-        self.attempts = Attempts("heartbeat", bells.stopping, seconds)
+        self.attempts = Retry("heartbeat", bells.stopping, seconds)
         self.answered_at: float | None = None
         self.busy_ids: tuple[str, ...] = ()
         self._manager = manager
@@ -99,7 +99,7 @@ class Heartbeat:
         standings = self._manager.standings()
         return [{"id": each.id, "kind": each.kind, "state": self._states.get(each.id, "unknown")} for each in standings]
 
-    def _confirm(self, runs: Sequence[Run], lost: Any, asked_at: float) -> None:
+    def _confirm(self, runs: Sequence[AssignmentRun], lost: Any, asked_at: float) -> None:
         gone = lost if isinstance(lost, list) else []
         for run in runs:
             if run.lease in gone:
@@ -130,5 +130,5 @@ class Heartbeat:
             self._bells.room.set()
 
 
-def _reported(run: Run) -> dict[str, Any]:
+def _reported(run: AssignmentRun) -> dict[str, Any]:
     return {"id": run.id, "lease_id": run.lease, "phase": run.phase, "progress": run.steps_done}

@@ -25,7 +25,7 @@ MOST_OWED = 32  # letters; beyond that nothing new is claimed, for the cloud doe
 
 
 @dataclass(frozen=True)
-class Letter:
+class OutboxEntry:
     """One outcome; `finish` is the body of the POST, lease_id included."""
 
     host_id: str
@@ -48,11 +48,11 @@ class Outbox:
         storage.private_folder(self._folder)
         self._owed = {letter.lease: letter for letter in self._left_behind()}
 
-    def foresee(self, letter: Letter) -> None:
+    def foresee(self, letter: OutboxEntry) -> None:
         """Write down what is to be told if we do not come back; it is not owed before that."""
         self._write(letter)
 
-    def post(self, letter: Letter) -> None:
+    def post(self, letter: OutboxEntry) -> None:
         """Write the outcome down; it is owed from now on, even where the disk does not take it."""
         try:
             self._write(letter)
@@ -77,7 +77,7 @@ class Outbox:
             if lease in self._owed:
                 self._owed[lease] = self._owed.pop(lease)
 
-    def owed(self) -> list[Letter]:
+    def owed(self) -> list[OutboxEntry]:
         """What is to be sent."""
         with self._lock:
             return list(self._owed.values())
@@ -87,7 +87,7 @@ class Outbox:
         with self._lock:
             return lease in self._owed
 
-    def _write(self, letter: Letter) -> None:
+    def _write(self, letter: OutboxEntry) -> None:
         document = {"version": 1, "host_id": letter.host_id, "assignment": letter.assignment, "finish": letter.finish}
         storage.replace(self._path(letter.lease), document)
 
@@ -95,18 +95,18 @@ class Outbox:
         """A lease's file; the cloud chooses its id, so that it cannot be the name of a file."""
         return self._folder / f"{hashlib.sha256(lease.encode()).hexdigest()[:32]}.json"
 
-    def _left_behind(self) -> list[Letter]:
+    def _left_behind(self) -> list[OutboxEntry]:
         for torn in self._folder.glob(".*.json.*"):  # whoever wrote it ended before it was whole
             torn.unlink(missing_ok=True)
         paths = sorted(self._folder.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns)
         letters = [letter for letter in map(self._read, paths) if letter is not None]
         return [letter for letter in letters if letter.host_id == self._host_id]  # another cloud is owed nothing here
 
-    def _read(self, path: Path) -> Letter | None:
+    def _read(self, path: Path) -> OutboxEntry | None:
         try:
             found = storage.read(path) or {}
             finish = found["finish"]
-            return Letter(str(found["host_id"]), str(found["assignment"]), str(finish["lease_id"]), finish)
+            return OutboxEntry(str(found["host_id"]), str(found["assignment"]), str(finish["lease_id"]), finish)
         except (ConfigError, KeyError, TypeError) as error:
             log.warning("%s: is no letter and stays where it is (%s)", path, error)
             return None

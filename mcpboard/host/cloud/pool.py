@@ -7,23 +7,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from mcpboard.host.cloud.assignment import Run
+from mcpboard.host.cloud.assignment import AssignmentRun
 
 MOST_RUNS = 16  # at a time, each a thread
 REMEMBERED = 256  # leases that have ended: one that is given out again is not carried out again
 
 
-class Crew:
+class AssignmentPool:
     """Runs assignments by `carry_out`, which does not raise; `ended` is called after each. Safe to share."""
 
-    def __init__(self, carry_out: Callable[[Run], None], ended: Callable[[], None]) -> None:
+    def __init__(self, carry_out: Callable[[AssignmentRun], None], ended: Callable[[], None]) -> None:
         self._carry_out = carry_out
         self._tell_ended = ended
         self._lock = threading.Lock()
-        self._under_way: dict[str, tuple[Run, threading.Thread]] = {}  # by lease
+        self._under_way: dict[str, tuple[AssignmentRun, threading.Thread]] = {}  # by lease
         self._ended: deque[str] = deque(maxlen=REMEMBERED)
 
-    def begin(self, run: Run) -> bool:
+    def begin(self, run: AssignmentRun) -> bool:
         """Start it in a thread; False for a lease that runs already, or did."""
         thread = daemon(lambda: self._work(run), f"assignment on {run.device}")
         with self._lock:
@@ -38,7 +38,7 @@ class Crew:
         with self._lock:
             return len(self._under_way) >= MOST_RUNS
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[AssignmentRun]:
         """Those under way."""
         with self._lock:
             return [run for run, _ in self._under_way.values()]
@@ -48,7 +48,7 @@ class Crew:
         with self._lock:
             return [thread for _, thread in self._under_way.values()]
 
-    def _work(self, run: Run) -> None:
+    def _work(self, run: AssignmentRun) -> None:
         self._carry_out(run)
         with self._lock:
             del self._under_way[run.lease]

@@ -16,7 +16,7 @@ UNKNOWN_HOST = frozenset({401, 403})  # statuses
 BUG = "internal error of the host agent; its log has the details"
 
 
-class Attempts:
+class Retry:
     """Attempts at one kind of post; `problem` is why the last came to nothing, empty when it did not.
 
     Once `stopping` rings connections are cut on purpose, and nothing is logged any more.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Under:
+class RunningAssignment:
     """One assignment under way; `phase` is `claimed` or `running`."""
 
     id: str
@@ -29,7 +29,7 @@ class CloudStatus:
     host_id: str = ""
     heartbeat_s: float | None = None
     busy_ids_sent: tuple[str, ...] = ()
-    assignments: tuple[Under, ...] = ()
+    assignments: tuple[RunningAssignment, ...] = ()
     owed: int = 0
     draining: bool = False
     problem: str = ""

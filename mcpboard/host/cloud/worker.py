@@ -10,19 +10,19 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from mcpboard.host.cloud.api import Cloud
+from mcpboard.host.cloud.api import CloudApi
 from mcpboard.host.cloud.assignment import CUT_SHORT, FAILED
-from mcpboard.host.cloud.backoff import Bells, Pace
+from mcpboard.host.cloud.backoff import WorkerClock, WorkerEvents
 from mcpboard.host.cloud.claims import Claims
 from mcpboard.host.cloud.delivery import Delivery
-from mcpboard.host.cloud.enrollment import Enrolment
+from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.host.cloud.heartbeat import Heartbeat, Survey
 from mcpboard.host.cloud.outbox import Outbox
-from mcpboard.host.cloud.pool import Crew, daemon, join
+from mcpboard.host.cloud.pool import AssignmentPool, daemon, join
 from mcpboard.host.cloud.runner import Runner
-from mcpboard.host.cloud.status import CloudStatus, Under
+from mcpboard.host.cloud.status import CloudStatus, RunningAssignment
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.vision.service import Eyes
+from mcpboard.host.vision.service import VisionService
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,19 @@ class Worker:
         self,
         manager: DeviceManager,
         survey: Survey,
-        eyes: Eyes,
-        enrolment: Enrolment,
+        eyes: VisionService,
+        enrolment: Enrollment,
         folder: Path,
         proxy: str | None = None,
-        pace: Pace | None = None,
+        pace: WorkerClock | None = None,
     ) -> None:
         self._enrolment = enrolment
-        self._pace = pace = pace or Pace()
-        self._bells = bells = Bells()
-        self._cloud = cloud = Cloud(enrolment, proxy)
+        self._pace = pace = pace or WorkerClock()
+        self._bells = bells = WorkerEvents()
+        self._cloud = cloud = CloudApi(enrolment, proxy)
         self._outbox = outbox = Outbox(folder, enrolment.host_id)
         self._runner = runner = Runner(manager, eyes, cloud, outbox, pace, enrolment.host_id, enrolment.lease_s)
-        self._crew = crew = Crew(runner.carry_out, bells.run_ended)
+        self._crew = crew = AssignmentPool(runner.carry_out, bells.run_ended)
         self._heartbeat = Heartbeat(manager, survey, cloud, crew, runner, bells, pace, enrolment.heartbeat_s)
         self._claims = Claims(manager, cloud, crew, runner, outbox, bells, pace, enrolment.claim_wait_s)
         self._delivery = Delivery(cloud, outbox, bells, pace)
@@ -77,7 +77,9 @@ class Worker:
             host_id=self._enrolment.host_id,
             heartbeat_s=None if answered_at is None else self._pace.now() - answered_at,
             busy_ids_sent=self._heartbeat.busy_ids,
-            assignments=tuple(Under(run.id, run.device, run.phase, run.steps_done) for run in self._crew.runs()),
+            assignments=tuple(
+                RunningAssignment(run.id, run.device, run.phase, run.steps_done) for run in self._crew.runs()
+            ),
             owed=len(self._outbox.owed()),
             draining=self._bells.draining.is_set(),
             problem=next((each.problem for each in attempts if each.problem), ""),

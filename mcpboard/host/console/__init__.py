@@ -14,13 +14,13 @@ from pathlib import Path
 from mcpboard.errors import Refused, UnknownDevice
 from mcpboard.host.cloud.status import CloudStatus
 from mcpboard.host.console import forms, responses
-from mcpboard.host.console.auth import Logins, visitor_of
-from mcpboard.host.console.presenter import Sights
-from mcpboard.host.console.routes import FRAGMENTS, Match, Paths, find
+from mcpboard.host.console.auth import LoginSessions, visitor_of
+from mcpboard.host.console.presenter import Presenter
+from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find
 from mcpboard.host.console.templating import renderer
-from mcpboard.host.console.views import Views, Visit
+from mcpboard.host.console.views import ConsoleRequest, Views
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.status import Survey
+from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.protocol.messages import PageRequest, Reply
 from mcpboard.protocol.sessions import Session
 
@@ -37,7 +37,7 @@ class Console:
 
     paths = Paths()
 
-    def __init__(self, views: Views | None, sights: Sights, logins: Logins) -> None:
+    def __init__(self, views: Views | None, sights: Presenter, logins: LoginSessions) -> None:
         self._views = views
         self._sights = sights
         self._logins = logins
@@ -56,7 +56,7 @@ class Console:
         """Ask no device any more."""
         self._sights.close()
 
-    def _shut(self, visit: Visit, match: Match, views: Views) -> Reply | None:
+    def _shut(self, visit: ConsoleRequest, match: RouteMatch, views: Views) -> Reply | None:
         """The answer of the first gate that is shut: the method, then the login."""
         head = visit.head
         if head.method not in match.route.methods:
@@ -67,7 +67,7 @@ class Console:
             return responses.log_in_first()
         return views.logged_out(visit) if head.method == "POST" else responses.see_other("/login")
 
-    def _open(self, visit: Visit, match: Match, views: Views, body: bytes) -> Reply:
+    def _open(self, visit: ConsoleRequest, match: RouteMatch, views: Views, body: bytes) -> Reply:
         try:
             if visit.head.method != "POST":
                 return match.get(views, visit)
@@ -78,14 +78,14 @@ class Console:
         except UnknownDevice as error:
             return views.no_device(visit, error)
 
-    def _visit(self, request: PageRequest) -> Visit:
+    def _visit(self, request: PageRequest) -> ConsoleRequest:
         visitor = visitor_of(request.head.host, request.cookie)
-        return Visit(request.head, visitor, self._logins.knows(visitor))
+        return ConsoleRequest(request.head, visitor, self._logins.knows(visitor))
 
 
 def build(
     manager: DeviceManager,
-    survey: Survey,
+    survey: StatusSurvey,
     sessions: Callable[[], Sequence[Session]],
     folder: Path,
     follow: Callable[[], None],
@@ -98,8 +98,8 @@ def build(
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
     is true for the token that opens the console. `cloud` is left out on a host that is not enrolled.
     """
-    sights = Sights(manager, survey, sessions, clock, cloud)
-    logins = Logins(clock)
+    sights = Presenter(manager, survey, sessions, clock, cloud)
+    logins = LoginSessions(clock)
     render = renderer()
     if render is None:
         log.info("%s", NO_JINJA2)

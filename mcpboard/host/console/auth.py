@@ -18,12 +18,12 @@ _DEFAULT_PORT = 80
 
 
 @dataclass
-class _Login:
+class _LoginSession:
     used: float
     notice: str = ""
 
 
-class Logins:
+class LoginSessions:
     """Ids that browsers keep in a cookie: anybody's before the login, a new one after it. Safe to share."""
 
     def __init__(self, clock: Callable[[], float], mint: Callable[[], str] = lambda: secrets.token_urlsafe(ID_BYTES)):
@@ -31,7 +31,7 @@ class Logins:
         self._mint = mint
         self._key = secrets.token_bytes(ID_BYTES)
         self._lock = threading.Lock()
-        self._logins: dict[str, _Login] = {}
+        self._logins: dict[str, _LoginSession] = {}
 
     def visitor(self) -> str:
         """An id for somebody who is not logged in, so that the login form has a CSRF token, too."""
@@ -51,7 +51,7 @@ class Logins:
         with self._lock:
             while len(self._logins) >= MOST_LOGINS:
                 del self._logins[min(self._logins, key=lambda each: self._logins[each].used)]
-            self._logins[visitor] = _Login(self._clock())
+            self._logins[visitor] = _LoginSession(self._clock())
         return visitor
 
     def knows(self, visitor: str | None) -> bool:
@@ -80,7 +80,7 @@ class Logins:
             notice, login.notice = login.notice, ""
             return notice
 
-    def _find(self, visitor: str | None) -> _Login | None:
+    def _find(self, visitor: str | None) -> _LoginSession | None:
         login = self._logins.get(visitor or "")
         now = self._clock()
         if login is None or now - login.used > IDLE_SECONDS:

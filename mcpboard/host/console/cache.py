@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Known(Generic[T]):
+class CachedValue(Generic[T]):
     """A value and the time it is from."""
 
     value: T
     at: float
 
 
-class Renewal(Generic[T]):
+class RevalidatingCache(Generic[T]):
     """The last known value of each key; whoever asks for one that is old starts its renewal, and does not wait.
 
     However many ask, there is one renewal a key at a time, and none that nobody asks for.
@@ -41,12 +41,12 @@ class Renewal(Generic[T]):
         self._clock = clock
         self._fresh_seconds = fresh_seconds
         self._lock = threading.Lock()
-        self._known: dict[str, Known[T]] = {}
+        self._known: dict[str, CachedValue[T]] = {}
         self._asked: dict[str, float] = {}
         self._under_way: dict[str, threading.Thread] = {}
         self._closed = False
 
-    def latest(self, key: str) -> Known[T] | None:
+    def latest(self, key: str) -> CachedValue[T] | None:
         """The value as it was found last; None before the first time."""
         with self._lock:
             self._forget()
@@ -93,4 +93,4 @@ class Renewal(Generic[T]):
         with self._lock:
             del self._under_way[key]
             if found is not None and key in self._asked:
-                self._known[key] = Known(found, self._clock())
+                self._known[key] = CachedValue(found, self._clock())

@@ -9,11 +9,11 @@ from typing import Any
 
 from mcpboard.errors import McpboardError, UnknownDevice
 from mcpboard.host.cloud.status import CloudStatus
-from mcpboard.host.console.cache import Known, Renewal
+from mcpboard.host.console.cache import CachedValue, RevalidatingCache
 from mcpboard.host.devices.leases import IDLE_SECONDS, MCP, Owner
-from mcpboard.host.devices.manager import DeviceManager, Standing
-from mcpboard.host.devices.status import Survey
-from mcpboard.host.drivers.base import OFFLINE, READY, Shot
+from mcpboard.host.devices.manager import DeviceManager, DeviceState
+from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.drivers.base import OFFLINE, READY, Screenshot
 from mcpboard.protocol import versions
 from mcpboard.protocol.sessions import Session
 
@@ -34,7 +34,7 @@ SENTENCES = {
 
 
 @dataclass(frozen=True)
-class DeviceSight:
+class DeviceSummary:
     """One device: how it is, who holds it, and how its last hold came to an end."""
 
     id: str
@@ -52,7 +52,7 @@ class DeviceSight:
 
 
 @dataclass(frozen=True)
-class SessionSight:
+class SessionSummary:
     """One MCP session, or a token that holds something without one."""
 
     prefix: str
@@ -63,37 +63,37 @@ class SessionSight:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ConsoleScreenshot:
     """What a device's screen looked like, or why there is no picture."""
 
-    shot: Shot | None
+    shot: Screenshot | None
     mark: str = ""
     problem: str = ""
 
 
 @dataclass(frozen=True)
-class PictureSight:
+class ScreenshotState:
     """A picture as a page shows it; `old_s` is told when it is older than it should be."""
 
-    picture: Picture | None
+    picture: ConsoleScreenshot | None
     old_s: int | None = None
 
 
 @dataclass
-class Sights:
+class Presenter:
     """Where the pages look; every method gives what is known now and waits for nothing."""
 
     manager: DeviceManager
-    survey: Survey
+    survey: StatusSurvey
     sessions: Callable[[], Sequence[Session]]
     clock: Callable[[], float]
     cloud: Callable[[], CloudStatus] | None
-    _states: Renewal[dict[str, Any]] = field(init=False)
-    _pictures: Renewal[Picture] = field(init=False)
+    _states: RevalidatingCache[dict[str, Any]] = field(init=False)
+    _pictures: RevalidatingCache[ConsoleScreenshot] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._states = Renewal("state", self._status, self.clock, FRESH_SECONDS)
-        self._pictures = Renewal("picture", self._peek, self.clock, FRESH_SECONDS)
+        self._states = RevalidatingCache("state", self._status, self.clock, FRESH_SECONDS)
+        self._pictures = RevalidatingCache("picture", self._peek, self.clock, FRESH_SECONDS)
 
     def close(self) -> None:
         """Ask no device any more."""
@@ -102,11 +102,11 @@ class Sights:
 
     # --- devices ---
 
-    def devices(self) -> list[DeviceSight]:
+    def devices(self) -> list[DeviceSummary]:
         """Every device."""
         return [self._device(standing) for standing in self.manager.standings()]
 
-    def device(self, device_id: str) -> DeviceSight:
+    def device(self, device_id: str) -> DeviceSummary:
         """One of them; UnknownDevice."""
         return self._device(self.manager.standing(device_id))
 
@@ -116,12 +116,12 @@ class Sights:
         self._states.drop(device_id)
         self._states.latest(device_id)
 
-    def _device(self, standing: Standing) -> DeviceSight:
+    def _device(self, standing: DeviceState) -> DeviceSummary:
         known = self._states.latest(standing.id)
         status: dict[str, Any] = {} if known is None or self._old(known) else known.value
         state = str(status.get("state", ASKING))
         ended = self.manager.last_ending(standing.id)
-        return DeviceSight(
+        return DeviceSummary(
             id=standing.id,
             kind=standing.kind,
             state=state,
@@ -143,30 +143,30 @@ class Sights:
 
     # --- pictures ---
 
-    def picture(self, device_id: str) -> PictureSight:
+    def picture(self, device_id: str) -> ScreenshotState:
         """The device's screen as it was seen last; UnknownDevice."""
         self.manager.standing(device_id)
         known = self._pictures.latest(device_id)
         if known is None:
-            return PictureSight(None)
-        return PictureSight(known.value, self._old(known))
+            return ScreenshotState(None)
+        return ScreenshotState(known.value, self._old(known))
 
-    def _old(self, known: Known[Any]) -> int | None:
+    def _old(self, known: CachedValue[Any]) -> int | None:
         seconds = self.clock() - known.at
         return int(seconds) if seconds >= STALE_SECONDS else None
 
-    def _peek(self, device_id: str) -> Picture | None:
+    def _peek(self, device_id: str) -> ConsoleScreenshot | None:
         try:
             shot = self.manager.peek(device_id)
         except McpboardError as error:
-            return Picture(None, problem=str(error))
+            return ConsoleScreenshot(None, problem=str(error))
         except Exception as error:  # a driver's own, told in its words as everywhere
-            return Picture(None, problem=str(error) or type(error).__name__)
+            return ConsoleScreenshot(None, problem=str(error) or type(error).__name__)
         return None if shot is None else _picture(shot)
 
     # --- sessions and cloud ---
 
-    def mcp(self) -> tuple[list[SessionSight], int]:
+    def mcp(self) -> tuple[list[SessionSummary], int]:
         """The sessions, those used last first, and how many more there are than are shown."""
         holds = self.manager.holds()
         sessions = list(self.sessions())
@@ -180,23 +180,23 @@ class Sights:
         """How things stand with the cloud, None for a host that is not enrolled."""
         return self.cloud and self.cloud()
 
-    def _session(self, session: Session, holds: dict[str, Owner]) -> SessionSight:
+    def _session(self, session: Session, holds: dict[str, Owner]) -> SessionSummary:
         held = [device for device, owner in holds.items() if owner.key == session.id]
         name = session.client[:LONGEST_NAME] or "does not say"
-        return SessionSight(session.id[:8], name, _era(session.version), self.clock() - session.used, held)
+        return SessionSummary(session.id[:8], name, _era(session.version), self.clock() - session.used, held)
 
-    def _loose(self, owner: Owner) -> SessionSight:
+    def _loose(self, owner: Owner) -> SessionSummary:
         """A token without a session: all that is known of it are its holds."""
         held = self.manager.held_by(owner)
         idle = [each.idle_s for each in self.manager.standings() if each.holder == owner and each.idle_s is not None]
-        return SessionSight(owner.prefix, "without a session", _era(""), min(idle, default=0.0), held)
+        return SessionSummary(owner.prefix, "without a session", _era(""), min(idle, default=0.0), held)
 
 
 def _era(version: str) -> str:
     return version or f"{versions.MODERN} or none"
 
 
-def _picture(shot: Shot) -> Picture:
+def _picture(shot: Screenshot) -> ConsoleScreenshot:
     if shot.mime not in PICTURES:  # it is served from our own address, so it must not be a page
-        return Picture(None, problem=f"the device sent {shot.mime[:40]} instead of a picture")
-    return Picture(shot, hashlib.sha256(shot.content).hexdigest()[:16])
+        return ConsoleScreenshot(None, problem=f"the device sent {shot.mime[:40]} instead of a picture")
+    return ConsoleScreenshot(shot, hashlib.sha256(shot.content).hexdigest()[:16])

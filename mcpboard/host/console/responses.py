@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpboard.host.drivers.base import Shot
+from mcpboard.host.drivers.base import Screenshot
 from mcpboard.protocol.messages import Reply
 
 Header = tuple[str, str]
@@ -58,7 +58,7 @@ def log_in_first() -> Reply:
     return Reply(401, (("HX-Redirect", "/login"), PRIVATE, *SAFE))
 
 
-def picture(shot: Shot) -> Reply:
+def picture(shot: Screenshot) -> Reply:
     """A screen's picture; it is nobody else's business, so no cache keeps it."""
     return Reply(200, (("Content-Type", shot.mime), PRIVATE, *SAFE), (shot.content,))
 

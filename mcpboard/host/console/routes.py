@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcpboard.host.console.views import Views, Visit
+from mcpboard.host.console.views import ConsoleRequest, Views
 from mcpboard.protocol.messages import Reply
 
 View = Callable[..., Reply]
@@ -54,29 +54,29 @@ ROUTES = (
 
 
 @dataclass(frozen=True)
-class Match:
+class RouteMatch:
     """The route of a path, and the parts of the path that have names."""
 
     route: Route
     parts: dict[str, str]
 
-    def get(self, views: Views, visit: Visit) -> Reply:
+    def get(self, views: Views, visit: ConsoleRequest) -> Reply:
         """What is shown there."""
         assert self.route.get is not None
         return self.route.get(views, visit, **self.parts)
 
-    def post(self, views: Views, visit: Visit) -> Reply:
+    def post(self, views: Views, visit: ConsoleRequest) -> Reply:
         """What is done there."""
         assert self.route.post is not None
         return self.route.post(views, visit, **self.parts)
 
 
-def find(path: str) -> Match | None:
+def find(path: str) -> RouteMatch | None:
     """The route of that path, None for a path that is not ours."""
     for route in ROUTES:
         found = route.pattern.fullmatch(path)
         if found is not None:
-            return Match(route, found.groupdict())
+            return RouteMatch(route, found.groupdict())
     return None
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from mcpboard.errors import ConfigError, UnknownDevice
 from mcpboard.host.console import auth, responses
-from mcpboard.host.console.auth import Logins
-from mcpboard.host.console.presenter import ASKING, DeviceSight, Sights
+from mcpboard.host.console.auth import LoginSessions
+from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
 from mcpboard.host.console.templating import Renderer, mark
 from mcpboard.host.devices import registry
-from mcpboard.host.devices.registry import Spec
+from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
-from mcpboard.protocol.messages import Head, Reply
+from mcpboard.protocol.messages import Reply, RequestHead
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +25,10 @@ NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plug
 
 
 @dataclass(frozen=True)
-class Visit:
+class ConsoleRequest:
     """One request: its head, whose it is, and the form that came with it."""
 
-    head: Head
+    head: RequestHead
     visitor: str | None = field(repr=False)  # the id in the cookie
     logged_in: bool
     form: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -40,8 +40,8 @@ class Views:
     def __init__(
         self,
         render: Renderer,
-        sights: Sights,
-        logins: Logins,
+        sights: Presenter,
+        logins: LoginSessions,
         folder: Path,
         follow: Callable[[], None],
         is_token: Callable[[str], bool],
@@ -56,11 +56,11 @@ class Views:
 
     # --- in and out ---
 
-    def login_form(self, visit: Visit) -> Reply:
+    def login_form(self, visit: ConsoleRequest) -> Reply:
         """Where the token is pasted; on to the dashboard for who has done so."""
         return responses.see_other("/") if visit.logged_in else self._login_page(visit)
 
-    def login(self, visit: Visit) -> Reply:
+    def login(self, visit: ConsoleRequest) -> Reply:
         """Log in with the token; the browser gets a new id."""
         if not self._is_token(visit.form.get("token", "")):
             log.warning("console: a login with a wrong token")
@@ -68,40 +68,40 @@ class Views:
         self._logins.close(visit.visitor or "")
         return responses.see_other("/", auth.cookie(visit.head.host, self._logins.open()))
 
-    def logout(self, visit: Visit) -> Reply:
+    def logout(self, visit: ConsoleRequest) -> Reply:
         """Log out, here and not only in the browser."""
         self._logins.close(visit.visitor or "")
         return responses.see_other("/login", auth.no_cookie(visit.head.host))
 
-    def _login_page(self, visit: Visit, status: int = 200, wrong: bool = False) -> Reply:
+    def _login_page(self, visit: ConsoleRequest, status: int = 200, wrong: bool = False) -> Reply:
         visitor = visit.visitor or self._logins.visitor()
-        seen = Visit(visit.head, visitor, logged_in=False)
+        seen = ConsoleRequest(visit.head, visitor, logged_in=False)
         return self._page(seen, "login.html", status, auth.cookie(visit.head.host, visitor), wrong=wrong)
 
     # --- pages ---
 
-    def dashboard(self, visit: Visit) -> Reply:
+    def dashboard(self, visit: ConsoleRequest) -> Reply:
         """Devices, sessions and cloud as they are now."""
         return self._page(visit, "dashboard.html", here="dashboard", live=self._dashboard(visit))
 
-    def devices(self, visit: Visit, status: int = 200, refused: str = "") -> Reply:
+    def devices(self, visit: ConsoleRequest, status: int = 200, refused: str = "") -> Reply:
         """The devices, and the form that adds one."""
         filled = {name: visit.form.get(name, "") for name in FIELDS}
         shown: dict[str, Any] = {"live": self._devices(), "kinds": registry.KINDS, "filled": filled, "refused": refused}
         return self._page(visit, "devices.html", status, here="devices", **shown)
 
-    def device(self, visit: Visit, device_id: str) -> Reply:
+    def device(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """One device, its picture, and what can be done with it."""
         live, picture = self._device(device_id), self._picture(device_id)
         problem = self._not_removable(device_id)
         shown: dict[str, Any] = {"id": device_id, "live": live, "picture": picture, "not_removable": problem}
         return self._page(visit, "device.html", here="devices", **shown)
 
-    def release_form(self, visit: Visit, device_id: str) -> Reply:
+    def release_form(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """Asks before a hold is ended."""
         return self._page(visit, "release.html", here="dashboard", device=self._sights.device(device_id))
 
-    def remove_form(self, visit: Visit, device_id: str) -> Reply:
+    def remove_form(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """Asks before a device is removed."""
         device, problem = self._sights.device(device_id), self._not_removable(device_id)
         return self._page(visit, "remove.html", here="devices", device=device, not_removable=problem)
@@ -115,11 +115,11 @@ class Views:
 
     # --- what changes something ---
 
-    def add(self, visit: Visit) -> Reply:
+    def add(self, visit: ConsoleRequest) -> Reply:
         """Write a device down and take it on; what is wrong with it is told beside the form."""
         given = {name: visit.form[name] for name in FIELDS if visit.form.get(name)}
         try:
-            spec = Spec(given.pop("id", ""), given.pop("kind", ""), **given)
+            spec = DeviceSpec(given.pop("id", ""), given.pop("kind", ""), **given)
             if spec.id in self._sights.manager.ids():
                 raise ConfigError(f"there is a device {spec.id} already; choose another id")
             factory.check(spec)
@@ -129,18 +129,18 @@ class Views:
         self._follow()
         return self._done(visit, f"/devices/{spec.id}", f"{spec.id} was added.")
 
-    def test(self, visit: Visit, device_id: str) -> Reply:
+    def test(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """Ask a device how it is; the page shows the answer when it comes."""
         self._sights.ask_again(device_id)
         return self._done(visit, f"/devices/{device_id}", f"{device_id} is being asked; its answer shows below.")
 
-    def release(self, visit: Visit, device_id: str) -> Reply:
+    def release(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """End the hold that was asked about, and no other one."""
         if self._sights.manager.release(device_id, only=visit.form.get("holder", "")):
             return self._done(visit, "/", f"{device_id} was released; a call inside finishes first.")
         return self._done(visit, "/", f"Nothing was released: that hold on {device_id} was over already.")
 
-    def remove(self, visit: Visit, device_id: str) -> Reply:
+    def remove(self, visit: ConsoleRequest, device_id: str) -> Reply:
         """Strike a device out and let it go."""
         self._sights.device(device_id)
         problem = self._not_removable(device_id)
@@ -153,92 +153,94 @@ class Views:
         self._follow()
         return self._done(visit, "/devices", f"{device_id} was removed.")
 
-    def _done(self, visit: Visit, path: str, notice: str) -> Reply:
+    def _done(self, visit: ConsoleRequest, path: str, notice: str) -> Reply:
         log.info("console: %s", notice)
         self._logins.tell(visit.visitor or "", notice)
         return responses.see_other(path)
 
     # --- what the pages poll ---
 
-    def live_dashboard(self, visit: Visit, mark: str) -> Reply:
+    def live_dashboard(self, visit: ConsoleRequest, mark: str) -> Reply:
         """The middle of the dashboard."""
         return _unless_known(self._dashboard(visit), mark)
 
-    def live_devices(self, visit: Visit, mark: str) -> Reply:
+    def live_devices(self, visit: ConsoleRequest, mark: str) -> Reply:
         """The list of devices."""
         return _unless_known(self._devices(), mark)
 
-    def live_device(self, visit: Visit, device_id: str, mark: str) -> Reply:
+    def live_device(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
         """State and holder of one device."""
         return _unless_known(self._device(device_id), mark)
 
-    def live_picture(self, visit: Visit, device_id: str, mark: str) -> Reply:
+    def live_picture(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
         """The frame around a device's picture."""
         return _unless_known(self._picture(device_id), mark)
 
-    def picture(self, visit: Visit, device_id: str, mark: str) -> Reply:
+    def picture(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
         """The picture itself, the newest one whatever `mark` says: that is for the browser."""
         found = self._sights.picture(device_id).picture
         if found is None or found.shot is None:
             return self._problem(visit, 404, "No picture", f"There is no picture of {device_id} at the moment.")
         return responses.picture(found.shot)
 
-    def static(self, visit: Visit, file: str) -> Reply:
+    def static(self, visit: ConsoleRequest, file: str) -> Reply:
         """Style sheet, scripts and icon."""
         return self._static.get(file) or self._problem(visit, 404, "Not found", "There is no such file.")
 
-    def _dashboard(self, visit: Visit) -> Live:
+    def _dashboard(self, visit: ConsoleRequest) -> LiveFragment:
         sessions, more = self._sights.mcp()
         devices = self._sights.devices()
         shown: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
         shown |= {"cloud": self._sights.cloud_state(), "url": f"http://{visit.head.host}/mcp"}
         return self._live("live_dashboard.html", "/live/dashboard", shown, _asking(devices))
 
-    def _devices(self) -> Live:
+    def _devices(self) -> LiveFragment:
         devices = self._sights.devices()
         return self._live("live_devices.html", "/live/devices", {"devices": devices}, _asking(devices))
 
-    def _device(self, device_id: str) -> Live:
+    def _device(self, device_id: str) -> LiveFragment:
         device = self._sights.device(device_id)
         return self._live("live_device.html", f"/live/device/{device_id}", {"device": device}, _asking([device]))
 
-    def _picture(self, device_id: str) -> Live:
+    def _picture(self, device_id: str) -> LiveFragment:
         sight = self._sights.picture(device_id)
         shown = {"id": device_id, "sight": sight}
         soon = sight.picture is None or sight.old_s is not None
         return self._live("live_picture.html", f"/live/picture/{device_id}", shown, soon)
 
-    def _live(self, template: str, path: str, shown: Mapping[str, Any], soon: bool) -> Live:
+    def _live(self, template: str, path: str, shown: Mapping[str, Any], soon: bool) -> LiveFragment:
         inner = self._render(template, shown)
         name = mark(inner)
         around = {"inner": inner, "path": path, "mark": name, "name": path.strip("/").replace("/", "-"), "soon": soon}
-        return Live(name, self._render("live.html", around))
+        return LiveFragment(name, self._render("live.html", around))
 
     # --- refusals, in words ---
 
-    def wrong_method(self, visit: Visit, methods: tuple[str, ...]) -> Reply:
+    def wrong_method(self, visit: ConsoleRequest, methods: tuple[str, ...]) -> Reply:
         """405."""
         allow = ("Allow", ", ".join(methods))
         return self._problem(visit, 405, "Not this way", f"{visit.head.method} is not served here.", allow)
 
-    def logged_out(self, visit: Visit) -> Reply:
+    def logged_out(self, visit: ConsoleRequest) -> Reply:
         """401 for a form that came without a login."""
         return self._problem(visit, 401, "You are not logged in", "Nothing was changed. Log in and try again.")
 
-    def not_our_form(self, visit: Visit) -> Reply:
+    def not_our_form(self, visit: ConsoleRequest) -> Reply:
         """403 for a form that no page of this visitor's sent."""
         words = "Nothing was changed. The form is from an earlier login, or from elsewhere: open the page again."
         return self._problem(visit, 403, "This form is no longer good", words)
 
-    def no_device(self, visit: Visit, error: UnknownDevice) -> Reply:
+    def no_device(self, visit: ConsoleRequest, error: UnknownDevice) -> Reply:
         """404; a poll leaves the page for the list of devices."""
         words = f"The host agent says: {error.message}. It may have been removed meanwhile."
         return self._problem(visit, 404, "No such device", words, ("HX-Redirect", "/devices"))
 
-    def _problem(self, visit: Visit, status: int, title: str, words: str, *more: responses.Header) -> Reply:
+    def _problem(self, visit: ConsoleRequest, status: int, title: str, words: str, *more: responses.Header) -> Reply:
         return self._page(visit, "problem.html", status, *more, title=title, words=words)
 
-    def _page(self, visit: Visit, template: str, status: int = 200, *more: responses.Header, **shown: Any) -> Reply:
+    def _page(
+        self, visit: ConsoleRequest, template: str, status: int = 200, *more: responses.Header, **shown: Any
+    ) -> Reply:
         around = {
             "here": "",
             "logged_in": visit.logged_in,
@@ -249,16 +251,16 @@ class Views:
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveFragment:
     """A part of a page that keeps itself up to date, and the name of its state."""
 
     mark: str
     html: str
 
 
-def _unless_known(live: Live, mark: str) -> Reply:
+def _unless_known(live: LiveFragment, mark: str) -> Reply:
     return responses.nothing_new() if live.mark == mark else responses.html(live.html)
 
 
-def _asking(devices: Iterable[DeviceSight]) -> bool:
+def _asking(devices: Iterable[DeviceSummary]) -> bool:
     return any(device.state == ASKING for device in devices)

@@ -8,38 +8,38 @@ from collections.abc import Callable, Collection, Iterable
 
 from mcpboard.errors import ConfigError
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.registry import Spec
-from mcpboard.host.drivers.android import Android, adb
-from mcpboard.host.drivers.android.adb import Adb, Attached
-from mcpboard.host.drivers.android.discovery import Discovery
+from mcpboard.host.devices.registry import DeviceSpec
+from mcpboard.host.drivers.android import AndroidDriver, adb
+from mcpboard.host.drivers.android.adb import AdbClient, AttachedDevice
+from mcpboard.host.drivers.android.discovery import AdbDiscovery
 
 log = logging.getLogger(__name__)
 
 LONGEST_ID = 64  # characters, as of an id that is written down
 
 
-def discover(manager: DeviceManager, registered: Callable[[], Iterable[Spec]], server: Adb) -> Discovery:
+def discover(manager: DeviceManager, registered: Callable[[], Iterable[DeviceSpec]], server: AdbClient) -> AdbDiscovery:
     """Add each phone that adb knows and no file names, once it takes commands. The Discovery is to be closed.
 
     A phone that is unplugged stays, offline: whoever holds it keeps it, and it works again when it
     is back.
     """
 
-    def take(found: Collection[Attached]) -> None:
+    def take(found: Collection[AttachedDevice]) -> None:
         named = {spec.serial for spec in registered() if spec.kind == "android"}
         for phone in found:
             if phone.state == adb.READY and not named & {phone.serial, None}:
                 _add(manager, phone, server)
 
-    return Discovery(server, take)
+    return AdbDiscovery(server, take)
 
 
-def _add(manager: DeviceManager, phone: Attached, server: Adb) -> None:
+def _add(manager: DeviceManager, phone: AttachedDevice, server: AdbClient) -> None:
     device = device_id(phone.serial)
     if device in manager.ids():
         return
     try:
-        manager.add(device, "android", Android(phone.serial, server))
+        manager.add(device, "android", AndroidDriver(phone.serial, server))
     except ConfigError as error:
         log.warning("%s was found and not taken: %s", phone.serial, error)
     else:

@@ -19,7 +19,7 @@ MOST_WAITERS = 16  # for one device; each is a thread
 
 
 @dataclass(eq=False)
-class Waiter:
+class LeaseWaiter:
     """One who waits for a device: `answered` when that is over, `granted` when it has the device."""
 
     device: str
@@ -33,7 +33,7 @@ class Waiter:
         self.answered.set()
 
 
-class Holds:
+class DeviceLeases:
     """Who holds each device now, how its last hold ended, and who waits for it.
 
     `enter`, `line_up`, `on` and `all` first end what has been idle for too long. `tell` is called
@@ -46,7 +46,7 @@ class Holds:
         self._book = LeaseBook()
         self._newest = 0  # number of the hold that began last
         self._endings: dict[str, Ended] = {}
-        self._waiters: list[Waiter] = []  # of all devices, in the order of asking
+        self._waiters: list[LeaseWaiter] = []  # of all devices, in the order of asking
 
     # --- a call ----------------------------------------------------------------------------------
 
@@ -104,10 +104,10 @@ class Holds:
 
     # --- waiting for it --------------------------------------------------------------------------
 
-    def line_up(self, device: str, owner: Owner) -> Waiter:
+    def line_up(self, device: str, owner: Owner) -> LeaseWaiter:
         """A place in the line, answered at once where the device is to be had; ToolFailed at MOST_WAITERS."""
         self.expire()
-        waiter = Waiter(device, owner)
+        waiter = LeaseWaiter(device, owner)
         if self._grant(device, owner):
             waiter.answer(True)
         elif len(self._line(device)) >= MOST_WAITERS:
@@ -116,12 +116,12 @@ class Holds:
             self._waiters.append(waiter)
         return waiter
 
-    def give_up(self, waiter: Waiter) -> None:
+    def give_up(self, waiter: LeaseWaiter) -> None:
         """Leave the line, where that has not been answered."""
         if waiter in self._waiters:
             self._waiters.remove(waiter)
 
-    def _line(self, device: str) -> list[Waiter]:
+    def _line(self, device: str) -> list[LeaseWaiter]:
         return [each for each in self._waiters if each.device == device]
 
     def _grant(self, device: str, owner: Owner) -> bool:
@@ -133,7 +133,7 @@ class Holds:
         self.leave(device, number)
         return True
 
-    def _answer(self, waiters: Iterable[Waiter], granted: bool) -> None:
+    def _answer(self, waiters: Iterable[LeaseWaiter], granted: bool) -> None:
         for waiter in waiters:
             self._waiters.remove(waiter)
             waiter.answer(granted)

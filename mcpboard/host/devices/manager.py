@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
-from mcpboard.host.devices.holds import Holds
+from mcpboard.host.devices.holds import DeviceLeases
 from mcpboard.host.devices.leases import Ended, Lease, Owner
-from mcpboard.host.devices.queue import WAIT_SECONDS, Turnstile
-from mcpboard.host.drivers.base import Driver, Shot
+from mcpboard.host.devices.queue import WAIT_SECONDS, CommandQueue
+from mcpboard.host.drivers.base import Driver, Screenshot
 
 SHUTTING_DOWN = "the host agent is shutting down"
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Standing:
+class DeviceState:
     """One device and who holds it; `idle_s` counts from the end of the holder's last call."""
 
     id: str
@@ -43,7 +43,7 @@ class _Device:
     id: str
     kind: str
     driver: Driver
-    turnstile: Turnstile
+    turnstile: CommandQueue
     last_number: int = 0  # of the hold that used the driver last
 
 
@@ -58,7 +58,7 @@ class DeviceManager:
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._lock = threading.Lock()
-        self._holds = Holds(clock)
+        self._holds = DeviceLeases(clock)
         self._devices: dict[str, _Device] = {}
         self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
         self._watched: list[Driver] = []  # somebody peeks, or is about to
@@ -75,7 +75,7 @@ class DeviceManager:
         with self._lock:
             if device_id in self._devices:
                 raise ConfigError(f"there is a device {device_id} already; choose another id")
-            turnstile = Turnstile(device_id, self._wait_seconds)
+            turnstile = CommandQueue(device_id, self._wait_seconds)
             self._devices[device_id] = _Device(device_id, kind, driver, turnstile)
 
     def remove(self, device_id: str) -> None:
@@ -92,22 +92,22 @@ class DeviceManager:
         with self._lock:
             return list(self._devices)
 
-    def standing(self, device_id: str) -> Standing:
+    def standing(self, device_id: str) -> DeviceState:
         """One device and its holder; UnknownDevice. Needs no hold and waits for nothing."""
         with self._lock:
             return self._standing(self._known(device_id), self._holds.on(device_id))
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[DeviceState]:
         """The same of every device."""
         with self._lock:
             leases = {lease.device: lease for lease in self._holds.all()}
             return [self._standing(device, leases.get(device.id)) for device in self._devices.values()]
 
-    def _standing(self, device: _Device, lease: Lease | None) -> Standing:
+    def _standing(self, device: _Device, lease: Lease | None) -> DeviceState:
         if lease is None:
-            return Standing(device.id, device.kind, device.driver)
+            return DeviceState(device.id, device.kind, device.driver)
         now = self._clock()
-        return Standing(device.id, device.kind, device.driver, lease.owner, lease.idle(now), lease.free_in(now))
+        return DeviceState(device.id, device.kind, device.driver, lease.owner, lease.idle(now), lease.free_in(now))
 
     # --- using one -----------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class DeviceManager:
             self._holds.leave(device_id, number)
         self._close_leaving()
 
-    def peek(self, device_id: str) -> Shot | None:
+    def peek(self, device_id: str) -> Screenshot | None:
         """A picture of the device without a hold; None where somebody is at the device just now.
 
         For people who watch: no call is ever turned away for it, and it never waits for one.

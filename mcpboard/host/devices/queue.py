@@ -13,7 +13,7 @@ MOST_WAITING = 4  # more than that means that nobody looks at the screen in betw
 WAIT_SECONDS = 30.0  # below the minute after which common clients hang up
 
 
-class Turnstile:
+class CommandQueue:
     """At most one caller inside, MOST_WAITING behind it for `wait_seconds`; the next is turned away."""
 
     def __init__(self, device: str, wait_seconds: float = WAIT_SECONDS) -> None:

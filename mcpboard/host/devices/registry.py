@@ -24,7 +24,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True)
-class Spec:
+class DeviceSpec:
     """One device as it is written down: what kind it is and how to reach it."""
 
     id: str
@@ -39,10 +39,10 @@ class Spec:
         return {name: value for name, value in members.items() if value is not None}
 
 
-Make = Callable[[Spec], Driver]
+Make = Callable[[DeviceSpec], Driver]
 
 
-def specs(folder: Path) -> list[Spec]:
+def specs(folder: Path) -> list[DeviceSpec]:
     """The devices in the file, none where there is no file; ConfigError for what cannot be read."""
     path = folder / DEVICES_FILE
     document = storage.read(path)
@@ -58,7 +58,7 @@ def specs(folder: Path) -> list[Spec]:
     return found
 
 
-def add(folder: Path, spec: Spec) -> None:
+def add(folder: Path, spec: DeviceSpec) -> None:
     """Write one more device down; ConfigError for an id that is taken or a member that is wrong."""
     _check(spec)
     with storage.locked(folder / DEVICES_FILE):
@@ -80,22 +80,22 @@ def remove(folder: Path, device_id: str) -> None:
         _write(folder, kept)
 
 
-def _write(folder: Path, devices: Sequence[Spec]) -> None:
+def _write(folder: Path, devices: Sequence[DeviceSpec]) -> None:
     storage.replace(folder / DEVICES_FILE, {"version": 1, "devices": [each.written() for each in devices]})
 
 
-def _spec(entry: Any) -> Spec:
-    names = {field.name for field in fields(Spec)}
+def _spec(entry: Any) -> DeviceSpec:
+    names = {field.name for field in fields(DeviceSpec)}
     if not isinstance(entry, dict) or not {"id", "kind"} <= set(entry) <= names:
         raise ConfigError(f"a device has id, kind and, where needed, {', '.join(sorted(names - {'id', 'kind'}))}")
     if not all(isinstance(value, str) for value in entry.values()):
         raise ConfigError("every member of a device is text")
-    spec = Spec(**entry)
+    spec = DeviceSpec(**entry)
     _check(spec)
     return spec
 
 
-def _check(spec: Spec) -> None:
+def _check(spec: DeviceSpec) -> None:
     if not _ID.fullmatch(spec.id):
         raise ConfigError("a device's id is 1 to 64 letters, digits, dots, hyphens and underscores")
     if spec.kind not in KINDS:
@@ -121,11 +121,11 @@ class Registry:
         self._manager = manager
         self._make = make
         self._lock = threading.Lock()
-        self._file = storage.Followed(folder / DEVICES_FILE)
-        self._known: dict[str, Spec] = {}
+        self._file = storage.FollowedFile(folder / DEVICES_FILE)
+        self._known: dict[str, DeviceSpec] = {}
         self._change(specs(folder))
 
-    def specs(self) -> list[Spec]:
+    def specs(self) -> list[DeviceSpec]:
         """The devices as they stand in the manager."""
         with self._lock:
             return list(self._known.values())
@@ -140,7 +140,7 @@ class Registry:
             except ConfigError as error:
                 log.warning("%s (until then the devices stay as they were)", error)
 
-    def _change(self, wanted: Sequence[Spec]) -> None:
+    def _change(self, wanted: Sequence[DeviceSpec]) -> None:
         fresh = {each.id: each for each in wanted}
         for device_id, spec in list(self._known.items()):
             if fresh.get(device_id) != spec:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from mcpboard.host.devices.manager import DeviceManager, Standing
+from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.drivers.base import Driver, Probe
 
 LIMIT_SECONDS = 2.5  # for all devices together; a driver's own limit is two
@@ -16,7 +16,7 @@ WORKERS = 16  # probes at a time; a silent device keeps one of them for two seco
 SILENT = Probe("no answer")
 
 
-class Survey:
+class StatusSurvey:
     """Asks devices how they are, without holding them; one probe a device at a time."""
 
     def __init__(self, manager: DeviceManager) -> None:
@@ -45,7 +45,7 @@ class Survey:
         """Wait for the probes under way, two seconds at most."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _probes(self, standings: Iterable[Standing]) -> dict[str, Probe]:
+    def _probes(self, standings: Iterable[DeviceState]) -> dict[str, Probe]:
         with self._lock:
             self._under_way = {driver: each for driver, each in self._under_way.items() if not each.done()}
             asked = {each.id: self._ask(each.driver) for each in standings}
@@ -66,7 +66,7 @@ def _found(future: Future[Probe]) -> Probe:
     return future.result() if error is None else Probe("failing", {"error": str(error)})
 
 
-def _summary(standing: Standing, probe: Probe) -> dict[str, Any]:
+def _summary(standing: DeviceState, probe: Probe) -> dict[str, Any]:
     return {
         "id": standing.id,
         "kind": standing.kind,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.vision.tree import UiNode
 
 READY, OFFLINE = "ready", "offline"  # states that a probe may find
 
@@ -19,7 +19,7 @@ Point = tuple[int, int]  # pixels from the left and the top
 
 
 @dataclass(frozen=True)
-class Shot:
+class Screenshot:
     """A picture of the screen, encoded, with its size in pixels."""
 
     content: bytes = field(repr=False)
@@ -43,9 +43,9 @@ class Driver(Protocol):
     def size(self) -> Point:
         """Width and height of the picture that the client saw last; looks, where there was none."""
 
-    def take_screenshot(self) -> Shot: ...
+    def take_screenshot(self) -> Screenshot: ...
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         """A picture for people who watch: places are still those of the client's own last picture."""
 
     def tap(self, at: Point) -> None: ...
@@ -57,7 +57,7 @@ class Driver(Protocol):
 
     def launch_app(self, app_id: str) -> None: ...
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         """The elements on the screen, None for a kind of device that does not tell them."""
 
     def app_info(self) -> Mapping[str, Any]:
@@ -73,12 +73,12 @@ class Driver(Protocol):
         """Let go of the device; nothing is called afterwards."""
 
 
-class Sighted:
+class ScreenshotMixin:
     """The half of a driver that keeps the size of the client's last picture; `peek` is what differs."""
 
     _size: Point | None = None
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         raise NotImplementedError
 
     def size(self) -> Point:
@@ -87,13 +87,13 @@ class Sighted:
         assert self._size is not None
         return self._size
 
-    def take_screenshot(self) -> Shot:
+    def take_screenshot(self) -> Screenshot:
         shot = self.peek()
         self._size = shot.width, shot.height
         return shot
 
 
-class NoDriver:
+class UnavailableDriver:
     """Stands in for a kind of device that this installation cannot drive: every command says why."""
 
     def __init__(self, why: str) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 
 from mcpboard.client import CallResult, Client
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
 from mcpboard.host.drivers.image_size import size_of
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.vision.tree import UiNode
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
 PROBE_SECONDS = 2.0
 SCALE = 1000  # right and bottom edge of a board's screen
 
 
-class Board(Sighted):
+class BoardDriver(ScreenshotMixin):
     """The driver of one board. A board that was away needs nothing but the next call."""
 
     def __init__(self, url: str = STANDARD_URL, interface: str | None = None) -> None:
@@ -28,12 +28,12 @@ class Board(Sighted):
         self._where = url if interface is None else f"{url} on {interface}"
         self._focus: Mapping[str, float] | None = None  # where the last tap went, in the board's units
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         result = self._call("screenshot")
         if not result.images:
             raise ToolFailed(f"the board sent no picture: {result.text}")
         picture = result.images[0]
-        return Shot(picture.content, picture.mime, *size_of(picture.content))
+        return Screenshot(picture.content, picture.mime, *size_of(picture.content))
 
     def tap(self, at: Point) -> None:
         place = self._place(at)
@@ -55,7 +55,7 @@ class Board(Sighted):
         self._focus = None
         self._call("open_app", {"app": app_id})
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         return None
 
     def app_info(self) -> Mapping[str, Any]:

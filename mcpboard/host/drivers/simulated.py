@@ -9,15 +9,15 @@ from typing import Any
 
 from mcpboard import simulator
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot
+from mcpboard.host.vision.tree import UiNode
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import APPS, Phone, app_named
 
 SCALE = 1000  # the phone's own unit: a thousandth of its width and height
 
 
-class Simulated:
+class SimulatedDriver:
     """The driver of one phone in memory; `phone` may be watched and unplugged by a test."""
 
     def __init__(self, clock: Callable[[], float] = time.time, seed: int = 0) -> None:
@@ -28,15 +28,15 @@ class Simulated:
     def size(self) -> Point:
         return self._size or self.phone.view().pixels
 
-    def take_screenshot(self) -> Shot:
+    def take_screenshot(self) -> Screenshot:
         shot = self.peek()
         self._size = shot.width, shot.height
         return shot
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         self._reach()
         view = self.phone.view()
-        return Shot(frames.jpeg(display.picture(view)), "image/jpeg", *view.pixels)
+        return Screenshot(frames.jpeg(display.picture(view)), "image/jpeg", *view.pixels)
 
     def tap(self, at: Point) -> None:
         self._reach()
@@ -60,7 +60,7 @@ class Simulated:
             raise ToolFailed(f"no app is called {app_id[:80]!r}; there are {known}", delivery=NOT_SENT)
         self.phone.show(app.name)
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         self._reach()
         tree = self.phone.tree()
         self._size = tree.box[2], tree.box[3]  # what the client taps next, it has from here
@@ -90,9 +90,9 @@ class Simulated:
         return at[0] * SCALE / (width - 1), at[1] * SCALE / (height - 1)
 
 
-def _node(found: simulator.Node) -> Node:
+def _node(found: simulator.Node) -> UiNode:
     children = tuple(_node(child) for child in found.children)
-    return Node(found.role, found.box, found.text, found.desc, found.id, found.clickable, children)
+    return UiNode(found.role, found.box, found.text, found.desc, found.id, found.clickable, children)
 
 
 def _check_typeable(text: str) -> None:

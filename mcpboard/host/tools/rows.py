@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.devices.status import Survey
+from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.specs import TOOLS
 from mcpboard.host.vision import describe, find
-from mcpboard.host.vision.service import NO_EYES, Eyes
-from mcpboard.host.vision.tree import Node
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.service import NO_EYES, VisionService
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Icon, TextLine
 from mcpboard.protocol.tools import Content, Image, Text, Tool
 
 NO_TREE = "no UI tree on a board; use describe_screen"
 
 
 @dataclass(frozen=True)
-class Holding:
+class DeviceTool:
     """A tool that holds its device: `work` is the one command that it makes of the driver."""
 
     tool: Tool
@@ -31,19 +31,19 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Seeing:
+class VisionTool:
     """A tool that holds its device, too, and tells what is on the screen: its elements, and what the eyes see."""
 
     tool: Tool
-    work: Callable[[Driver, Arguments, Eyes], Content]
+    work: Callable[[Driver, Arguments, VisionService], Content]
 
 
 @dataclass(frozen=True)
-class Looking:
+class StatusTool:
     """A tool that asks the survey and holds nothing."""
 
     tool: Tool
-    work: Callable[[Survey, Mapping[str, Any]], Content]
+    work: Callable[[StatusSurvey, Mapping[str, Any]], Content]
 
 
 # --- on a device -------------------------------------------------------------------------------
@@ -93,19 +93,19 @@ def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
 # --- on its screen -------------------------------------------------------------------------------
 
 
-def _find_text(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _find_text(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
     query, tree = arguments.text("query"), _tree(driver, eyes)
     told = find.text_in_tree(tree, query) if tree is not None else []
     return _listed("matches", _looked(eyes, told, lambda: find.text_in_picture(eyes.lines(_picture(driver)), query)))
 
 
-def _find_icon(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _find_icon(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
     name, tree = arguments.text("name"), _tree(driver, eyes)
     told = find.icon_in_tree(tree, name) if tree is not None else []
     return _listed("candidates", _looked(eyes, told, lambda: find.icon_in_picture(eyes.icons(_picture(driver)), name)))
 
 
-def _looked(eyes: Eyes, told: list[find.Match], look: Callable[[], list[find.Match]]) -> list[find.Match]:
+def _looked(eyes: VisionService, told: list[find.Match], look: Callable[[], list[find.Match]]) -> list[find.Match]:
     """What the tree told, with what the picture shows where the tree left doubts."""
     if eyes.closed or find.sure(told):
         return told
@@ -117,9 +117,9 @@ def _looked(eyes: Eyes, told: list[find.Match], look: Callable[[], list[find.Mat
         return told
 
 
-def _describe(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
+def _describe(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
     tree, note = _tree(driver, eyes), ""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[TextLine, ...] = ()
     icons: tuple[Icon, ...] = ()
     try:
         if not eyes.closed:
@@ -134,7 +134,7 @@ def _describe(driver: Driver, arguments: Arguments, eyes: Eyes) -> Content:
     return Content((Text(text),), {"elements": told.elements, "truncated": told.truncated, "text": text})
 
 
-def _tree(driver: Driver, eyes: Eyes) -> Node | None:
+def _tree(driver: Driver, eyes: VisionService) -> UiNode | None:
     """The elements on the screen, None for a device that has to be looked at; ToolFailed where nothing can look."""
     tree = driver.ui_tree()
     if tree is None and eyes.closed:
@@ -149,11 +149,11 @@ def _picture(driver: Driver) -> bytes:
 # --- on none -----------------------------------------------------------------------------------
 
 
-def _list_devices(survey: Survey, arguments: Mapping[str, Any]) -> Content:
+def _list_devices(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
     return _listed("devices", survey.devices())
 
 
-def _device_status(survey: Survey, arguments: Mapping[str, Any]) -> Content:
+def _device_status(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
     told = survey.status(str(arguments["device_id"]))
     return Content((Text(_json(told)),), told)
 
@@ -171,16 +171,16 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-ROWS: tuple[Holding | Seeing | Looking, ...] = (
-    Holding(TOOLS["take_screenshot"], _screenshot),
-    Holding(TOOLS["tap"], _tap),
-    Holding(TOOLS["swipe"], _swipe),
-    Holding(TOOLS["input_text"], _input_text),
-    Holding(TOOLS["launch_app"], _launch_app),
-    Seeing(TOOLS["find_text"], _find_text),
-    Seeing(TOOLS["find_icon"], _find_icon),
-    Holding(TOOLS["get_ui_tree"], _ui_tree),
-    Seeing(TOOLS["describe_screen"], _describe),
-    Looking(TOOLS["list_devices"], _list_devices),
-    Looking(TOOLS["device_status"], _device_status),
+ROWS: tuple[DeviceTool | VisionTool | StatusTool, ...] = (
+    DeviceTool(TOOLS["take_screenshot"], _screenshot),
+    DeviceTool(TOOLS["tap"], _tap),
+    DeviceTool(TOOLS["swipe"], _swipe),
+    DeviceTool(TOOLS["input_text"], _input_text),
+    DeviceTool(TOOLS["launch_app"], _launch_app),
+    VisionTool(TOOLS["find_text"], _find_text),
+    VisionTool(TOOLS["find_icon"], _find_icon),
+    DeviceTool(TOOLS["get_ui_tree"], _ui_tree),
+    VisionTool(TOOLS["describe_screen"], _describe),
+    StatusTool(TOOLS["list_devices"], _list_devices),
+    StatusTool(TOOLS["device_status"], _device_status),
 )

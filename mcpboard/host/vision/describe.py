@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from mcpboard.host.vision.find import LEAST_SCORE, distinct
 from mcpboard.host.vision.text_match import likeness
-from mcpboard.host.vision.tree import Box, Node
-from mcpboard.host.vision.types import Icon, Line, centre, inside
+from mcpboard.host.vision.tree import Box, UiNode
+from mcpboard.host.vision.types import Icon, TextLine, centre, inside
 
 MOST_ELEMENTS = 200  # lines; the contract's limit, for a model's sake
 MOST_BYTES = 20_000  # of UTF-8, the same
@@ -29,7 +29,7 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Element:
+class ScreenElement:
     """One line of the table."""
 
     kind: str
@@ -38,7 +38,7 @@ class Element:
 
 
 def describe(
-    tree: Node | None, width: int, height: int, lines: Sequence[Line] = (), icons: Iterable[Icon] = ()
+    tree: UiNode | None, width: int, height: int, lines: Sequence[TextLine] = (), icons: Iterable[Icon] = ()
 ) -> Description:
     """Everything with words or a use, as `[n] kind "text" @x,y`: elements, and what the picture shows besides."""
     worth = list(_in_reading_order(_merged(tree, lines, icons)))
@@ -51,36 +51,38 @@ def describe(
 # --- one from three ------------------------------------------------------------------------------
 
 
-def _merged(tree: Node | None, lines: Sequence[Line], icons: Iterable[Icon]) -> list[Element]:
+def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon]) -> list[ScreenElement]:
     """The elements, the words that no element says, the icons that are neither."""
     nodes = () if tree is None else tree.walk()
-    told = [Element(node.role, node.label, node.box) for node in nodes if node.label or node.clickable]
+    told = [ScreenElement(node.role, node.label, node.box) for node in nodes if node.label or node.clickable]
     clear = [icon for icon in distinct(icons) if icon.best[1] >= CLEAR_ICON]
     drawn = [icon for icon in clear if not any(inside(centre(icon.box), line.box) for line in lines)]
     named, others = _with_icons(told, drawn)
-    words = [Element("text", line.text, line.box) for line in lines if not _said(line, told)]
+    words = [ScreenElement("text", line.text, line.box) for line in lines if not _said(line, told)]
     return [*named, *words, *others]
 
 
-def _said(line: Line, told: Iterable[Element]) -> bool:
+def _said(line: TextLine, told: Iterable[ScreenElement]) -> bool:
     """Whether an element at that place says the same."""
     here = [element for element in told if inside(centre(line.box), element.box)]
     return any(likeness(element.text, line.text)[0] >= LEAST_SCORE for element in here)
 
 
-def _with_icons(told: Sequence[Element], icons: Iterable[Icon]) -> tuple[list[Element], list[Element]]:
+def _with_icons(
+    told: Sequence[ScreenElement], icons: Iterable[Icon]
+) -> tuple[list[ScreenElement], list[ScreenElement]]:
     """The elements, those without words called by the icon they show; and the icons on no element of their size."""
     named, others = list(told), []
     for icon in icons:
         shape, place = icon.best[0], _smallest_around(icon, named)
         if place is None:
-            others.append(Element("icon", shape, icon.box))
+            others.append(ScreenElement("icon", shape, icon.box))
         elif not named[place].text:
             named[place] = replace(named[place], text=shape)
     return named, others
 
 
-def _smallest_around(icon: Icon, elements: Sequence[Element]) -> int | None:
+def _smallest_around(icon: Icon, elements: Sequence[ScreenElement]) -> int | None:
     """Which element an icon is the face of: the smallest one at its place, unless that holds more than an icon."""
     around = [index for index, element in enumerate(elements) if inside(centre(icon.box), element.box)]
     smallest = min(around, key=lambda index: _side(elements[index].box), default=None)
@@ -97,9 +99,9 @@ def _side(box: Box) -> int:
 # --- one line each -------------------------------------------------------------------------------
 
 
-def _in_reading_order(elements: Iterable[Element]) -> Iterator[Element]:
+def _in_reading_order(elements: Iterable[ScreenElement]) -> Iterator[ScreenElement]:
     """Lines from the top down, and each from left to right."""
-    row: list[Element] = []
+    row: list[ScreenElement] = []
     for element in sorted(elements, key=lambda element: element.box[1]):
         if row and element.box[1] - row[0].box[1] >= LINE_PIXELS:
             yield from sorted(row, key=lambda element: element.box[0])
@@ -108,7 +110,7 @@ def _in_reading_order(elements: Iterable[Element]) -> Iterator[Element]:
     yield from sorted(row, key=lambda element: element.box[0])
 
 
-def _line(number: int, element: Element) -> str:
+def _line(number: int, element: ScreenElement) -> str:
     x, y = centre(element.box)
     return f"[{number}] {element.kind} {json.dumps(element.text[:LONGEST_TEXT], ensure_ascii=False)} @{x},{y}"
 

@@ -10,28 +10,28 @@ import numpy as np
 from mcpboard.errors import ToolFailed
 from mcpboard.host.vision.icons import index
 from mcpboard.host.vision.icons.blobs import blobs
-from mcpboard.host.vision.ocr import Reader
+from mcpboard.host.vision.ocr import TextReader
 from mcpboard.host.vision.service import OwnIcons
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.types import Icon, TextLine
 
 Array = Any  # numpy.ndarray
 
 MOST_PIXELS = 40_000_000  # of one picture; no screen has more, and a reader of more would fill the memory
 
 
-class Vision:
+class Engine:
     """One OCR engine and one album, each loaded when it is first asked; made and used by one thread."""
 
     def __init__(self) -> None:
-        self._reader: Reader | None = None
-        self._album: index.Album | None = None
+        self._reader: TextReader | None = None
+        self._album: index.IconIndex | None = None
         self._own: OwnIcons = ()
 
-    def lines(self, picture: bytes) -> tuple[Line, ...]:
+    def lines(self, picture: bytes) -> tuple[TextLine, ...]:
         """The lines of text in an encoded picture; ToolFailed for what is none."""
         pixels = decoded(picture)
         if self._reader is None:
-            self._reader = Reader()
+            self._reader = TextReader()
         return self._reader.read(pixels)
 
     def icons(self, picture: bytes, own: OwnIcons) -> tuple[Icon, ...]:
@@ -40,7 +40,7 @@ class Vision:
         likes = self._drawings(own).likes([mask for _, mask in found])
         return tuple(Icon(box, likes) for (box, _), likes in zip(found, likes, strict=True) if likes)
 
-    def _drawings(self, own: OwnIcons) -> index.Album:
+    def _drawings(self, own: OwnIcons) -> index.IconIndex:
         if self._album is None or own != self._own:
             self._album, self._own = index.opened([path for path, _ in own]), own
         return self._album

@@ -7,8 +7,8 @@ from typing import Any
 
 from mcpboard.host.vision.icons.synonyms import meant_by, shapes_called
 from mcpboard.host.vision.text_match import SURE, likeness, part
-from mcpboard.host.vision.tree import Box, Node
-from mcpboard.host.vision.types import Icon, Line, centre, inside
+from mcpboard.host.vision.tree import Box, UiNode
+from mcpboard.host.vision.types import Icon, TextLine, centre, inside
 
 LEAST_SCORE = 0.75  # of 1; below that a match is a coincidence (contract, find_icon)
 TILE = "stop"  # a plain square is a stop button, unless something is drawn on it
@@ -20,7 +20,7 @@ ICON_ROLES = frozenset({"icon", "image", "button"})
 Match = dict[str, Any]
 
 
-def text_in_tree(tree: Node, query: str) -> list[Match]:
+def text_in_tree(tree: UiNode, query: str) -> list[Match]:
     """Every element whose text or description is, holds, or nearly is `query`."""
     found = []
     for node in tree.walk():
@@ -31,7 +31,7 @@ def text_in_tree(tree: Node, query: str) -> list[Match]:
     return _best(found)
 
 
-def text_in_picture(lines: Iterable[Line], query: str) -> list[Match]:
+def text_in_picture(lines: Iterable[TextLine], query: str) -> list[Match]:
     """The same among the lines that were read; the box is that of the words asked for, within their line."""
     found = []
     for line in lines:
@@ -43,7 +43,7 @@ def text_in_picture(lines: Iterable[Line], query: str) -> list[Match]:
     return _best(found)
 
 
-def icon_in_tree(tree: Node, name: str) -> list[Match]:
+def icon_in_tree(tree: UiNode, name: str) -> list[Match]:
     """Every icon or button that is called `name`, or what people mean by it."""
     wanted = shapes_called(name)
     found = []
@@ -96,7 +96,7 @@ def distinct(icons: Iterable[Icon]) -> list[Icon]:
     return kept
 
 
-def _part_of(line: Line, query: str) -> Box:
+def _part_of(line: TextLine, query: str) -> Box:
     left, top, right, bottom = line.box
     start, end = part(line.text, query)
     return round(left + start * (right - left)), top, round(left + end * (right - left)), bottom

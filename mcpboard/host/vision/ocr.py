@@ -6,7 +6,7 @@ from typing import Any
 
 from rapidocr import RapidOCR
 
-from mcpboard.host.vision.types import Line
+from mcpboard.host.vision.types import TextLine
 
 Array = Any  # numpy.ndarray
 
@@ -20,19 +20,19 @@ SETTINGS = {
 }
 
 
-class Reader:
+class TextReader:
     """One engine; not to be shared between threads."""
 
     def __init__(self) -> None:
         self._engine: Any = RapidOCR(params=SETTINGS)  # its type says any of four results
 
-    def read(self, picture: Array) -> tuple[Line, ...]:
+    def read(self, picture: Array) -> tuple[TextLine, ...]:
         """The lines of text in a picture (height x width x 3, uint8, blue first)."""
         found = self._engine(picture)
         if found.boxes is None or found.txts is None:
             return ()
         lines = zip(found.txts, found.scores, found.boxes, strict=True)
-        return tuple(Line(text, round(float(score), 3), _box(corners)) for text, score, corners in lines)
+        return tuple(TextLine(text, round(float(score), 3), _box(corners)) for text, score, corners in lines)
 
 
 def _box(corners: Array) -> tuple[int, int, int, int]:

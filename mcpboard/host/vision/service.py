@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.types import Icon, TextLine
 
 MOST_WAITING = 4  # pictures behind the one that is read
 WAIT_SECONDS = 45.0  # for five pictures on a slow machine; below the minute after which common clients hang up
@@ -36,26 +36,28 @@ OwnIcons = tuple["tuple[Path, int]", ...]  # the user's pictures, with the time 
 T = TypeVar("T")
 
 
-class Sees(Protocol):
+class VisionEngine(Protocol):
     """What reads a picture; made and used by one thread."""
 
-    def lines(self, picture: bytes) -> tuple[Line, ...]: ...
+    def lines(self, picture: bytes) -> tuple[TextLine, ...]: ...
 
     def icons(self, picture: bytes, own: OwnIcons) -> tuple[Icon, ...]: ...
 
 
-class Eyes:
+class VisionService:
     """Words and icons of pictures, one picture at a time; safe to use from any thread.
 
     `make` gives what reads them, None where the extra is not installed. `folder` holds the user's own icons as PNGs
     and need not exist. To be closed when serving is over.
     """
 
-    def __init__(self, make: Callable[[], Sees] | None, folder: Path, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self, make: Callable[[], VisionEngine] | None, folder: Path, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
         self._make = make
         self._folder = folder
         self._wait_seconds = wait_seconds
-        self._sees: Sees | None = None
+        self._sees: VisionEngine | None = None
         self._places = threading.Semaphore(1 + MOST_WAITING)
         self._worker = ThreadPoolExecutor(1, "eyes")
         self._lock = threading.Lock()
@@ -66,7 +68,7 @@ class Eyes:
         """Whether nothing can be seen, for want of the extra."""
         return self._make is None
 
-    def lines(self, picture: bytes) -> tuple[Line, ...]:
+    def lines(self, picture: bytes) -> tuple[TextLine, ...]:
         """The lines of text in an encoded picture; ToolFailed when busy, too slow or without the extra."""
         return self._seen(("lines", _digest(picture)), lambda sees: sees.lines(picture))
 
@@ -81,13 +83,13 @@ class Eyes:
 
     # --- the queue ---
 
-    def _seen(self, key: object, look: Callable[[Sees], T]) -> T:
+    def _seen(self, key: object, look: Callable[[VisionEngine], T]) -> T:
         if self._make is None:
             raise ToolFailed(NO_EYES)
         found = self._recalled(key)
         return cast(T, found) if found is not None else self._queued(key, look)
 
-    def _queued(self, key: object, look: Callable[[Sees], T]) -> T:
+    def _queued(self, key: object, look: Callable[[VisionEngine], T]) -> T:
         if not self._places.acquire(blocking=False):
             raise ToolFailed("the eyes are busy: too many pictures wait to be read; try again in a few seconds")
         try:
@@ -108,14 +110,14 @@ class Eyes:
         except CancelledError:
             raise ToolFailed("the host agent is shutting down") from None
 
-    def _look(self, key: object, look: Callable[[Sees], T]) -> T:
+    def _look(self, key: object, look: Callable[[VisionEngine], T]) -> T:
         found = self._recalled(key)  # by the one before us in the queue
         if found is None:
             found = look(self._opened())
             self._remember(key, found)
         return cast(T, found)
 
-    def _opened(self) -> Sees:
+    def _opened(self) -> VisionEngine:
         if self._sees is None:
             assert self._make is not None
             try:
@@ -139,10 +141,10 @@ class Eyes:
                 self._kept.popitem(last=False)
 
 
-def opened(folder: Path) -> Eyes:
+def opened(folder: Path) -> VisionService:
     """Eyes over the vision extra, or closed ones where it is not installed."""
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
-    return Eyes(None if missing else _vision, folder)
+    return VisionService(None if missing else _vision, folder)
 
 
 def own_icons(folder: Path) -> OwnIcons:
@@ -160,8 +162,8 @@ def _digest(picture: bytes) -> str:
     return hashlib.sha256(picture).hexdigest()
 
 
-def _vision() -> Sees:
+def _vision() -> VisionEngine:
     """The one place where the extra is imported."""
-    from mcpboard.host.vision.engine import Vision
+    from mcpboard.host.vision.engine import Engine
 
-    return Vision()
+    return Engine()

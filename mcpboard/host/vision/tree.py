@@ -10,7 +10,7 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels of the pic
 
 
 @dataclass(frozen=True)
-class Node:
+class UiNode:
     """One element: `role` in lower case, `text` as shown, `desc` as read aloud, `id` of the app's own."""
 
     role: str
@@ -19,7 +19,7 @@ class Node:
     desc: str = ""
     id: str = ""
     clickable: bool = False
-    children: tuple[Node, ...] = ()
+    children: tuple[UiNode, ...] = ()
 
     @property
     def center(self) -> tuple[int, int]:
@@ -32,7 +32,7 @@ class Node:
         """The words that a person would call it by."""
         return self.text or self.desc
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[UiNode]:
         """This element and all below it, each before its children."""
         yield self
         for child in self.children:

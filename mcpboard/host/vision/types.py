@@ -8,7 +8,7 @@ from mcpboard.host.vision.tree import Box
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """One line of text as read: `score` is the reader's own certainty, 0 to 1."""
 
     text: str

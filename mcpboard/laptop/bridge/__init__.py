@@ -24,14 +24,14 @@ from mcpboard.errors import (
     Unanswered,
 )
 from mcpboard.laptop.bridge import stdio, translate
-from mcpboard.laptop.bridge.stdio import LINE_LIMIT, Output
-from mcpboard.laptop.bridge.upstream import READS, Settled, Upstream, is_over
+from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
+from mcpboard.laptop.bridge.upstream import READS, NegotiatedSession, Upstream, is_over
 from mcpboard.protocol import jsonrpc
-from mcpboard.protocol.client_session import FINAL, Ask
+from mcpboard.protocol.client_session import FINAL, HttpRequest
 from mcpboard.protocol.jsonrpc import Id, Request
 from mcpboard.protocol.versions import MODERN
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import FATES, Cord
+from mcpboard.transport.http import FATES, CancelToken
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +41,12 @@ FINISH_SECONDS = 10.0  # for what is under way when standard input ends
 ABANDON_SECONDS = 2.0  # for a thread to notice that its connection was ended
 
 
-class Pending:
+class PendingRequest:
     """One request under way."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.cord = Cord()
+        self.cord = CancelToken()
         self.cancelled = False  # the client does not want an answer any more
 
     @property
@@ -60,13 +60,13 @@ class Bridge:
     `longest` is how many bytes of an answer the client takes, None for as many as there are.
     """
 
-    def __init__(self, upstream: Upstream, output: Output, longest: int | None = None) -> None:
+    def __init__(self, upstream: Upstream, output: LineWriter, longest: int | None = None) -> None:
         self._upstream = upstream
         self._output = output
         self._longest = longest
         self._client: Mapping[str, Any] = translate.BRIDGE  # who an older client says that it is
         self._lock = threading.Lock()
-        self._under_way: dict[Id, Pending] = {}
+        self._under_way: dict[Id, PendingRequest] = {}
         self._threads: set[threading.Thread] = set()
         self._ending = False
 
@@ -120,7 +120,7 @@ class Bridge:
     # --- one request ---
 
     def _start(self, request: Request, line: bytes) -> None:
-        pending = Pending(request)
+        pending = PendingRequest(request)
         thread = threading.Thread(target=self._serve, args=(pending, line), name=request.method[:40], daemon=True)
         with self._lock:
             if request.id in self._under_way:
@@ -130,13 +130,13 @@ class Bridge:
             self._threads.add(thread)
         thread.start()
 
-    def _check_room(self, pending: Pending) -> None:
+    def _check_room(self, pending: PendingRequest) -> None:
         """Raise Unanswered rather than queue: threads of cancelled requests count until they have ended."""
         alike = sum(each.is_call == pending.is_call for each in self._under_way.values())
         if alike >= (CALLS if pending.is_call else OTHERS) or len(self._threads) >= 2 * (CALLS + OTHERS):
             raise Unanswered("too many requests are under way; nothing was sent, call again in a moment", NOT_SENT)
 
-    def _serve(self, pending: Pending, line: bytes) -> None:
+    def _serve(self, pending: PendingRequest, line: bytes) -> None:
         try:
             self._answer(pending, line)
         except ProtocolError as error:
@@ -149,13 +149,13 @@ class Bridge:
         finally:
             self._ended(pending)
 
-    def _ended(self, pending: Pending) -> None:
+    def _ended(self, pending: PendingRequest) -> None:
         with self._lock:
             if self._under_way.get(pending.request.id) is pending:
                 del self._under_way[pending.request.id]
             self._threads.discard(threading.current_thread())
 
-    def _refuse_unless_cancelled(self, pending: Pending, error: ProtocolError) -> None:
+    def _refuse_unless_cancelled(self, pending: PendingRequest, error: ProtocolError) -> None:
         if not pending.cancelled:
             self._refuse(pending.request.id, error)
 
@@ -167,7 +167,7 @@ class Bridge:
             return MethodNotFound("the server does not know server/discover: initialize, as older revisions do")
         return Unanswered(error.text, error.delivery)
 
-    def _answer(self, pending: Pending, line: bytes) -> None:
+    def _answer(self, pending: PendingRequest, line: bytes) -> None:
         request = pending.request
         if translate.is_modern(request):
             self._pass(pending, translate.as_it_came(request, line))
@@ -176,34 +176,36 @@ class Bridge:
         else:
             self._pass_for_older_client(pending, line)
 
-    def _initialize(self, pending: Pending) -> None:
+    def _initialize(self, pending: PendingRequest) -> None:
         asked = translate.asked_version(pending.request)
         self._client = translate.client_of(pending.request)
         self._upstream.settle(pending.cord)
         self._say(pending, translate.handshake(pending.request, asked, self._upstream.dialogue))
 
-    def _pass_for_older_client(self, pending: Pending, line: bytes) -> None:
+    def _pass_for_older_client(self, pending: PendingRequest, line: bytes) -> None:
         """Send it, and once more when the server has forgotten us, for then it has done nothing."""
         settled = self._upstream.settle(pending.cord)
         if not self._sent_under(settled, pending, line):
             self._upstream.unsettle(settled)
             self._sent_under(self._upstream.settle(pending.cord), pending, line, last=True)
 
-    def _sent_under(self, settled: Settled, pending: Pending, line: bytes, *, last: bool = False) -> bool:
+    def _sent_under(
+        self, settled: NegotiatedSession, pending: PendingRequest, line: bytes, *, last: bool = False
+    ) -> bool:
         request = pending.request
         if settled.version != MODERN:
-            return self._pass(pending, Ask(settled.headers, line), None if last else settled)
+            return self._pass(pending, HttpRequest(settled.headers, line), None if last else settled)
         if request.method == "ping":
             return self._ping(pending)
         return self._pass(pending, translate.enveloped(request, self._client), None if last else settled)
 
-    def _ping(self, pending: Pending) -> bool:
+    def _ping(self, pending: PendingRequest) -> bool:
         """The modern revision has no ping, so the server is asked who it is; the answer is as bare as ever."""
         self._upstream.talk(self._upstream.dialogue.ping(), pending.cord)
         self._say(pending, jsonrpc.result(pending.request.id, b"{}"))
         return True
 
-    def _pass(self, pending: Pending, ask: Ask, settled: Settled | None = None) -> bool:
+    def _pass(self, pending: PendingRequest, ask: HttpRequest, settled: NegotiatedSession | None = None) -> bool:
         """Send and hand on the answer; False, and nothing handed on, when it says that `settled` is over."""
         repeatable = pending.request.method in READS
         with self._upstream.sent(ask, pending.cord, repeatable=repeatable) as spool:
@@ -223,7 +225,7 @@ class Bridge:
                 "it was carried out: `mcpboard call URL TOOL -o FILE` keeps one of any size", DONE,
             )  # fmt: skip
 
-    def _say(self, pending: Pending, message: bytes) -> None:
+    def _say(self, pending: PendingRequest, message: bytes) -> None:
         if not pending.cancelled:
             self._output.line([message])
 

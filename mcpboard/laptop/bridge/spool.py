@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from mcpboard.errors import UNKNOWN, NotMcp, ParseError, PeerBroken, PeerError
 from mcpboard.protocol import jsonrpc, results
 from mcpboard.protocol.jsonrpc import Id
-from mcpboard.protocol.results import Answer
+from mcpboard.protocol.results import HttpResponse
 from mcpboard.protocol.tools import compact
-from mcpboard.transport.http import PIECE, Arriving
+from mcpboard.transport.http import PIECE, StreamedResponse
 
 IN_MEMORY = 1 << 20  # bytes of one answer; what is larger is a bundle or a picture, and goes to a file
 ANSWER_LIMIT = 96 << 20  # bytes; a bundle of 64 MiB in base64, twice the largest that a board passes on
@@ -25,7 +25,7 @@ TEXT_LIMIT = 16 << 20  # bytes of an answer that has to be parsed, because it ca
 class Spool:
     """One answer, whole; close it after use. Raises ClientError where it does not come whole."""
 
-    def __init__(self, arriving: Arriving) -> None:
+    def __init__(self, arriving: StreamedResponse) -> None:
         self.status = arriving.status
         self.headers = arriving.headers
         self.size = 0  # bytes of the body
@@ -36,7 +36,7 @@ class Spool:
             self.close()
             raise
 
-    def _keep(self, arriving: Arriving) -> None:
+    def _keep(self, arriving: StreamedResponse) -> None:
         for piece in arriving.plain_pieces():
             self.size += len(piece)
             if self.size > ANSWER_LIMIT:
@@ -49,9 +49,9 @@ class Spool:
     def close(self) -> None:
         self._file.close()
 
-    def answer(self) -> Answer:
+    def answer(self) -> HttpResponse:
         """The answer as the dialogue takes it; of one that is too long for a handshake the beginning."""
-        return Answer(self.status, self.headers, self._beginning(IN_MEMORY))
+        return HttpResponse(self.status, self.headers, self._beginning(IN_MEMORY))
 
     def error_code(self) -> int | None:
         """The code of the JSON-RPC error that this answer is, None for any other."""
@@ -80,7 +80,7 @@ class Spool:
         for text in results.events(body) if self._is_stream() else (body,):
             if _answers_in_good_order(text, request_id, self.status):
                 return text.strip()
-        return _restated(Answer(self.status, self.headers, body), request_id)
+        return _restated(HttpResponse(self.status, self.headers, body), request_id)
 
     def _is_stream(self) -> bool:
         return self.headers.get("content-type", "").lower().startswith("text/event-stream")
@@ -122,7 +122,7 @@ def _answers_in_good_order(text: bytes, request_id: Id, status: int) -> bool:
     return "error" in document or status == 200
 
 
-def _restated(answer: Answer, request_id: Id) -> bytes:
+def _restated(answer: HttpResponse, request_id: Id) -> bytes:
     """An error that came without the request's id, with it; any other answer is raised as what it is."""
     try:
         results.result_of(answer, request_id)

@@ -28,17 +28,17 @@ def _skip(stream: BinaryIO) -> None:
         pass
 
 
-class Raw(Protocol):
+class RawStream(Protocol):
     """An unbuffered stream: nothing is held back, and no lock is left behind by a thread at exit."""
 
     def write(self, data: bytes | memoryview, /) -> int | None:
         """Write some of `data`; how much it was."""
 
 
-class Output:
+class LineWriter:
     """Whole lines, one at a time from any thread; silent once nobody reads them."""
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, raw: RawStream) -> None:
         self._raw = raw
         self._lock = threading.Lock()
         self.gone = False  # the reader has closed its end

@@ -12,7 +12,7 @@ from typing import Any
 from mcpboard import __version__
 from mcpboard.errors import InvalidEnvelope, InvalidParams, MethodNotFound
 from mcpboard.protocol import headers, jsonrpc
-from mcpboard.protocol.client_session import Ask, Dialogue
+from mcpboard.protocol.client_session import ClientSession, HttpRequest
 from mcpboard.protocol.jsonrpc import Request
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import MODERN, TOLERATED, negotiate
@@ -32,7 +32,7 @@ def is_modern(request: Request) -> bool:
     return isinstance(meta, dict) and headers.VERSION_KEY in meta
 
 
-def as_it_came(request: Request, line: bytes) -> Ask:
+def as_it_came(request: Request, line: bytes) -> HttpRequest:
     """A modern request: the very line, under the headers that agree with it.
 
     Raises InvalidEnvelope, InvalidParams or MethodNotFound for what no header could carry.
@@ -40,10 +40,10 @@ def as_it_came(request: Request, line: bytes) -> Ask:
     version = request.params["_meta"][headers.VERSION_KEY]
     if not isinstance(version, str) or not _fits_a_header(version):
         raise InvalidEnvelope(f"_meta {headers.VERSION_KEY} must be a protocol version")
-    return Ask(_modern_headers(request, version), line)
+    return HttpRequest(_modern_headers(request, version), line)
 
 
-def enveloped(request: Request, client: Mapping[str, Any]) -> Ask:
+def enveloped(request: Request, client: Mapping[str, Any]) -> HttpRequest:
     """An older client's request as the modern revision wants it; `client` is what it said of itself.
 
     Raises as `as_it_came` does.
@@ -54,7 +54,7 @@ def enveloped(request: Request, client: Mapping[str, Any]) -> Ask:
     # No capabilities: what a modern server would ask of the client, an older one does not understand.
     envelope = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: dict(client), headers.CAPABILITIES_KEY: {}}
     params = {**request.params, "_meta": {**meta, **envelope}}
-    return Ask(_modern_headers(request, MODERN), _message(request, params))
+    return HttpRequest(_modern_headers(request, MODERN), _message(request, params))
 
 
 def _message(request: Request, params: Mapping[str, Any]) -> bytes:
@@ -106,7 +106,7 @@ def client_of(request: Request) -> Mapping[str, Any]:
     return info if whole and isinstance(info, dict) else BRIDGE
 
 
-def handshake(request: Request, asked: str, dialogue: Dialogue) -> bytes:
+def handshake(request: Request, asked: str, dialogue: ClientSession) -> bytes:
     """The answer to `initialize`: the server as `dialogue` found it, in the version that the client asked for."""
     answer: dict[str, Any] = {
         "protocolVersion": negotiate(asked, TOLERATED),

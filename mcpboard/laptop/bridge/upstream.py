@@ -13,10 +13,10 @@ from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerTimeout, PeerUnreachable
 from mcpboard.laptop.bridge.spool import Spool
 from mcpboard.protocol import client_session
-from mcpboard.protocol.client_session import Ask, Dialogue, Talk
-from mcpboard.protocol.results import Answer
+from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
+from mcpboard.protocol.results import HttpResponse
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import TIMEOUT_SECONDS, Cord, Link
+from mcpboard.transport.http import TIMEOUT_SECONDS, CancelToken, HttpClient
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ READS = frozenset(
 )  # fmt: skip
 
 
-class Settled(NamedTuple):
+class NegotiatedSession(NamedTuple):
     """What the server and we have agreed on, at one moment."""
 
     version: str | None
@@ -47,42 +47,42 @@ class Upstream:
     `wait` is how many seconds a request waits for a server that is not there.
     """
 
-    def __init__(self, link: Link, wait: float = WAIT_SECONDS) -> None:
-        self.dialogue = Dialogue({"name": "mcpboard bridge", "version": __version__})
+    def __init__(self, link: HttpClient, wait: float = WAIT_SECONDS) -> None:
+        self.dialogue = ClientSession({"name": "mcpboard bridge", "version": __version__})
         self._link = link
         self._wait = wait
         self._settling = threading.Lock()
         self._away = threading.Event()  # told already that the server is not there
 
-    def settle(self, cord: Cord) -> Settled:
+    def settle(self, cord: CancelToken) -> NegotiatedSession:
         """Settle the era, unless it is settled; one handshake at a time."""
         if not self._settling.acquire(timeout=TIMEOUT_SECONDS):
             raise PeerTimeout(f"no answer to the handshake within {TIMEOUT_SECONDS:g} s", delivery=NOT_SENT)
         try:
             self.talk(self.dialogue.open(), cord)
-            return Settled(self.dialogue.version, self.dialogue.session, self.dialogue.headers())
+            return NegotiatedSession(self.dialogue.version, self.dialogue.session, self.dialogue.headers())
         except ClientError as error:
             error.delivery = NOT_SENT  # whatever became of the handshake, no tool was called
             raise
         finally:
             self._settling.release()
 
-    def unsettle(self, settled: Settled) -> None:
+    def unsettle(self, settled: NegotiatedSession) -> None:
         """Forget what was settled on, unless another thread has settled anew meanwhile."""
         with self._settling:
             if settled[:2] == (self.dialogue.version, self.dialogue.session):
                 self.dialogue.forget()
 
-    def talk(self, talk: Talk[None], cord: Cord) -> None:
+    def talk(self, talk: RequestFlow[None], cord: CancelToken) -> None:
         """Carry out a talk of `dialogue`, none of which moves a phone."""
         client_session.run(talk, lambda ask: self._answer(ask, cord))
 
-    def _answer(self, ask: Ask, cord: Cord) -> Answer:
+    def _answer(self, ask: HttpRequest, cord: CancelToken) -> HttpResponse:
         with self.sent(ask, cord, repeatable=True) as spool:
             return spool.answer()
 
     @contextmanager
-    def sent(self, ask: Ask, cord: Cord, *, repeatable: bool) -> Iterator[Spool]:
+    def sent(self, ask: HttpRequest, cord: CancelToken, *, repeatable: bool) -> Iterator[Spool]:
         """Send `ask` and give its whole answer.
 
         While nothing was sent, or the answer of a `repeatable` one was lost, it waits for the
@@ -91,7 +91,7 @@ class Upstream:
         with closing(self._reached(ask, cord, repeatable)) as spool:
             yield spool
 
-    def _reached(self, ask: Ask, cord: Cord, repeatable: bool) -> Spool:
+    def _reached(self, ask: HttpRequest, cord: CancelToken, repeatable: bool) -> Spool:
         limit = Deadline(TIMEOUT_SECONDS)
         patience: Deadline | None = None
         while True:
@@ -106,11 +106,11 @@ class Upstream:
                 self._tell_back()
                 return spool
 
-    def _exchanged(self, ask: Ask, cord: Cord, limit: Deadline) -> Spool:
+    def _exchanged(self, ask: HttpRequest, cord: CancelToken, limit: Deadline) -> Spool:
         with self._link.exchange(ask, limit, cord) as arriving:
             return Spool(arriving)
 
-    def _pause(self, error: ClientError, cord: Cord, patience: Deadline) -> None:
+    def _pause(self, error: ClientError, cord: CancelToken, patience: Deadline) -> None:
         """Wait a moment; raises `error` when the patience is over or the cord is pulled."""
         try:
             left = patience.remaining()
@@ -135,12 +135,12 @@ class Upstream:
         with contextlib.suppress(ClientError):
             client_session.run(self.dialogue.close(), self._goodbye)
 
-    def _goodbye(self, ask: Ask) -> Answer:
+    def _goodbye(self, ask: HttpRequest) -> HttpResponse:
         with self._link.exchange(ask, Deadline(GOODBYE_SECONDS)) as arriving, closing(Spool(arriving)) as spool:
             return spool.answer()
 
 
-def is_over(spool: Spool, settled: Settled) -> bool:
+def is_over(spool: Spool, settled: NegotiatedSession) -> bool:
     """True when the server refused the request because it is another one since what was settled on.
 
     Nothing was carried out then: the session is unknown to it, or the revision.

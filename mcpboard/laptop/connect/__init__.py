@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcpboard.client import Client
-from mcpboard.client_configs import Form, Target
+from mcpboard.client_configs import ClientConfig, Target
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.laptop.connect import client_files, edits
 from mcpboard.protocol.results import shown
@@ -17,7 +17,7 @@ HANDSHAKE_S = 15.0  # seconds; somebody waits at a prompt
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """What became of a file: `backup` is what it was before, "" when nothing had to change.
 
     `is_new` when there was no file before.
@@ -28,7 +28,7 @@ class Written:
     is_new: bool = False
 
 
-def path_of(form: Form, system: str, folders: Mapping[str, str]) -> str:
+def path_of(form: ClientConfig, system: str, folders: Mapping[str, str]) -> str:
     """The client's file on that system, absolute; `folders` is what `~` and `%APPDATA%` stand for."""
     place = form.place(system)
     if not place:
@@ -37,7 +37,7 @@ def path_of(form: Form, system: str, folders: Mapping[str, str]) -> str:
     return os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
 
 
-def write(form: Form, target: Target, path: str) -> Written:
+def write(form: ClientConfig, target: Target, path: str) -> WrittenFile:
     """Put the server into the client's file at `path`, with a backup beside it; the same again changes nothing.
 
     Raises ConfigError, with the file as it was, when that cannot be done safely.
@@ -50,9 +50,9 @@ def write(form: Form, target: Target, path: str) -> Written:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     if old is not None and changed == text:
-        return Written(path)
+        return WrittenFile(path)
     mode = client_files.PRIVATE if form.shows_token(target) else client_files.SHARED
-    return Written(path, client_files.write(path, old, (mark + changed).encode(), mode), is_new=old is None)
+    return WrittenFile(path, client_files.write(path, old, (mark + changed).encode(), mode), is_new=old is None)
 
 
 def _text(path: str, content: bytes) -> tuple[str, str]:
@@ -64,10 +64,10 @@ def _text(path: str, content: bytes) -> tuple[str, str]:
     return (text[1:], BOM) if text.startswith(BOM) else (text, "")
 
 
-def undo(path: str) -> Written:
+def undo(path: str) -> WrittenFile:
     """Make the file at `path` what it was before the latest write; raises ConfigError when it changed since."""
     path = client_files.real(path)
-    return Written(path, client_files.undo(path).path)
+    return WrittenFile(path, client_files.undo(path).path)
 
 
 def greet(target: Target, doctor: str) -> tuple[bool, str]:

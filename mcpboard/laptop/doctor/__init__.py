@@ -7,9 +7,9 @@ from contextlib import closing
 
 from mcpboard.doctor import Check, Finding, run
 from mcpboard.laptop.doctor import proxies, routing, rules
-from mcpboard.laptop.doctor.probes import Visit
+from mcpboard.laptop.doctor.probes import ServerProbes
 
-CHECKS: tuple[Check[Visit], ...] = (
+CHECKS: tuple[Check[ServerProbes], ...] = (
     Check("address", "Form of the address", (), lambda visit: visit.address, rules.address),
     Check("route", "Route and interface", ("address",), lambda visit: visit.route, routing.judge),
     Check("proxy", "Proxy variables", ("address",), lambda visit: visit.caught, proxies.judge),
@@ -34,5 +34,5 @@ def examine(url: str, token: str | None, variables: Mapping[str, str], system: s
     `variables` are the proxy variables of the environment by their names, `system` is as
     `sys.platform` has it. Nothing on the phone is changed; one picture of it is taken.
     """
-    with closing(Visit(url, token, variables, system)) as visit:
+    with closing(ServerProbes(url, token, variables, system)) as visit:
         yield from run(CHECKS, visit)

@@ -18,11 +18,11 @@ from mcpboard.doctor import json_object
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.laptop.doctor import proxies, routing
 from mcpboard.protocol import access
-from mcpboard.protocol.client_session import Ask
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import MODERN
 from mcpboard.transport.deadline import Deadline, connect
-from mcpboard.transport.http import Link
+from mcpboard.transport.http import HttpClient
 
 KNOCK_S = 5.0  # seconds for one TCP connection; a board at the end of a cable answers in milliseconds
 LOOK_S = 10.0  # seconds for one question; a board gives its slowest backend as many for a status
@@ -33,7 +33,7 @@ STRANGER = "http://elsewhere.example"  # an Origin that no board may let in
 
 
 @dataclass(frozen=True)
-class Address:
+class AddressFacts:
     """The URL as it was given, and why it cannot be used; "" when it can."""
 
     url: str
@@ -41,7 +41,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Knock:
+class TcpFacts:
     """How a TCP connection went: seconds it took, or the error that came instead."""
 
     host: str
@@ -52,7 +52,7 @@ class Knock:
 
 
 @dataclass(frozen=True)
-class Page:
+class HttpFacts:
     """The answer to a GET; `error` instead of everything else when there was none."""
 
     status: int = 0
@@ -68,7 +68,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Handshake:
+class HandshakeFacts:
     """What MCP at the URL came to: the version settled on and who the server is, or the error."""
 
     version: str | None = None
@@ -80,17 +80,17 @@ class Handshake:
 
 
 @dataclass(frozen=True)
-class Identity:
+class IdentityFacts:
     """All that tells who answers there."""
 
     url: str
-    health: Page
-    handshake: Handshake
+    health: HttpFacts
+    handshake: HandshakeFacts
     agent: bool  # a stock board's Agent
 
 
 @dataclass(frozen=True)
-class Origins:
+class OriginFacts:
     """HTTP status of the same question as browsers would send it; None where there was no answer."""
 
     by_address: bool  # the URL names an IP address or localhost, as a browser's page has to
@@ -99,7 +99,7 @@ class Origins:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallFacts:
     """A read-only tool, called once: its result, the error instead, or neither when it is not on offer."""
 
     tool: str
@@ -109,14 +109,14 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Pings:
+class PingFacts:
     """Seconds of some questions in a row, the middle one of them; the error that ended them."""
 
     median: float = 0.0
     error: ClientError | None = None
 
 
-class Visit:
+class ServerProbes:
     """The questions, lazily; raises nothing, for what goes wrong is what was asked for."""
 
     def __init__(self, url: str, token: str | None, variables: Mapping[str, str], system: str) -> None:
@@ -126,25 +126,25 @@ class Visit:
         self._variables = variables
 
     @cached_property
-    def address(self) -> Address:
+    def address(self) -> AddressFacts:
         try:
-            Link(self.url, self._token)
+            HttpClient(self.url, self._token)
         except ConfigError as error:
-            return Address(self.url, str(error))
-        return Address(self.url)
+            return AddressFacts(self.url, str(error))
+        return AddressFacts(self.url)
 
     @cached_property
-    def link(self) -> Link:
+    def link(self) -> HttpClient:
         """The way to the server; to be asked for only when `address` is without error."""
-        return Link(self.url, self._token)
+        return HttpClient(self.url, self._token)
 
     @cached_property
-    def caught(self) -> proxies.Caught:
+    def caught(self) -> proxies.ProxyFacts:
         scheme = urlsplit(self.link.url).scheme
         return proxies.caught(self._variables, scheme, self.link.address[0], self.system)
 
     @cached_property
-    def route(self) -> routing.Route:
+    def route(self) -> routing.NetworkRoute:
         """A gateway may answer for an address that is not its own, so only mcpboard itself counts as an answer."""
         route = routing.look(*self.link.address, self.system)
         return replace(route, answers=self.knock.error is None and self._is_ours) if route.is_astray else route
@@ -154,60 +154,60 @@ class Visit:
         return self.health.object.get("name") == "mcpboard"
 
     @cached_property
-    def knock(self) -> Knock:
+    def knock(self) -> TcpFacts:
         host, port = self.link.address
         began = time.monotonic()
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             with closing(connect([str(entry[4][0]) for entry in found], port, Deadline(2 * KNOCK_S), KNOCK_S)):
-                return Knock(host, port, self.system, time.monotonic() - began)
+                return TcpFacts(host, port, self.system, time.monotonic() - began)
         except (OSError, UnicodeError) as error:
-            return Knock(host, port, self.system, error=error)
+            return TcpFacts(host, port, self.system, error=error)
 
     @cached_property
-    def health(self) -> Page:
+    def health(self) -> HttpFacts:
         return self._page("/health")
 
     @cached_property
-    def handshake(self) -> Handshake:
+    def handshake(self) -> HandshakeFacts:
         given = self._token is not None
         try:
             tools = frozenset(str(tool["name"]) for tool in self._client.list_tools())
         except ClientError as error:
-            return Handshake(self._client.version, error=error, token_given=given)
+            return HandshakeFacts(self._client.version, error=error, token_given=given)
         is_open = given and self._is_open()
-        return Handshake(self._client.version, self._client.server, tools, token_given=given, is_open=is_open)
+        return HandshakeFacts(self._client.version, self._client.server, tools, token_given=given, is_open=is_open)
 
     @cached_property
-    def identity(self) -> Identity:
-        catalogue = Page() if self._is_ours else self._page("/api/tools")
+    def identity(self) -> IdentityFacts:
+        catalogue = HttpFacts() if self._is_ours else self._page("/api/tools")
         agent = catalogue.status == 200 and isinstance(catalogue.object.get("tools"), list)
-        return Identity(self.link.url, self.health, self.handshake, agent)
+        return IdentityFacts(self.link.url, self.health, self.handshake, agent)
 
     @cached_property
-    def origins(self) -> Origins:
+    def origins(self) -> OriginFacts:
         by_address = access.parse_authority(urlsplit(self.link.url).netloc) is not None
-        return Origins(by_address, self._asked_from(self.link.origin), self._asked_from(STRANGER))
+        return OriginFacts(by_address, self._asked_from(self.link.origin), self._asked_from(STRANGER))
 
     @cached_property
-    def phone_bridge(self) -> Call:
+    def phone_bridge(self) -> CallFacts:
         return self._call("phone_bridge_status", LOOK_S)
 
     @cached_property
-    def device(self) -> Call:
+    def device(self) -> CallFacts:
         return self._call("device_status", LOOK_S)
 
     @cached_property
-    def screenshot(self) -> Call:
+    def screenshot(self) -> CallFacts:
         return self._call("screenshot", PICTURE_S)
 
     @cached_property
-    def pings(self) -> Pings:
+    def pings(self) -> PingFacts:
         """Each ping is a connection of its own, as for any client that keeps none."""
         try:
-            return Pings(statistics.median(self._ping() for _ in range(PINGS)))
+            return PingFacts(statistics.median(self._ping() for _ in range(PINGS)))
         except ClientError as error:
-            return Pings(error=error)
+            return PingFacts(error=error)
 
     def close(self) -> None:
         """End the session that a server may keep for us."""
@@ -227,39 +227,39 @@ class Visit:
             return False
         return True
 
-    def _call(self, tool: str, seconds: float) -> Call:
+    def _call(self, tool: str, seconds: float) -> CallFacts:
         if tool not in self.handshake.tools:
-            return Call(tool)
+            return CallFacts(tool)
         began = time.monotonic()
         try:
-            return Call(tool, self._client.call(tool, timeout=seconds), seconds=time.monotonic() - began)
+            return CallFacts(tool, self._client.call(tool, timeout=seconds), seconds=time.monotonic() - began)
         except ClientError as error:
-            return Call(tool, error=error)
+            return CallFacts(tool, error=error)
 
     def _ping(self) -> float:
         began = time.monotonic()
         self._client.ping()
         return time.monotonic() - began
 
-    def _page(self, path: str) -> Page:
+    def _page(self, path: str) -> HttpFacts:
         try:
-            with self.link.exchange(Ask({}, b"", "GET"), Deadline(LOOK_S), path=path) as arriving:
+            with self.link.exchange(HttpRequest({}, b"", "GET"), Deadline(LOOK_S), path=path) as arriving:
                 body = b""
                 for piece in arriving.plain_pieces():
                     body += piece
                     if len(body) > PAGE_LIMIT:
                         break
                 kind = arriving.headers.get("content-type", "").partition(";")[0].strip().lower()
-                return Page(arriving.status, kind, body, _date(arriving.headers.get("date", "")), time.time())
+                return HttpFacts(arriving.status, kind, body, _date(arriving.headers.get("date", "")), time.time())
         except ClientError as error:
-            return Page(error=error)
+            return HttpFacts(error=error)
 
     def _asked_from(self, origin: str) -> int | None:
         """The status of `server/discover`, asked as a browser on a page of `origin` would."""
         body = compact({"jsonrpc": "2.0", "id": 1, "method": "server/discover"})
         headers = {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN, "Origin": origin}
         try:
-            with self.link.exchange(Ask(headers, body), Deadline(LOOK_S)) as arriving:
+            with self.link.exchange(HttpRequest(headers, body), Deadline(LOOK_S)) as arriving:
                 return arriving.status
         except ClientError:
             return None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from mcpboard.doctor import Verdict, failed, ok
+from mcpboard.doctor import CheckResult, failed, ok
 
 # Scheme of the server -> the variables that name its proxy, in lower case.
 CATCHERS = {"http": ("http_proxy", "all_proxy"), "https": ("https_proxy", "all_proxy")}
@@ -20,7 +20,7 @@ EXCEPTION = "no_proxy"
 
 
 @dataclass(frozen=True)
-class Caught:
+class ProxyFacts:
     """What the environment says of one host: variables that catch it, and those that except it."""
 
     host: str
@@ -31,11 +31,11 @@ class Caught:
     ranged: bool = False  # a NO_PROXY variable has a range with the host in it
 
 
-def caught(variables: Mapping[str, str], scheme: str, host: str, system: str) -> Caught:
+def caught(variables: Mapping[str, str], scheme: str, host: str, system: str) -> ProxyFacts:
     """What `variables`, proxy variables by the names they have, mean for `host`."""
     catching = [name for name, value in variables.items() if value and name.lower() in CATCHERS[scheme]]
     exceptions = {name: value for name, value in variables.items() if name.lower() == EXCEPTION}
-    return Caught(
+    return ProxyFacts(
         host,
         system,
         tuple(catching),
@@ -45,7 +45,7 @@ def caught(variables: Mapping[str, str], scheme: str, host: str, system: str) ->
     )
 
 
-def judge(found: Caught) -> Verdict:
+def judge(found: ProxyFacts) -> CheckResult:
     """Failed when a client would go through the proxy, or may because it does not understand a range."""
     if not found.catching:
         return ok("no proxy variable is set")
@@ -62,7 +62,7 @@ def judge(found: Caught) -> Verdict:
     )
 
 
-def _cure(found: Caught) -> str:
+def _cure(found: ProxyFacts) -> str:
     if found.system == "win32":
         return f'setx NO_PROXY "{found.host}" (then start the client again)'
     return f'export NO_PROXY="{found.host},$NO_PROXY" no_proxy="{found.host},$no_proxy" (where the client is started)'

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mcpboard.doctor import Verdict, failed, ok
+from mcpboard.doctor import CheckResult, failed, ok
 
 USB_NET = ipaddress.ip_network("192.168.42.0/24")  # the board has .1 there and gives out .100 to .200
 TABLE = "/proc/net/route"  # Linux alone; IPv4 alone
@@ -23,7 +23,7 @@ OTHER_HINT = "ping -c 3 {address} (the board must be on, and in the same network
 
 
 @dataclass(frozen=True)
-class Route:
+class NetworkRoute:
     """The way to `address`, an IP literal: our own address and interface on it, or the reason why there is none."""
 
     address: str
@@ -39,7 +39,7 @@ class Route:
         return is_usb(self.address) and bool(self.source) and not is_usb(self.source)
 
 
-def look(host: str, port: int, system: str) -> Route:
+def look(host: str, port: int, system: str) -> NetworkRoute:
     """The route that this system would take now."""
     address = host
     try:
@@ -49,11 +49,11 @@ def look(host: str, port: int, system: str) -> Route:
             sock.connect(target)  # of a datagram socket: chooses the route and sends nothing
             source = str(sock.getsockname()[0])
     except (OSError, UnicodeError) as error:
-        return Route(address, system, error=str(getattr(error, "strerror", None) or error))
-    return Route(address, system, source, interface(_table(), address))
+        return NetworkRoute(address, system, error=str(getattr(error, "strerror", None) or error))
+    return NetworkRoute(address, system, source, interface(_table(), address))
 
 
-def judge(route: Route) -> Verdict:
+def judge(route: NetworkRoute) -> CheckResult:
     """Failed when there is no way, or when the board's USB address would be looked for elsewhere and is not there."""
     if route.error:
         return failed(f"there is no way to {route.address}: {route.error}", hint(route.address, route.system))

@@ -5,11 +5,20 @@ from __future__ import annotations
 import errno
 from urllib.parse import urlsplit
 
-from mcpboard.doctor import Verdict, failed, ok, skipped
+from mcpboard.doctor import CheckResult, failed, ok, skipped
 from mcpboard.errors import NotMcp, PeerUnreachable
 from mcpboard.laptop.doctor import routing
 from mcpboard.laptop.doctor.image_header import size_of
-from mcpboard.laptop.doctor.probes import Address, Call, Handshake, Identity, Knock, Origins, Page, Pings
+from mcpboard.laptop.doctor.probes import (
+    AddressFacts,
+    CallFacts,
+    HandshakeFacts,
+    HttpFacts,
+    IdentityFacts,
+    OriginFacts,
+    PingFacts,
+    TcpFacts,
+)
 from mcpboard.protocol.results import shown
 
 EXAMPLE = "http://192.168.42.1:8080/mcp"
@@ -35,7 +44,7 @@ CLIENTS = "clients need 2025-11-25 or newer (Python SDK: 1.23); mcpboard bridge 
 # --- the way there ---------------------------------------------------------------------------
 
 
-def address(found: Address) -> Verdict:
+def address(found: AddressFacts) -> CheckResult:
     """Whether the URL has the form that clients take."""
     if found.error:
         return failed(found.error, f"mcpboard doctor {_corrected(found.url)}")
@@ -55,7 +64,7 @@ def _corrected(url: str) -> str:
     return f"http://{host}/mcp" if colon and port.isdigit() else f"http://{host}:{USUAL_PORT}/mcp"
 
 
-def tcp(knock: Knock) -> Verdict:
+def tcp(knock: TcpFacts) -> CheckResult:
     """Whether anything takes connections there."""
     if knock.seconds is not None:
         return ok(f"{knock.host} port {knock.port} answers in {knock.seconds * 1000:.0f} ms")
@@ -72,7 +81,7 @@ def tcp(knock: Knock) -> Verdict:
     return failed(f"no connection: {shown(str(knock.error))}", routing.hint(knock.host, knock.system))
 
 
-def http(page: Page) -> Verdict:
+def http(page: HttpFacts) -> CheckResult:
     """Whether what listens there speaks HTTP."""
     if page.error is None:
         return ok(f"answers, HTTP {page.status}")
@@ -86,7 +95,7 @@ def http(page: Page) -> Verdict:
 # --- who is there ------------------------------------------------------------------------------
 
 
-def identity(found: Identity) -> Verdict:
+def identity(found: IdentityFacts) -> CheckResult:
     """Whether it is mcpboard, by what its health page and its handshake say."""
     health, handshake = found.health.object, found.handshake
     if health.get("name") == "mcpboard" and isinstance(health.get("version"), str):
@@ -107,14 +116,14 @@ def identity(found: Identity) -> Verdict:
     return failed(f"no board's mcpboard answers here: {handshake.error}", cure)
 
 
-def _other_server(found: Handshake) -> Verdict:
+def _other_server(found: HandshakeFacts) -> CheckResult:
     name, version = (shown(str(found.server.get(key, "?"))) for key in ("name", "version"))
     if name == HOST_AGENT:
         return failed(f"the host agent of a computer answers here, not a board: {name} {version}", HOST_DOCTOR)
     return failed(f"another MCP server answers here: {name} {version}", WHERE)
 
 
-def _token_cure(found: Identity) -> str:
+def _token_cure(found: IdentityFacts) -> str:
     """A host agent's port is all behind its token, so only with that does it say who it is."""
     if found.handshake.token_given:
         return "give --token-file the token of that server; a host agent's is printed by: device-host-agent mcp-token"
@@ -139,7 +148,7 @@ def _with_port(url: str, port: int) -> str:
     return f"http://{literal}:{port}/mcp"
 
 
-def switch(found: Identity) -> Verdict:
+def switch(found: IdentityFacts) -> CheckResult:
     """Whether MCP is switched on."""
     if found.health.object.get("mcp_enabled") is False:
         return failed(
@@ -150,7 +159,7 @@ def switch(found: Identity) -> Verdict:
     return ok("mcp_enabled is true")
 
 
-def handshake(found: Handshake) -> Verdict:
+def handshake(found: HandshakeFacts) -> CheckResult:
     """Whether the server lets us in and agrees on a version."""
     if found.error is None:
         return ok(f"{_admission(found)}; settled on {found.version}; {len(found.tools)} tools")
@@ -163,7 +172,7 @@ def handshake(found: Handshake) -> Verdict:
     return failed(f"no handshake: {found.error}", ON_BOARD)
 
 
-def _admission(found: Handshake) -> str:
+def _admission(found: HandshakeFacts) -> str:
     if not found.token_given:
         return "no token is wanted"
     if found.is_open:
@@ -171,7 +180,7 @@ def _admission(found: Handshake) -> str:
     return "the token is accepted"
 
 
-def origins(found: Origins) -> Verdict:
+def origins(found: OriginFacts) -> CheckResult:
     """Whether pages of other sites are kept out, and the board's own let in."""
     if found.foreign is None or found.same is None:
         return failed("the question of a browser was not answered", ON_BOARD)
@@ -193,7 +202,7 @@ def origins(found: Origins) -> Verdict:
 # --- behind it -------------------------------------------------------------------------------
 
 
-def backend(found: Call) -> Verdict:
+def backend(found: CallFacts) -> CheckResult:
     """Whether the program on the board behind `found.tool` works."""
     trouble = _trouble(found)
     if trouble is not None:
@@ -201,7 +210,7 @@ def backend(found: Call) -> Verdict:
     return ok(f"{found.tool} answers in {found.seconds * 1000:.0f} ms")
 
 
-def phone_bridge(found: Call) -> Verdict:
+def phone_bridge(found: CallFacts) -> CheckResult:
     """Whether the companion app on the phone is linked."""
     trouble = _trouble(found)
     if trouble is not None:
@@ -216,7 +225,7 @@ def phone_bridge(found: Call) -> Verdict:
     return ok(f"linked ({shown(platform)})" if isinstance(platform, str) else "linked")
 
 
-def picture(found: Call) -> Verdict:
+def picture(found: CallFacts) -> CheckResult:
     """Whether a picture arrives, and whether common clients take it."""
     trouble = _trouble(found)
     if trouble is not None:
@@ -237,7 +246,7 @@ def _pixels(size: tuple[int, int] | None) -> str:
     return "" if size is None else f"{size[0]} x {size[1]} px, "
 
 
-def clock(page: Page) -> Verdict:
+def clock(page: HttpFacts) -> CheckResult:
     """Whether the server's clock and ours agree."""
     if page.date is None:
         return skipped("the server does not tell its time")
@@ -251,7 +260,7 @@ def clock(page: Page) -> Verdict:
     )
 
 
-def round_trip(found: Pings) -> Verdict:
+def round_trip(found: PingFacts) -> CheckResult:
     """Whether a question that needs no phone is answered quickly."""
     if found.error is not None:
         return failed(f"a question was not answered: {found.error}", ON_BOARD)
@@ -261,7 +270,7 @@ def round_trip(found: Pings) -> Verdict:
     return ok(words)
 
 
-def _trouble(found: Call) -> Verdict | None:
+def _trouble(found: CallFacts) -> CheckResult | None:
     """The verdict on a call that came to no good result; None for one that did."""
     if found.error is not None:
         return failed(f"{found.tool}: {found.error}", ON_BOARD)

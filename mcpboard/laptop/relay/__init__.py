@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from mcpboard.errors import ClientError, ConfigError, ParseError, Refused, Unanswered
 from mcpboard.protocol import access, jsonrpc
 from mcpboard.protocol.admission import MCP_PATHS, ORIGIN_REFUSED
-from mcpboard.protocol.client_session import Ask
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.serving import app
 from mcpboard.serving.app import BrokenOff, Environ, StartResponse
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import TIMEOUT_SECONDS, Arriving, Cord, Link
+from mcpboard.transport.http import TIMEOUT_SECONDS, CancelToken, HttpClient, StreamedResponse
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _NOT_TO_CLIENT = frozenset(
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
 
 
-def check_listener(host: str, port: int, link: Link) -> None:
+def check_listener(host: str, port: int, link: HttpClient) -> None:
     """ConfigError unless (host, port) is on loopback and not the very server that is relayed to."""
     if not _is_loopback(host):
         raise ConfigError(
@@ -63,11 +63,11 @@ def _is_loopback(host: str) -> bool:
 
 
 @dataclass(eq=False)
-class Passing:
+class ForwardedRequest:
     """One request on its way: how it is ended, and how to tell that its client has left."""
 
     gone: Callable[[], bool]
-    cord: Cord = field(default_factory=Cord)
+    cord: CancelToken = field(default_factory=CancelToken)
 
 
 class Relay:
@@ -76,10 +76,10 @@ class Relay:
     A context: a thread of its own watches for clients that leave, and ends their requests.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: HttpClient) -> None:
         self._link = link
         self._lock = threading.Lock()
-        self._passing: set[Passing] = set()
+        self._passing: set[ForwardedRequest] = set()
         self._stop = threading.Event()
         self._watch = threading.Thread(target=self._watching, name="mcpboard relay watch")
 
@@ -93,17 +93,19 @@ class Relay:
         self._end(lambda passing: True)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        passing = Passing(environ.get("waitress.client_disconnected", bool))
+        passing = ForwardedRequest(environ.get("waitress.client_disconnected", bool))
         with self._lock:
             self._passing.add(passing)
-        body = Body(lambda: self._forget(passing))
+        body = RelayBody(lambda: self._forget(passing))
         try:
             return self._answer(environ, start_response, passing, body)
         except BaseException:
             body.close()
             raise
 
-    def _answer(self, environ: Environ, start_response: StartResponse, passing: Passing, body: Body) -> Iterable[bytes]:
+    def _answer(
+        self, environ: Environ, start_response: StartResponse, passing: ForwardedRequest, body: RelayBody
+    ) -> Iterable[bytes]:
         sent = b""
         try:
             path = _checked_path(environ)
@@ -124,11 +126,11 @@ class Relay:
             body.pieces = pieces
         return body
 
-    def _ask(self, environ: Environ, body: bytes) -> Ask:
+    def _ask(self, environ: Environ, body: bytes) -> HttpRequest:
         headers = {_name(key): value for key, value in environ.items() if _for_board(key)}
         if environ.get("HTTP_ORIGIN") is not None:
             headers["Origin"] = self._link.origin
-        return Ask(headers, body, environ["REQUEST_METHOD"])
+        return HttpRequest(headers, body, environ["REQUEST_METHOD"])
 
     # --- clients that leave ---
 
@@ -136,26 +138,26 @@ class Relay:
         while not self._stop.wait(WATCH_SECONDS):
             self._end(lambda passing: passing.gone())
 
-    def _end(self, which: Callable[[Passing], bool]) -> None:
+    def _end(self, which: Callable[[ForwardedRequest], bool]) -> None:
         with self._lock:
             ended = [passing for passing in self._passing if which(passing)]
         for passing in ended:
             passing.cord.pull()
 
-    def _forget(self, passing: Passing) -> None:
+    def _forget(self, passing: ForwardedRequest) -> None:
         with self._lock:
             self._passing.discard(passing)
 
 
-class Body:
+class RelayBody:
     """The body of one answer on its way back; `close` ends the connection to the board, once."""
 
     def __init__(self, forget: Callable[[], None]) -> None:
         self.pieces: Iterator[bytes] = iter(())
         self._forget = forget
-        self._exchange: AbstractContextManager[Arriving] | None = None
+        self._exchange: AbstractContextManager[StreamedResponse] | None = None
 
-    def begin(self, exchange: AbstractContextManager[Arriving]) -> Arriving:
+    def begin(self, exchange: AbstractContextManager[StreamedResponse]) -> StreamedResponse:
         """The head of the answer; raises ClientError where none comes."""
         arriving = exchange.__enter__()
         self._exchange = exchange

@@ -16,14 +16,14 @@ UNIT = "mcpboard-relay.service"
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceFile:
     """The text of the file, and the steps that install it."""
 
     text: str
     steps: str
 
 
-def launchd(url: str, listen: str) -> Service:
+def launchd(url: str, listen: str) -> ServiceFile:
     """A system daemon for macOS; it runs as root, for an agent of the user would be refused as well."""
     content = {
         "Label": LABEL,
@@ -34,7 +34,7 @@ def launchd(url: str, listen: str) -> Service:
         "StandardErrorPath": f"/var/log/{LABEL}.log",
     }
     file = f"/Library/LaunchDaemons/{LABEL}.plist"
-    return Service(
+    return ServiceFile(
         plistlib.dumps(content, sort_keys=False).decode(),
         _steps(
             url,
@@ -46,7 +46,7 @@ def launchd(url: str, listen: str) -> Service:
     )
 
 
-def systemd(url: str, listen: str) -> Service:
+def systemd(url: str, listen: str) -> ServiceFile:
     """A unit of the user; loopback needs no root."""
     text = f"""\
 [Unit]
@@ -62,10 +62,10 @@ NoNewPrivileges=yes
 WantedBy=default.target
 """
     steps = (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
-    return Service(text, _steps(url, listen, *steps))
+    return ServiceFile(text, _steps(url, listen, *steps))
 
 
-SERVICES: Mapping[str, Callable[[str, str], Service]] = {"launchd": launchd, "systemd": systemd}
+SERVICES: Mapping[str, Callable[[str, str], ServiceFile]] = {"launchd": launchd, "systemd": systemd}
 
 
 def _command(url: str, listen: str) -> Sequence[str]:

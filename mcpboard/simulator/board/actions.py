@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpboard.simulator.board.gestures import Arguments, gesture, invalid, number, place
 from mcpboard.simulator.board.go_http import go_json
-from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.board.simulated_shell import Shell
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.phone import Phone
@@ -51,24 +51,24 @@ QUICK: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
 
 
 @dataclass
-class Hands:
+class ActionContext:
     """What a tool works with: the phone, the shell, the run, and where a tap was made."""
 
     phone: Phone
     shell: Shell
-    run: Run
+    run: ToolRun
     bridge: bool = True  # the phone's companion app is connected
     touched: list[Place] = field(default_factory=list)
 
 
-def touch_gesture(hands: Hands, arguments: Arguments) -> str:
+def touch_gesture(hands: ActionContext, arguments: Arguments) -> str:
     at = gesture(hands.phone, hands.run, arguments)
     if at is not None:
         hands.touched.append(at)
     return "ok"
 
 
-def keyboard_tap(hands: Hands, arguments: Arguments) -> str:
+def keyboard_tap(hands: ActionContext, arguments: Arguments) -> str:
     keys = arguments.get("keys")
     if not isinstance(keys, list) or not keys:
         raise invalid("keys array is required")
@@ -121,7 +121,7 @@ SINGLE: Mapping[str, Callable[[Phone], None]] = {
 }  # fmt: skip
 
 
-def keyboard_text(hands: Hands, arguments: Arguments) -> str:
+def keyboard_text(hands: ActionContext, arguments: Arguments) -> str:
     text = arguments.get("text")
     if not isinstance(text, str) or not text:
         raise invalid("text is required")
@@ -132,7 +132,7 @@ def keyboard_text(hands: Hands, arguments: Arguments) -> str:
     return "ok"
 
 
-def enter_text(hands: Hands, arguments: Arguments) -> str:
+def enter_text(hands: ActionContext, arguments: Arguments) -> str:
     text, focus = arguments.get("text"), arguments.get("focus")
     if not isinstance(text, str) or not text.strip():
         raise invalid(_suggest("text is required"))
@@ -149,7 +149,7 @@ def _suggest(suggestion: str) -> str:
     return go_json({"ok": False, "suggestion": suggestion})
 
 
-def open_app(hands: Hands, arguments: Arguments) -> str:
+def open_app(hands: ActionContext, arguments: Arguments) -> str:
     name = str(arguments.get("app") or arguments.get("name") or "").strip()
     if not name:
         raise invalid("app is required")
@@ -162,7 +162,7 @@ def open_app(hands: Hands, arguments: Arguments) -> str:
     return _search(hands, name)
 
 
-def _search(hands: Hands, name: str) -> str:
+def _search(hands: ActionContext, name: str) -> str:
     """The way without a bridge: look for the icon on the screen, with a model."""
     hands.run.pause(SEARCH_S)
     app = app_named(name)
@@ -174,7 +174,7 @@ def _search(hands: Hands, name: str) -> str:
     return go_json(found)
 
 
-def open_url(hands: Hands, arguments: Arguments) -> str:
+def open_url(hands: ActionContext, arguments: Arguments) -> str:
     url = arguments.get("url")
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise invalid("url must start with http:// or https://")
@@ -183,12 +183,12 @@ def open_url(hands: Hands, arguments: Arguments) -> str:
     return go_json({"ok": True, "method": "open_url", "target": url})
 
 
-def _need_bridge(hands: Hands, **details: Any) -> None:
+def _need_bridge(hands: ActionContext, **details: Any) -> None:
     if not hands.bridge:
         raise ToolFailure("precondition_failed", "bridge_not_connected", "phone bridge not connected", **details)
 
 
-def bridge_clipboard(hands: Hands, arguments: Arguments) -> str:
+def bridge_clipboard(hands: ActionContext, arguments: Arguments) -> str:
     action = arguments.get("action", "")
     if action not in ("read", "write"):
         raise invalid(f'unknown action "{action}", expected "read" or "write"')
@@ -199,7 +199,7 @@ def bridge_clipboard(hands: Hands, arguments: Arguments) -> str:
     return go_json({"ok": True})
 
 
-def quick_action(hands: Hands, arguments: Arguments) -> str:
+def quick_action(hands: ActionContext, arguments: Arguments) -> str:
     action, platform = str(arguments.get("action") or ""), hands.phone.platform
     if action == "list" or arguments.get("list") is True:
         return go_json({"ok": True, "platform": platform, "actions": [_listed(name, platform) for name in QUICK]})
@@ -228,12 +228,12 @@ def _quick(action: str, platform: str) -> tuple[str, tuple[str, ...]]:
     return label, chord
 
 
-def mouse_move(hands: Hands, arguments: Arguments) -> str:
+def mouse_move(hands: ActionContext, arguments: Arguments) -> str:
     place(arguments, "mouse_move")
     return "ok"
 
 
-def mouse_scroll(hands: Hands, arguments: Arguments) -> str:
+def mouse_scroll(hands: ActionContext, arguments: Arguments) -> str:
     if "delta" not in arguments:
         raise invalid("delta is required")
     delta = number(arguments, "delta", 0, -100, 100)
@@ -241,7 +241,7 @@ def mouse_scroll(hands: Hands, arguments: Arguments) -> str:
     return "ok"
 
 
-def run_script(hands: Hands, arguments: Arguments) -> str:
+def run_script(hands: ActionContext, arguments: Arguments) -> str:
     steps = arguments.get("steps")
     if not isinstance(steps, list) or len(steps) > LONGEST_SCRIPT:
         raise invalid(f"steps must be an array of at most {LONGEST_SCRIPT}")
@@ -253,11 +253,11 @@ def run_script(hands: Hands, arguments: Arguments) -> str:
     return go_json({"ok": True, "steps": len(steps)})
 
 
-def shell(hands: Hands, arguments: Arguments) -> str:
+def shell(hands: ActionContext, arguments: Arguments) -> str:
     return hands.shell.run(hands.run, arguments)
 
 
-Action = Callable[[Hands, Arguments], str]
+Action = Callable[[ActionContext, Arguments], str]
 SCRIPTED: Mapping[str, Action] = {
     "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "keyboard_text": keyboard_text,
 }  # fmt: skip

@@ -54,7 +54,7 @@ _KEYS = {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 6, "examples
 
 
 @dataclass(frozen=True)
-class Row:
+class AgentTool:
     """One listed tool. `wrap`: the post-action object, "full", "short" (no stability wait) or None.
 
     `hid` runs take the one mutex of the input devices; `detached` ones outlive their caller's socket.
@@ -84,37 +84,37 @@ class Row:
 
 
 _ROWS = (
-    Row("bridge_clipboard", "bridge", "Read or write the phone's clipboard over the bridge.", {"action": "read"},
+    AgentTool("bridge_clipboard", "bridge", "Read or write the phone's clipboard over the bridge.", {"action": "read"},
         _shape(("action",), action={"type": "string", "enum": ["read", "write"]}, text=TEXT)),
-    Row("enter_text", "input", "Focus a field and enter text into it.",
+    AgentTool("enter_text", "input", "Focus a field and enter text into it.",
         {"text": "hello", "focus": {"x": 500, "y": 300}}, _shape(("text", "focus"), text=TEXT, focus=POINT),
         wrap="short", hid=True, detached=True),
-    Row("keyboard_tap", "input", "Press one key or a chord.", {"keys": ["enter"]}, _shape(("keys",), keys=_KEYS),
+    AgentTool("keyboard_tap", "input", "Press one key or a chord.", {"keys": ["enter"]}, _shape(("keys",), keys=_KEYS),
         wrap="full", hid=True, detached=True),
-    Row("keyboard_text", "input", "Type ASCII text on the keyboard.", {"text": "hello"}, _shape(("text",), text=TEXT),
+    AgentTool("keyboard_text", "input", "Type ASCII text on the keyboard.", {"text": "hello"},
+        _shape(("text",), text=TEXT), wrap="full", hid=True, detached=True),
+    AgentTool("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, POINT,
         wrap="full", hid=True, detached=True),
-    Row("mouse_move", "input", "Move the pointer.", {"x": 500, "y": 500}, POINT,
+    AgentTool("mouse_scroll", "input", "Turn the wheel.", {"delta": -3}, _shape(("delta",), delta={"type": "integer"}),
         wrap="full", hid=True, detached=True),
-    Row("mouse_scroll", "input", "Turn the wheel.", {"delta": -3}, _shape(("delta",), delta={"type": "integer"}),
-        wrap="full", hid=True, detached=True),
-    Row("open_app", "bridge", "Open an app by its name.", {"app": "Settings"},
+    AgentTool("open_app", "bridge", "Open an app by its name.", {"app": "Settings"},
         _shape(("app",), app=TEXT, name=TEXT), wrap="full", detached=True),
-    Row("open_url", "bridge", "Open a web address on the phone.", {"url": "https://example.com"},
+    AgentTool("open_url", "bridge", "Open a web address on the phone.", {"url": "https://example.com"},
         _shape(("url",), url=TEXT), wrap="full"),
-    Row("quick_action", "input", "Run a named shortcut of the phone; \"list\" names them.", {"action": "home"},
+    AgentTool("quick_action", "input", "Run a named shortcut of the phone; \"list\" names them.", {"action": "home"},
         _shape(("action",), action=TEXT, alternative=FLAG, alternative_index=_whole(1)),
         wrap="full", hid=True, detached=True),
-    Row("run_script", "input", "Run several input steps in one call.", {"steps": []},
+    AgentTool("run_script", "input", "Run several input steps in one call.", {"steps": []},
         _shape(("steps",), steps={"type": "array", "items": {"type": "object"}}), hid=True, detached=True),
-    Row("screenshot", "observation", "Take a picture of the screen.", {}, _shape()),
-    Row("shell", "system", "Run a command on the board.", {"command": "pwd"}, _SHELL),
-    Row("touch_gesture", "input", "Tap, press, swipe or drag; places run from 0 to 1000 & scale with the screen.",
+    AgentTool("screenshot", "observation", "Take a picture of the screen.", {}, _shape()),
+    AgentTool("shell", "system", "Run a command on the board.", {"command": "pwd"}, _SHELL),
+    AgentTool("touch_gesture", "input", "Tap, press, swipe or drag; places run from 0 to 1000 & scale with the screen.",
         {"type": "tap", "point": {"x": 500, "y": 500}}, _GESTURE, wrap="full", hid=True, detached=True),
-    Row("wait_for_stable_screen", "observation", "Wait until the screen stands still, then take a picture.", {},
+    AgentTool("wait_for_stable_screen", "observation", "Wait until the screen stands still, then take a picture.", {},
         _shape()),
 )  # fmt: skip
 
-ROWS: Mapping[str, Row] = {row.name: row for row in _ROWS}  # sorted by name, as the Agent lists them
+ROWS: Mapping[str, AgentTool] = {row.name: row for row in _ROWS}  # sorted by name, as the Agent lists them
 
 
 def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat: str, battery: int) -> dict[str, Any]:

@@ -9,9 +9,17 @@ from typing import Any
 
 from mcpboard.simulator.board import agent_catalog, bundle, live_page
 from mcpboard.simulator.board.faults import Faults
-from mcpboard.simulator.board.go_http import Reply, json_reply, labelled_gzip, not_found, text_error, timestamp, whole
-from mcpboard.simulator.board.runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
-from mcpboard.simulator.board.tool_runs import Tools
+from mcpboard.simulator.board.go_http import (
+    GoReply,
+    json_reply,
+    labelled_gzip,
+    not_found,
+    text_error,
+    timestamp,
+    whole,
+)
+from mcpboard.simulator.board.runs import Dropped, Ledger, ReceivedRequest, SimulatedPace, ToolFailure, ToolRun
+from mcpboard.simulator.board.tool_runs import ToolRunner
 from mcpboard.simulator.phone.phone import Phone
 
 TOOLS_PATH = "/api/tools/"
@@ -36,17 +44,19 @@ def target_of(port: str, path: str) -> str | None:
     return TARGETS.get((port, path))
 
 
-class Apis:
+class LoopbackApis:
     """Answers both ports. A request passes the faults before it, its route, then the faults on its reply."""
 
-    def __init__(self, phone: Phone, tools: Tools, faults: Faults, ledger: Ledger, pace: Pace, seed: int) -> None:
+    def __init__(
+        self, phone: Phone, tools: ToolRunner, faults: Faults, ledger: Ledger, pace: SimulatedPace, seed: int
+    ) -> None:
         self._phone = phone
         self._tools = tools
         self._faults = faults
         self._ledger = ledger
         self._pace = pace
         self._seed = seed
-        self._routes: Mapping[tuple[str, str], Callable[[Request], Reply]] = {
+        self._routes: Mapping[tuple[str, str], Callable[[ReceivedRequest], GoReply]] = {
             ("agent", "/api/tools"): self._list,
             ("agent", "/api/phone-bridge/status"): self._bridge,
             ("agent", "/health"): self._health,
@@ -63,16 +73,16 @@ class Apis:
         target = target_of(port, words[1]) if len(words) > 1 else None
         return target is not None and self._faults.take("reset_before_read", target) is not None
 
-    def answer(self, request: Request, gone: Callable[[], bool]) -> Reply:
+    def answer(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
         """The reply to one request; Dropped when the connection is to be cut instead."""
         target = target_of(request.port, request.path)
         if target is None:
             return self._route(request, gone)
-        run = Run(self._pace, gone)
+        run = ToolRun(self._pace, gone)
         reply = self._instead(target, run) or self._route(request, gone)
         return self._spoiled(target, reply, run)
 
-    def _instead(self, target: str, run: Run) -> Reply | None:
+    def _instead(self, target: str, run: ToolRun) -> GoReply | None:
         """What a fault answers before the request gets anywhere."""
         if self._faults.take("reset_after_read", target):
             raise Dropped(reset=True)
@@ -83,12 +93,12 @@ class Apis:
         if fault := self._faults.take("status", target):
             return text_error(fault["status"], fault["text"])
         if fault := self._faults.take("redirect", target):
-            return Reply(fault["status"], headers=(("Location", fault["location"]),))
+            return GoReply(fault["status"], headers=(("Location", fault["location"]),))
         if fault := self._faults.take("html", target):
-            return Reply(fault["status"], HTML_PAGE, "text/html; charset=utf-8")
+            return GoReply(fault["status"], HTML_PAGE, "text/html; charset=utf-8")
         return None
 
-    def _spoiled(self, target: str, reply: Reply, run: Run) -> Reply:
+    def _spoiled(self, target: str, reply: GoReply, run: ToolRun) -> GoReply:
         """What a fault makes of a reply that is ready."""
         if self._faults.take("reset_after_execution", target):
             raise Dropped(reset=True)
@@ -106,7 +116,7 @@ class Apis:
             reply = replace(reply, bytes_per_second=fault["bytes_per_second"])
         return reply
 
-    def _route(self, request: Request, gone: Callable[[], bool]) -> Reply:
+    def _route(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
         if request.port == "config_web":
             return self._config_web(request, gone)
         path = request.path.partition("?")[0]
@@ -120,24 +130,24 @@ class Apis:
         self._linger(request, gone)
         return route(request)
 
-    def _tool(self, request: Request, name: str, gone: Callable[[], bool]) -> Reply:
+    def _tool(self, request: ReceivedRequest, name: str, gone: Callable[[], bool]) -> GoReply:
         if request.method != "POST":
             return text_error(405, "Method not allowed")
         return self._tools.call(name, request.body, gone) if name and "/" not in name else not_found()
 
-    def _linger(self, request: Request, gone: Callable[[], bool]) -> None:
+    def _linger(self, request: ReceivedRequest, gone: Callable[[], bool]) -> None:
         """Holds and slow faults of the routes that are no tool; a caller that leaves ends them."""
         target = target_of(request.port, request.path)
         try:
             if target is not None:
-                self._tools.linger(target, Run(self._pace, gone))
+                self._tools.linger(target, ToolRun(self._pace, gone))
         except ToolFailure:
             raise Dropped(reset=False) from None
 
-    def _list(self, request: Request) -> Reply:
+    def _list(self, request: ReceivedRequest) -> GoReply:
         return json_reply({"tools": self._tools.entries()})
 
-    def _bridge(self, request: Request) -> Reply:
+    def _bridge(self, request: ReceivedRequest) -> GoReply:
         view = self._phone.view()
         connected = self._phone.bridge_connected and not self._faults.take("bridge_down", "phone_bridge_status")
         status = agent_catalog.bridge_status(
@@ -146,19 +156,19 @@ class Apis:
         )  # fmt: skip
         return json_reply(status)
 
-    def _health(self, request: Request) -> Reply:
+    def _health(self, request: ReceivedRequest) -> GoReply:
         return json_reply({"ok": True})
 
-    def _page(self, request: Request) -> Reply:
-        return Reply(200, live_page.PAGE, "text/html; charset=utf-8")
+    def _page(self, request: ReceivedRequest) -> GoReply:
+        return GoReply(200, live_page.PAGE, "text/html; charset=utf-8")
 
-    def _screen(self, request: Request) -> Reply:
-        return Reply(200, live_page.picture(self._phone), "image/jpeg", (("Cache-Control", "no-store"),))
+    def _screen(self, request: ReceivedRequest) -> GoReply:
+        return GoReply(200, live_page.picture(self._phone), "image/jpeg", (("Cache-Control", "no-store"),))
 
-    def _calls(self, request: Request) -> Reply:
+    def _calls(self, request: ReceivedRequest) -> GoReply:
         return json_reply({"calls": [{"name": name, "input": given} for name, given in self._ledger.calls]})
 
-    def _switches(self, request: Request) -> Reply:
+    def _switches(self, request: ReceivedRequest) -> GoReply:
         """GET lists the armed faults, POST arms one or, with `{"clear": true}`, disarms all."""
         if request.method == "POST":
             try:
@@ -169,7 +179,7 @@ class Apis:
             return text_error(405, "Method not allowed")
         return json_reply({"faults": self._faults.as_json()})
 
-    def _turns(self, request: Request) -> Reply:
+    def _turns(self, request: ReceivedRequest) -> GoReply:
         """GET tells what the phone shows, POST `{"landscape": true}` or `{"dark": true}` turns it first."""
         if request.method == "POST":
             try:
@@ -188,7 +198,7 @@ class Apis:
         else:
             self._faults.set(post.pop("kind", ""), **post)
 
-    def _config_web(self, request: Request, gone: Callable[[], bool]) -> Reply:
+    def _config_web(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
         target = target_of(request.port, request.path)
         if request.method != "GET" or target is None:
             return text_error(404, "Not Found")
@@ -196,24 +206,24 @@ class Apis:
         reply = self._status() if target == "device_status" else self._bundle()
         return replace(reply, headers=(API_VERSION, *reply.headers))
 
-    def _status(self) -> Reply:
+    def _status(self) -> GoReply:
         return json_reply(agent_catalog.device_status(self._phone.device_type, 8080), content_type=CONFIG_JSON)
 
-    def _bundle(self) -> Reply:
+    def _bundle(self) -> GoReply:
         if fault := self._faults.take("bundle_error", "support_bundle"):
             return json_reply({"ok": False, "error": fault["error"]}, 500, CONFIG_JSON)
         fault = self._faults.take("bundle", "support_bundle")
         if fault is None:
             made = bundle.small()
-            return Reply(200, made, "application/gzip", length=len(made))
+            return GoReply(200, made, "application/gzip", length=len(made))
         blocks: Iterator[bytes] = bundle.sized(fault["bytes"], self._seed)
-        return Reply(
+        return GoReply(
             200, blocks, "application/gzip", length=fault["bytes"] if fault["length"] else None,
             keep=fault["dies_after"], bytes_per_second=fault["bytes_per_second"],
         )  # fmt: skip
 
 
-def _padded(reply: Reply, size: int) -> Reply:
+def _padded(reply: GoReply, size: int) -> GoReply:
     """The same JSON object with a filler that makes it that many bytes longer."""
     body = whole(reply).rstrip()[:-1] + b',"filler":"' + b"x" * size + b'"}\n'
     return replace(reply, body=body, length=None)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mcpboard.simulator.board.apis import Apis
+from mcpboard.simulator.board.apis import LoopbackApis
 from mcpboard.simulator.board.faults import Faults
 from mcpboard.simulator.board.listener import Port
-from mcpboard.simulator.board.runs import Hold, Ledger, Pace, Request
-from mcpboard.simulator.board.tool_runs import Tools
+from mcpboard.simulator.board.runs import ExecutionHold, Ledger, ReceivedRequest, SimulatedPace
+from mcpboard.simulator.board.tool_runs import ToolRunner
 from mcpboard.simulator.phone import display
 from mcpboard.simulator.phone.phone import Phone
 
@@ -47,10 +47,10 @@ class Simulator:
         self._ledger = Ledger()
         self.faults = Faults()
         own_clock, own_sleep = _sped_up(speed, self._stop)
-        pace = Pace(clock or own_clock, sleep or own_sleep, self._stop)
+        pace = SimulatedPace(clock or own_clock, sleep or own_sleep, self._stop)
         self.phone = Phone(pace.clock, seed)
-        tools = Tools(self.phone, self.faults, self._ledger, pace, input_limit_s)
-        apis = Apis(self.phone, tools, self.faults, self._ledger, pace, seed)
+        tools = ToolRunner(self.phone, self.faults, self._ledger, pace, input_limit_s)
+        apis = LoopbackApis(self.phone, tools, self.faults, self._ledger, pace, seed)
         self.agent, self.config_web = (
             Port(name, (host, number), apis.answer, apis.reset_early, self._ledger, pace)
             for name, number in (("agent", agent_port), ("config_web", config_web_port))
@@ -75,7 +75,7 @@ class Simulator:
         return self._ledger.finished
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[ReceivedRequest]:
         """Every HTTP request that was read whole, on both ports, in order."""
         return self._ledger.requests
 
@@ -103,7 +103,7 @@ class Simulator:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def hold(self, name: str) -> Hold:
+    def hold(self, name: str) -> ExecutionHold:
         """Keep the tool (or `device_status`, `support_bundle` ...) inside its execution until released."""
         return self._ledger.hold(name)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.simulator.board.faults import Faults
-from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import Place
@@ -20,7 +20,7 @@ CROPPED = ("iOS", "Android")  # device types whose black bars are cut off
 
 
 @dataclass(frozen=True)
-class Settled:
+class StableScreen:
     """How the wait for a stable screen ended."""
 
     stable: bool
@@ -54,7 +54,7 @@ class Camera:
             made = b"this is no picture"
         return _described(image, made, cropped=image.size != frames.SOURCE)
 
-    def settle(self, run: Run) -> Settled:
+    def settle(self, run: ToolRun) -> StableScreen:
         """Wait until two looks in a row, STABLE_S apart, show the same; at most TIMEOUT_S."""
         began = since = run.now()
         last, diff = self.look(), None
@@ -64,7 +64,7 @@ class Camera:
             diff = frames.difference(last, image)
             since, last = (run.now() if diff > THRESHOLD else since), image
         now = run.now()
-        return Settled(now - since >= STABLE_S, round((now - began) * 1000), diff)
+        return StableScreen(now - since >= STABLE_S, round((now - began) * 1000), diff)
 
 
 def _described(image: frames.Picture, made: bytes, *, cropped: bool) -> dict[str, Any]:

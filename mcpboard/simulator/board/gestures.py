@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import Place
 
@@ -38,7 +38,7 @@ def place(value: object, name: str) -> Place:
     return x, y
 
 
-def gesture(phone: Phone, run: Run, arguments: Arguments) -> Place | None:
+def gesture(phone: Phone, run: ToolRun, arguments: Arguments) -> Place | None:
     """Carry out one gesture; gives the place to mark for the tap family, None for the others."""
     if "actions" in arguments:
         _actions(phone, run, arguments["actions"])
@@ -62,7 +62,7 @@ def number(arguments: Arguments, key: str, default: float, low: float, high: flo
     return float(value)
 
 
-def tap(phone: Phone, run: Run, kind: str, arguments: Arguments) -> Place:
+def tap(phone: Phone, run: ToolRun, kind: str, arguments: Arguments) -> Place:
     if "point" not in arguments:
         raise invalid(f"point is required for {kind}")
     at = place(arguments["point"], "point")
@@ -71,7 +71,7 @@ def tap(phone: Phone, run: Run, kind: str, arguments: Arguments) -> Place:
     return at
 
 
-def _swipe(phone: Phone, run: Run, arguments: Arguments) -> None:
+def _swipe(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
     start, end = _stroke(arguments, "swipe")
     run.pause(_travel_s(arguments, start, end))
     phone.swipe(start, end)
@@ -122,7 +122,7 @@ def _travel_s(arguments: Arguments, start: Place, end: Place) -> float:
     return math.dist(start, end) / _speed(arguments)
 
 
-def _drag_start(phone: Phone, run: Run, arguments: Arguments) -> None:
+def _drag_start(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
     at = arguments.get("point", arguments.get("start"))
     if at is None:
         raise invalid("point is required for drag_start")
@@ -131,7 +131,7 @@ def _drag_start(phone: Phone, run: Run, arguments: Arguments) -> None:
     phone.press(x, y, held=True)
 
 
-def _drag_release(phone: Phone, run: Run, arguments: Arguments) -> None:
+def _drag_release(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
     at = arguments.get("point", arguments.get("end"))
     if at is None:
         raise invalid("point is required for drag_release")
@@ -142,7 +142,7 @@ def _drag_release(phone: Phone, run: Run, arguments: Arguments) -> None:
     phone.release(x, y)
 
 
-def _actions(phone: Phone, run: Run, steps: object) -> None:
+def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
     """A list of touch steps; checked whole before the first one moves anything."""
     if not isinstance(steps, list) or not 1 <= len(steps) <= 128:
         raise invalid("actions must have 1 to 128 steps")
@@ -165,7 +165,7 @@ def _step(index: int, step: object) -> tuple[str, Place | None, float]:
     return str(step["action"]), None if at is None else place(at, f"actions[{index}].point"), ms
 
 
-def _perform(phone: Phone, run: Run, action: str, at: Place | None, ms: float) -> None:
+def _perform(phone: Phone, run: ToolRun, action: str, at: Place | None, ms: float) -> None:
     run.pause(ms / 1000)
     here = at or phone.pressed
     if here is None:
@@ -178,6 +178,6 @@ def _perform(phone: Phone, run: Run, action: str, at: Place | None, ms: float) -
         phone.move(*here)
 
 
-STROKES: Mapping[str, Callable[[Phone, Run, Arguments], None]] = {
+STROKES: Mapping[str, Callable[[Phone, ToolRun, Arguments], None]] = {
     "swipe": _swipe, "drag_start": _drag_start, "drag_release": _drag_release,
 }  # fmt: skip

@@ -22,7 +22,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 @dataclass(frozen=True)
-class Reply:
+class GoReply:
     """One HTTP answer. `length` is sent as Content-Length; None lets the size decide between it and chunks."""
 
     status: int
@@ -46,16 +46,16 @@ def _scalar(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def json_reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
-    return Reply(status, (go_json(value) + "\n").encode(), content_type)
+def json_reply(value: Any, status: int = 200, content_type: str = JSON) -> GoReply:
+    return GoReply(status, (go_json(value) + "\n").encode(), content_type)
 
 
-def text_error(status: int, message: str) -> Reply:
+def text_error(status: int, message: str) -> GoReply:
     """What Go's `http.Error` sends: the message, a newline, and a word against sniffing."""
-    return Reply(status, _scalar(message + "\n").encode(), headers=(("X-Content-Type-Options", "nosniff"),))
+    return GoReply(status, _scalar(message + "\n").encode(), headers=(("X-Content-Type-Options", "nosniff"),))
 
 
-def not_found() -> Reply:
+def not_found() -> GoReply:
     return text_error(404, "404 page not found")
 
 
@@ -66,12 +66,12 @@ def timestamp(seconds: float) -> str:
     return f"{stamp:%Y-%m-%dT%H:%M:%S}.{int((seconds - whole_seconds) * 1e9):09d}+08:00"
 
 
-def labelled_gzip(reply: Reply, *, honest: bool) -> Reply:
+def labelled_gzip(reply: GoReply, *, honest: bool) -> GoReply:
     body = gzip.compress(whole(reply), mtime=0) if honest else whole(reply)
     return replace(reply, body=body, headers=(*reply.headers, ("Content-Encoding", "gzip")), length=None)
 
 
-def whole(reply: Reply) -> bytes:
+def whole(reply: GoReply) -> bytes:
     return reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
 
 
@@ -84,7 +84,7 @@ class Framing:
     closes: bool = False
 
 
-def frame(reply: Reply, *, http_1_1: bool) -> Framing:
+def frame(reply: GoReply, *, http_1_1: bool) -> Framing:
     """Choose as Go does; HTTP/1.0 knows no chunks, there the end of a long body is the connection's."""
     length = reply.length
     if length is None and isinstance(reply.body, bytes):
@@ -97,7 +97,7 @@ def frame(reply: Reply, *, http_1_1: bool) -> Framing:
     return Framing((), closes=True)
 
 
-def head(reply: Reply, framing: Framing, *, version: str, closes: bool) -> bytes:
+def head(reply: GoReply, framing: Framing, *, version: str, closes: bool) -> bytes:
     """Status line and headers, without a `Server` header, as the board's server has none."""
     lines = [f"{version} {reply.status} {responses.get(reply.status, 'Unknown')}"]
     headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True))]
@@ -107,7 +107,7 @@ def head(reply: Reply, framing: Framing, *, version: str, closes: bool) -> bytes
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def pieces(reply: Reply) -> Iterator[bytes]:
+def pieces(reply: GoReply) -> Iterator[bytes]:
     """The body in the pieces it is written in: whole when it is, in tenths of a second when it drips."""
     blocks = [reply.body] if isinstance(reply.body, bytes) else reply.body
     step = None if reply.bytes_per_second is None else max(1, int(reply.bytes_per_second / 10))

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from mcpboard.simulator.board import go_http
-from mcpboard.simulator.board.runs import Dropped, Ledger, Pace, Request, Run, ToolFailure
+from mcpboard.simulator.board.runs import Dropped, Ledger, ReceivedRequest, SimulatedPace, ToolFailure, ToolRun
 
 IDLE_S = 120.0  # the board drops a quiet keep-alive connection after that
 READ_S = 30.0  # the board's limit for a whole request
@@ -20,7 +20,7 @@ WRITE_S = 310.0  # the board has none; a reader that stalls longer than any tool
 POLL_S = 0.02  # how often a listening thread looks whether it is to end
 STOP_S = 10.0  # by then every thread has noticed the end; one that has not is a bug here
 
-Answer = Callable[[Request, Callable[[], bool]], go_http.Reply]
+Answer = Callable[[ReceivedRequest, Callable[[], bool]], go_http.GoReply]
 ResetEarly = Callable[[str, str], bool]
 
 
@@ -28,7 +28,13 @@ class Port:
     """Answers HTTP on one loopback port; may be stopped and started again, on the same number."""
 
     def __init__(
-        self, name: str, address: tuple[str, int], answer: Answer, reset_early: ResetEarly, ledger: Ledger, pace: Pace
+        self,
+        name: str,
+        address: tuple[str, int],
+        answer: Answer,
+        reset_early: ResetEarly,
+        ledger: Ledger,
+        pace: SimulatedPace,
     ) -> None:
         self.name = name
         self.answer = answer
@@ -146,7 +152,7 @@ class _Connection(BaseHTTPRequestHandler):
         except OSError:
             return ""
 
-    def _read_request(self) -> Request | None:
+    def _read_request(self) -> ReceivedRequest | None:
         self.raw_requestline = self.rfile.readline(65537)
         if not self.parse_request():
             return None
@@ -155,7 +161,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.port.name, self.command, self.path, headers, body)
+        request = ReceivedRequest(self.port.name, self.command, self.path, headers, body)
         self.port.ledger.note_request(request)
         return request
 
@@ -186,7 +192,7 @@ class _Connection(BaseHTTPRequestHandler):
             pass
         return bytes(body)
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: ReceivedRequest) -> None:
         try:
             self._send(self.port.answer(request, self._gone))
         except Dropped as drop:
@@ -194,7 +200,7 @@ class _Connection(BaseHTTPRequestHandler):
             if drop.reset:
                 go_http.reset(self.connection)
 
-    def _send(self, reply: go_http.Reply) -> None:
+    def _send(self, reply: go_http.GoReply) -> None:
         http_1_1 = self.request_version == "HTTP/1.1"
         framing = go_http.frame(reply, http_1_1=http_1_1)
         self.close_connection = self.close_connection or framing.closes
@@ -203,8 +209,8 @@ class _Connection(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self._send_body(reply, framing)
 
-    def _send_body(self, reply: go_http.Reply, framing: go_http.Framing) -> None:
-        run = Run(self.port.pace, self._gone)
+    def _send_body(self, reply: go_http.GoReply, framing: go_http.Framing) -> None:
+        run = ToolRun(self.port.pace, self._gone)
         blocks = go_http.pieces(reply) if reply.keep is None else go_http.cut(go_http.pieces(reply), reply.keep)
         for block in blocks:
             if block:
@@ -216,7 +222,7 @@ class _Connection(BaseHTTPRequestHandler):
         if framing.chunked:
             self.wfile.write(b"0\r\n\r\n")
 
-    def _drip(self, run: Run, seconds: float) -> None:
+    def _drip(self, run: ToolRun, seconds: float) -> None:
         try:
             run.stall(seconds)
         except ToolFailure:

@@ -32,7 +32,7 @@ class ToolFailure(Exception):
         self.category, self.code, self.message, self.details = category, code, message, details
 
 
-class Hold:
+class ExecutionHold:
     """Keeps one tool inside its execution from `entered` until `release()`."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Hold:
     def release(self) -> None:
         self.released.set()
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> ExecutionHold:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,7 +50,7 @@ class Hold:
 
 
 @dataclass(frozen=True)
-class Request:
+class ReceivedRequest:
     """One HTTP request as it was read: which port, what it asked, what it carried."""
 
     port: str  # "agent" or "config_web"
@@ -65,13 +65,13 @@ class Ledger:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._requests: deque[Request] = deque(maxlen=REMEMBERED)
+        self._requests: deque[ReceivedRequest] = deque(maxlen=REMEMBERED)
         self._calls: deque[tuple[str, dict[str, Any]]] = deque(maxlen=REMEMBERED)
         self._finished: deque[tuple[str, str]] = deque(maxlen=REMEMBERED)
-        self._holds: dict[str, Hold] = {}
+        self._holds: dict[str, ExecutionHold] = {}
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[ReceivedRequest]:
         with self._changed:
             return list(self._requests)
 
@@ -85,7 +85,7 @@ class Ledger:
         with self._changed:
             return list(self._finished)
 
-    def note_request(self, request: Request) -> None:
+    def note_request(self, request: ReceivedRequest) -> None:
         with self._changed:
             self._requests.append(request)
             self._changed.notify_all()
@@ -106,12 +106,12 @@ class Ledger:
             if not self._changed.wait_for(reached, timeout):
                 raise AssertionError(f"no {what} within {timeout:g} s")
 
-    def hold(self, name: str) -> Hold:
+    def hold(self, name: str) -> ExecutionHold:
         self.hold_on(name)  # one that was released is no hold any more
         with self._changed:
-            return self._holds.setdefault(name.lower(), Hold())
+            return self._holds.setdefault(name.lower(), ExecutionHold())
 
-    def hold_on(self, name: str) -> Hold | None:
+    def hold_on(self, name: str) -> ExecutionHold | None:
         """The hold that the tool must stop at, None when it is free to go."""
         with self._changed:
             hold = self._holds.get(name.lower())
@@ -128,7 +128,7 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Pace:
+class SimulatedPace:
     """Board time: a clock in seconds since 1970, a sleep on it, and the event that ends everything."""
 
     clock: Callable[[], float]
@@ -136,7 +136,7 @@ class Pace:
     stop: threading.Event
 
 
-class Run:
+class ToolRun:
     """One request under way. Every wait of a tool goes through here.
 
     `gone` says whether the caller's socket is closed; a detached run goes on regardless, the others are
@@ -144,7 +144,7 @@ class Run:
     """
 
     def __init__(
-        self, pace: Pace, gone: Callable[[], bool], *, detached: bool = False, limit_s: float | None = None
+        self, pace: SimulatedPace, gone: Callable[[], bool], *, detached: bool = False, limit_s: float | None = None
     ) -> None:
         self._pace = pace
         self._gone = gone

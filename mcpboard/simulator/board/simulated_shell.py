@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpboard.simulator.board.gestures import number
-from mcpboard.simulator.board.runs import Run, ToolFailure
+from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 
 TIMEOUT_S = 30  # the Agent's default
 LONGEST_TIMEOUT_S = 300
@@ -56,7 +56,7 @@ class Shell:
         self._numbers = itertools.count(1)
         self._sessions: dict[str, str] = {}  # id -> command
 
-    def run(self, run: Run, arguments: Mapping[str, Any]) -> str:
+    def run(self, run: ToolRun, arguments: Mapping[str, Any]) -> str:
         """The tool's output; ToolFailure for a non-zero exit, a timeout or missing arguments."""
         action = arguments.get("action") or ("start" if arguments.get("background") else "")
         if action and action != "start":
@@ -89,7 +89,7 @@ class Shell:
         return _indented(session_id=name, written_bytes=written, message=action)
 
 
-def _foreground(run: Run, command: str, arguments: Mapping[str, Any]) -> str:
+def _foreground(run: ToolRun, command: str, arguments: Mapping[str, Any]) -> str:
     limit = number(arguments, "timeout", TIMEOUT_S, 1, LONGEST_TIMEOUT_S)
     if command.startswith("sleep "):
         _sleep(run, command, limit)
@@ -103,7 +103,7 @@ def _foreground(run: Run, command: str, arguments: Mapping[str, Any]) -> str:
     return "\n".join([*([out] if out else []), *blocks]) or "(no output)"
 
 
-def _sleep(run: Run, command: str, limit: float) -> None:
+def _sleep(run: ToolRun, command: str, limit: float) -> None:
     try:
         seconds = float(command.split()[1])
     except (IndexError, ValueError):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpboard.simulator.board import request_body
-from mcpboard.simulator.board.actions import ACTIONS, Hands
-from mcpboard.simulator.board.agent_catalog import ROWS, Row
+from mcpboard.simulator.board.actions import ACTIONS, ActionContext
+from mcpboard.simulator.board.agent_catalog import ROWS, AgentTool
 from mcpboard.simulator.board.camera import Camera
 from mcpboard.simulator.board.faults import Faults
 from mcpboard.simulator.board.gestures import invalid
-from mcpboard.simulator.board.go_http import Reply, go_json, json_reply, text_error, timestamp
-from mcpboard.simulator.board.runs import Ledger, Pace, Run, ToolFailure
+from mcpboard.simulator.board.go_http import GoReply, go_json, json_reply, text_error, timestamp
+from mcpboard.simulator.board.runs import Ledger, SimulatedPace, ToolFailure, ToolRun
 from mcpboard.simulator.board.simulated_shell import Shell
 from mcpboard.simulator.phone import frames
 from mcpboard.simulator.phone.phone import Phone
@@ -25,7 +25,7 @@ from mcpboard.simulator.phone.phone import Phone
 SHORT_WAIT_S = 0.3  # enter_text takes its picture after that, without a stability wait
 
 
-class Bare(Exception):
+class BareAgent(Exception):
     """An output that skips the post-action object, as an old or broken Agent gives it."""
 
     def __init__(self, output: str) -> None:
@@ -33,10 +33,10 @@ class Bare(Exception):
         self.output = output
 
 
-class Tools:
+class ToolRunner:
     """Runs tools on the pretend phone, one caller at a time for those that move it."""
 
-    def __init__(self, phone: Phone, faults: Faults, ledger: Ledger, pace: Pace, limit_s: float) -> None:
+    def __init__(self, phone: Phone, faults: Faults, ledger: Ledger, pace: SimulatedPace, limit_s: float) -> None:
         self._phone = phone
         self._faults = faults
         self._ledger = ledger
@@ -51,7 +51,7 @@ class Tools:
         schema = self._faults.take("old_catalogue", "tools") is None
         return [row.entry(schema=schema) for row in ROWS.values() if not self._faults.armed("missing_tool", row.name)]
 
-    def call(self, name: str, body: bytes, gone: Callable[[], bool]) -> Reply:
+    def call(self, name: str, body: bytes, gone: Callable[[], bool]) -> GoReply:
         """The answer to one POST; the name is looked up in any case, before the body is read."""
         row = ROWS.get(name.lower())
         if row is None or self._faults.take("missing_tool", row.name):
@@ -60,10 +60,10 @@ class Tools:
             raw = request_body.raw_input(body)
         except request_body.BadBody as trouble:
             return text_error(400, f"Invalid request: {trouble}")
-        run = Run(self._pace, gone, detached=row.detached, limit_s=self._limit_s if row.detached else None)
+        run = ToolRun(self._pace, gone, detached=row.detached, limit_s=self._limit_s if row.detached else None)
         return self._answer(row, raw, run)
 
-    def _answer(self, row: Row, raw: str, run: Run) -> Reply:
+    def _answer(self, row: AgentTool, raw: str, run: ToolRun) -> GoReply:
         began = run.now()
         answer: dict[str, Any] = {"tool": row.entry(), "raw_input": raw}
         try:
@@ -79,29 +79,29 @@ class Tools:
         self._ledger.note_finished(row.name, outcome)
         return json_reply(answer)
 
-    def _output(self, row: Row, arguments: Mapping[str, Any], run: Run) -> str:
+    def _output(self, row: AgentTool, arguments: Mapping[str, Any], run: ToolRun) -> str:
         try:
             if row.category == "observation":
                 self._enter(row, arguments, run)
                 return go_json(self._observe(row, run))
-            return self._action(row, arguments, Hands(self._phone, self._shell, run))
-        except Bare as bare:
+            return self._action(row, arguments, ActionContext(self._phone, self._shell, run))
+        except BareAgent as bare:
             return bare.output
 
-    def _action(self, row: Row, arguments: Mapping[str, Any], hands: Hands) -> str:
+    def _action(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
         before = self._camera.look() if row.wrap == "full" else None
         output = self._act(row, arguments, hands)
         if row.wrap is None or (row.category == "bridge" and self._faults.take("unwrapped", row.name)):
             return output
         return go_json(self._wrapped(row, output, hands, before))
 
-    def _act(self, row: Row, arguments: Mapping[str, Any], hands: Hands) -> str:
+    def _act(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
         if not row.hid:
             return self._act_alone(row, arguments, hands)
         with hands.run.locked(self._hid):
             return self._act_alone(row, arguments, hands)
 
-    def _act_alone(self, row: Row, arguments: Mapping[str, Any], hands: Hands) -> str:
+    def _act_alone(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
         self._enter(row, arguments, hands.run)
         down = row.category == "bridge" and self._faults.take("bridge_down", row.name)
         hands.bridge = self._phone.bridge_connected and not down
@@ -109,18 +109,18 @@ class Tools:
             return go_json({"ok": False, "suggestion": soft["suggestion"]})
         return ACTIONS[row.name](hands, arguments)
 
-    def _enter(self, row: Row, arguments: Mapping[str, Any], run: Run) -> None:
+    def _enter(self, row: AgentTool, arguments: Mapping[str, Any], run: ToolRun) -> None:
         """The moment a tool begins: it is noted, held and slowed here, and fails here when a fault says so."""
         self._ledger.note_call(row.name, dict(arguments))
         self.linger(row.name, run)
         if fault := self._faults.take("tool_error", row.name):
             raise ToolFailure(fault["category"], fault["code"], fault["message"])
         if fault := self._faults.take("legacy_error", row.name):
-            raise Bare(fault["text"])
+            raise BareAgent(fault["text"])
         if self._faults.take("empty_output", row.name):
-            raise Bare("")
+            raise BareAgent("")
 
-    def linger(self, target: str, run: Run) -> None:
+    def linger(self, target: str, run: ToolRun) -> None:
         """Stop at a test's hold, then at a slow fault."""
         run.check()
         if hold := self._ledger.hold_on(target):
@@ -129,7 +129,7 @@ class Tools:
         if slow := self._faults.take("slow", target):
             run.stall(slow["seconds"])
 
-    def _observe(self, row: Row, run: Run) -> dict[str, Any]:
+    def _observe(self, row: AgentTool, run: ToolRun) -> dict[str, Any]:
         if row.name == "screenshot":
             return self._camera.shot(row.name)
         before = self._camera.look()
@@ -137,7 +137,9 @@ class Tools:
         stable = {"ok": True, "stable": settled.stable, "elapsed_ms": settled.elapsed_ms, **settled.keys()}
         return self._camera.shot(row.name) | stable | {"screen_changed": frames.changed(before, self._camera.look())}
 
-    def _wrapped(self, row: Row, output: str, hands: Hands, before: frames.Picture | None) -> dict[str, Any]:
+    def _wrapped(
+        self, row: AgentTool, output: str, hands: ActionContext, before: frames.Picture | None
+    ) -> dict[str, Any]:
         """The post-action object; a failure from here on says that the action itself was completed."""
         try:
             return self._after(row, output, hands, before)
@@ -146,7 +148,9 @@ class Tools:
             details = {**failure.details, "action_completed": True, "action_output": output}
             raise ToolFailure(failure.category, failure.code, message + failure.message, **details) from None
 
-    def _after(self, row: Row, output: str, hands: Hands, before: frames.Picture | None) -> dict[str, Any]:
+    def _after(
+        self, row: AgentTool, output: str, hands: ActionContext, before: frames.Picture | None
+    ) -> dict[str, Any]:
         if self._faults.take("action_completed", row.name):
             raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
         made: dict[str, Any] = {"action_output": output}
@@ -159,7 +163,7 @@ class Tools:
         return self._camera.shot(row.name, hands.touched[-1] if hands.touched else None) | made
 
 
-def _arguments(row: Row, raw: str) -> tuple[str, Mapping[str, Any]]:
+def _arguments(row: AgentTool, raw: str) -> tuple[str, Mapping[str, Any]]:
     """The input as text and as an object; a bare word is an app's name, as the Agent takes it."""
     try:
         text, value = request_body.normalised(raw)

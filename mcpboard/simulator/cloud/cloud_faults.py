@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 
-class Mishaps:
+class CloudFaults:
     """By the kind of post: a status instead of an answer, or no answer at all; and how slow every answer is.
 
     Safe to share between threads.

@@ -16,9 +16,9 @@ from typing import Any
 
 from mcpboard.simulator.board import go_http
 from mcpboard.simulator.board.listener import Port
-from mcpboard.simulator.board.runs import Dropped, Hold, Ledger, Pace, Request, Run
+from mcpboard.simulator.board.runs import Dropped, ExecutionHold, Ledger, ReceivedRequest, SimulatedPace, ToolRun
 from mcpboard.simulator.cloud.assignments import GONE, Assignments, Job
-from mcpboard.simulator.cloud.cloud_faults import Mishaps
+from mcpboard.simulator.cloud.cloud_faults import CloudFaults
 
 HEARTBEAT_S = 30.0  # as the mission has it
 CLAIM_WAIT_S = 25.0  # how long a claim may stay unanswered, below the minute of common proxies
@@ -29,7 +29,7 @@ KINDS = ("register", "heartbeat", "claim", "start", "progress", "finish")
 
 
 @dataclass(frozen=True)
-class Post:
+class ReceivedPost:
     """One request as it was read, and the status it was answered with."""
 
     kind: str
@@ -56,15 +56,15 @@ class Scheduler:
         self._told = {"heartbeat_s": heartbeat_s, "claim_wait_s": claim_wait_s, "lease_s": lease_s}
         self._stop = threading.Event()
         self._ledger = Ledger()
-        self._pace = Pace(time.time, self._sleep, self._stop)
+        self._pace = SimulatedPace(time.time, self._sleep, self._stop)
         self._port = Port("scheduler", ("127.0.0.1", port), self._answer, lambda *_: False, self._ledger, self._pace)
         self._changed = threading.Condition(threading.RLock())
-        self._mishaps = Mishaps()
+        self._mishaps = CloudFaults()
         self._tokens: dict[str, str] = {}  # host id -> its token
         self._assignments = Assignments()
         self._commands: list[Mapping[str, Any]] = []
-        self._posts: list[Post] = []
-        self._late: list[Post] = []
+        self._posts: list[ReceivedPost] = []
+        self._late: list[ReceivedPost] = []
 
     @property
     def url(self) -> str:
@@ -151,23 +151,23 @@ class Scheduler:
 
     def recover(self) -> None:
         """Be well again, and up."""
-        self._mishaps = Mishaps()
+        self._mishaps = CloudFaults()
         if self._stop.is_set():
             self.start()
 
-    def hold(self, kind: str) -> Hold:
+    def hold(self, kind: str) -> ExecutionHold:
         """Keep posts of that kind, read and not yet acted on, until the hold is released."""
         return self._ledger.hold(kind)
 
     # --- what was told ---------------------------------------------------------------------------
 
     @property
-    def late(self) -> list[Post]:
+    def late(self) -> list[ReceivedPost]:
         """What came under a lease that was lost by then; it was answered 410."""
         with self._changed:
             return list(self._late)
 
-    def posts(self, kind: str | None = None) -> list[Post]:
+    def posts(self, kind: str | None = None) -> list[ReceivedPost]:
         """Every request that was answered, or those of one kind, in order."""
         with self._changed:
             return [post for post in self._posts if kind in (None, post.kind)]
@@ -201,11 +201,13 @@ class Scheduler:
     def _sleep(self, seconds: float) -> None:
         self._stop.wait(seconds)
 
-    def _answer(self, request: Request, gone: Callable[[], bool]) -> go_http.Reply:
+    def _answer(self, request: ReceivedRequest, gone: Callable[[], bool]) -> go_http.GoReply:
         kind, subject, body = _understood(request)
         if kind is None:
             return go_http.json_reply({"error": "no such path"}, 404)
-        run = Run(self._pace, gone, detached=True)  # what was read is acted on, whether or not its sender still lives
+        run = ToolRun(
+            self._pace, gone, detached=True
+        )  # what was read is acted on, whether or not its sender still lives
         hold = self._ledger.hold_on(kind)
         if hold is not None:
             hold.entered.set()
@@ -213,18 +215,18 @@ class Scheduler:
         if self._mishaps.slow_s:
             run.stall(self._mishaps.slow_s)
         status, answer = self._mishaps.answer(kind) or self._act(request, kind, subject, body, gone)
-        self._note(Post(kind, subject, body, status))
+        self._note(ReceivedPost(kind, subject, body, status))
         if self._mishaps.swallows(kind):
             raise Dropped(reset=False)
-        return go_http.Reply(204) if status == 204 else go_http.json_reply(answer, status)
+        return go_http.GoReply(204) if status == 204 else go_http.json_reply(answer, status)
 
-    def _note(self, post: Post) -> None:
+    def _note(self, post: ReceivedPost) -> None:
         with self._changed:
             self._posts = [*self._posts[-REMEMBERED:], post]
             self._changed.notify_all()
 
     def _act(
-        self, request: Request, kind: str, subject: str, body: Mapping[str, Any], gone: Callable[[], bool]
+        self, request: ReceivedRequest, kind: str, subject: str, body: Mapping[str, Any], gone: Callable[[], bool]
     ) -> tuple[int, Any]:
         if kind == "register":
             return self._register(body)
@@ -269,11 +271,11 @@ class Scheduler:
     def _report(self, kind: str, assignment: str, body: Mapping[str, Any]) -> tuple[int, Any]:
         status, answer = self._assignments.report(kind, assignment, body)
         if status == GONE:
-            self._late.append(Post(kind, assignment, body, status))
+            self._late.append(ReceivedPost(kind, assignment, body, status))
         return status, answer
 
 
-def _understood(request: Request) -> tuple[str | None, str, dict[str, Any]]:
+def _understood(request: ReceivedRequest) -> tuple[str | None, str, dict[str, Any]]:
     """Kind, subject and body of a post; no kind for what is none."""
     parts = request.path.strip("/").split("/")
     if request.method != "POST" or parts[0] != "v1" or parts[-1] not in KINDS:

@@ -13,13 +13,13 @@ from typing import Any
 from mcpboard.host import cloud
 from mcpboard.host.access.identity import identity
 from mcpboard.host.cloud import enrollment
-from mcpboard.host.cloud.backoff import Pace
-from mcpboard.host.cloud.enrollment import Enrolment
+from mcpboard.host.cloud.backoff import WorkerClock
+from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.vision.service import Eyes
+from mcpboard.host.vision.service import VisionService
 from mcpboard.simulator.cloud.assignments import Job
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.rig import LIMIT_S, Agent, agent
@@ -29,7 +29,7 @@ LOOK = {"tool": "take_screenshot"}
 REASON = "device held by an active MCP session"
 
 
-def enrolled(folder: Path, scheduler: Scheduler) -> Enrolment:
+def enrolled(folder: Path, scheduler: Scheduler) -> Enrollment:
     """The enrolment of a new host in `folder`."""
     return cloud.enrol(scheduler.url, scheduler.enrol_token + "\n", folder / IDENTITY_FILE)
 
@@ -47,7 +47,7 @@ def taking_part(folder: Path, scheduler: Scheduler, **devices: Driver) -> Iterat
 
 @contextmanager
 def working(
-    folder: Path, scheduler: Scheduler, pace: Pace | None = None, **devices: Driver
+    folder: Path, scheduler: Scheduler, pace: WorkerClock | None = None, **devices: Driver
 ) -> Iterator[tuple[Worker, DeviceManager]]:
     """A worker without the agent around it."""
     identity(folder / IDENTITY_FILE)
@@ -56,14 +56,14 @@ def working(
     for name, driver in devices.items():
         manager.add(name, "fake", driver)
     with (
-        contextlib.closing(Eyes(None, folder)) as blind,
+        contextlib.closing(VisionService(None, folder)) as blind,
         contextlib.closing(manager),
         contextlib.closing(Worker(manager, list, blind, joined, folder, None, pace)) as worker,
     ):
         yield worker, manager
 
 
-class TurnedPace(Pace):
+class TurnedPace(WorkerClock):
     """Real time, and what a test adds to it."""
 
     def __init__(self) -> None:

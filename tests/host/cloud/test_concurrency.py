@@ -11,7 +11,7 @@ import pytest
 
 from mcpboard.errors import DeviceBusy
 from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, REASON, TAP, taking_part
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Agent, Fake, result, session, threads
@@ -44,7 +44,7 @@ STEPS: dict[str, dict[str, Any]] = {
 def test_the_steps_of_an_assignment_are_the_operations_of_the_tools(tmp_path: Path, scheduler: Scheduler) -> None:
     """Each step on one phone comes to what the MCP tool of its name comes to on its twin."""
     frozen = 1000.0
-    phones = {name: Simulated(lambda: frozen) for name in "XY"}
+    phones = {name: SimulatedDriver(lambda: frozen) for name in "XY"}
     with taking_part(tmp_path / "data", scheduler, **phones) as host:
         job = scheduler.dispatch("X", [{"tool": name, "arguments": given} for name, given in STEPS.items()])
         outcome = scheduler.outcome(job, LIMIT_S)

@@ -20,7 +20,7 @@ import pytest
 from mcpboard.errors import ConfigError, PeerUnreachable
 from mcpboard.host import cloud, config_loader
 from mcpboard.host.cloud import enrollment, tunnel
-from mcpboard.host.cloud.api import Wire
+from mcpboard.host.cloud.api import CloudHttp
 from mcpboard.host.cloud.enrollment import ENROLMENT_FILE, checked_url
 from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices import registry
@@ -73,7 +73,7 @@ def test_the_doctor_tells_how_it_stands(tmp_path: Path, scheduler: Scheduler) ->
 
 
 def test_what_devices_there_are_is_told(tmp_path: Path, scheduler: Scheduler) -> None:
-    registry.add(tmp_path / "data", registry.Spec("X", "simulated"))
+    registry.add(tmp_path / "data", registry.DeviceSpec("X", "simulated"))
     enrolled(tmp_path / "data", scheduler)
     assert scheduler.posts("register")[0].body["devices"] == [{"id": "X", "kind": "simulated"}]
 
@@ -277,10 +277,10 @@ def test_https_goes_through_the_proxy_of_cloud_proxy_and_stays_end_to_end(
     body = {"enrol_token": "secret"}
     with over_tls(certificate) as url:
         if not through_proxy:
-            assert Wire(url).post("/v1/hosts/register", body) == body
+            assert CloudHttp(url).post("/v1/hosts/register", body) == body
             return
         with Proxy() as proxy:
-            assert Wire(url, proxy=proxy.url).post("/v1/hosts/register", body) == body
+            assert CloudHttp(url, proxy=proxy.url).post("/v1/hosts/register", body) == body
     target = url.removeprefix("https://").removesuffix("/base")
     assert proxy.asked == [f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode()]
 
@@ -304,7 +304,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("answer", "words"), REFUSALS)
 def test_a_proxy_that_refuses_is_named(answer: bytes, words: str) -> None:
     with Proxy(answer) as proxy, pytest.raises(PeerUnreachable, match=words):
-        Wire("https://cloud.example", proxy=proxy.url).post("/x", {})
+        CloudHttp("https://cloud.example", proxy=proxy.url).post("/x", {})
 
 
 def test_a_silent_proxy_is_given_up_at_the_deadline() -> None:

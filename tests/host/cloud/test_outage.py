@@ -18,10 +18,10 @@ import pytest
 
 from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.cloud import backoff as pacing
-from mcpboard.host.cloud.api import Wire
-from mcpboard.host.cloud.assignment import Run
-from mcpboard.host.cloud.backoff import Backoff, Pace
-from mcpboard.host.cloud.outbox import MOST_OWED, Letter, Outbox
+from mcpboard.host.cloud.api import CloudHttp
+from mcpboard.host.cloud.assignment import AssignmentRun
+from mcpboard.host.cloud.backoff import Backoff, WorkerClock
+from mcpboard.host.cloud.outbox import MOST_OWED, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
 from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
 from tests.host.rig import LIMIT_S, Agent, Caller, Fake, agent, session
@@ -35,13 +35,13 @@ SPEED = 100.0  # the five minutes take three seconds
 def posted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The path of every request that is attempted, whether or not anybody listens."""
     paths: list[str] = []
-    real = Wire.post
+    real = CloudHttp.post
 
-    def post(wire: Wire, path: str, *rest: Any) -> Any:
+    def post(wire: CloudHttp, path: str, *rest: Any) -> Any:
         paths.append(path)
         return real(wire, path, *rest)
 
-    monkeypatch.setattr(Wire, "post", post)
+    monkeypatch.setattr(CloudHttp, "post", post)
     return paths
 
 
@@ -52,7 +52,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
     tmp_path: Path, phone: Fake, posted: list[str], how: str
 ) -> None:
-    pace = Pace(SPEED)
+    pace = WorkerClock(SPEED)
     with (
         Scheduler(claim_wait_s=1) as scheduler,
         working(tmp_path / "data", scheduler, pace, X=phone, Y=Fake()) as (worker, manager),
@@ -128,7 +128,7 @@ def test_a_finish_is_told_until_it_is_answered(
     tmp_path: Path, scheduler: Scheduler, phone: Fake, status: int, again: bool
 ) -> None:
     scheduler.fail("finish", status)
-    with working(tmp_path / "data", scheduler, Pace(SPEED), X=phone) as (worker, _):
+    with working(tmp_path / "data", scheduler, WorkerClock(SPEED), X=phone) as (worker, _):
         job = scheduler.dispatch("X", [TAP])
         scheduler.wait_until(lambda: len(finishes(scheduler, job)) == (2 if again else 1), LIMIT_S, "finish")
         scheduler.outcome(scheduler.dispatch("X", [LOOK]))
@@ -139,7 +139,7 @@ def test_a_finish_is_told_until_it_is_answered(
 def test_an_answer_that_was_lost_makes_no_second_outcome(tmp_path: Path, scheduler: Scheduler, phone: Fake) -> None:
     """The cloud took it in, and the connection broke: it comes again, word for word, under its lease."""
     scheduler.swallow("finish")
-    with working(tmp_path / "data", scheduler, Pace(SPEED), X=phone):
+    with working(tmp_path / "data", scheduler, WorkerClock(SPEED), X=phone):
         job = scheduler.dispatch("X", [TAP])
         scheduler.wait_until(lambda: len(finishes(scheduler, job)) == 2, LIMIT_S, "second finish")
         first, second = finishes(scheduler, job)
@@ -151,9 +151,9 @@ def test_one_outcome_that_the_cloud_chokes_on_holds_up_no_other(tmp_path: Path, 
     found = enrolled(tmp_path / "data", scheduler)
     outbox = Outbox(tmp_path / "data", found.host_id)
     for name in ("first", "second"):
-        outbox.post(Letter(found.host_id, name, f"lease of {name}", {"lease_id": f"lease of {name}"}))
+        outbox.post(OutboxEntry(found.host_id, name, f"lease of {name}", {"lease_id": f"lease of {name}"}))
     scheduler.fail("finish", 500)
-    with working(tmp_path / "data", scheduler, Pace(SPEED)):
+    with working(tmp_path / "data", scheduler, WorkerClock(SPEED)):
         scheduler.wait_until(lambda: len(scheduler.posts("finish")) == 3, LIMIT_S, "three finishes")
         assert [post.subject for post in scheduler.posts("finish")] == ["first", "second", "first"]
 
@@ -163,7 +163,7 @@ def test_nothing_new_is_claimed_while_too_many_outcomes_wait(tmp_path: Path, sch
     found = enrolled(tmp_path / "data", scheduler)
     outbox = Outbox(tmp_path / "data", found.host_id)
     for number in range(MOST_OWED):
-        outbox.post(Letter(found.host_id, f"a{number}", f"lease {number}", {"lease_id": f"lease {number}"}))
+        outbox.post(OutboxEntry(found.host_id, f"a{number}", f"lease {number}", {"lease_id": f"lease {number}"}))
     with scheduler.hold("finish") as held, working(tmp_path / "data", scheduler, X=phone) as (worker, _):
         assert held.entered.wait(LIMIT_S)
         scheduler.wait_for_request("heartbeat")
@@ -248,8 +248,8 @@ def test_letters_of_another_enrolment_and_files_that_are_none_are_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = Outbox(tmp_path, "host-1")
-    first.post(Letter("host-1", "a", "lease/../a", {"lease_id": "lease/../a"}))
-    first.foresee(Letter("host-1", "b", "lease-b", {"lease_id": "lease-b"}))
+    first.post(OutboxEntry("host-1", "a", "lease/../a", {"lease_id": "lease/../a"}))
+    first.foresee(OutboxEntry("host-1", "b", "lease-b", {"lease_id": "lease-b"}))
     assert [letter.assignment for letter in first.owed()] == ["a"]
     (tmp_path / "outbox" / "odd.json").write_text("[]", "utf-8")
     (tmp_path / "outbox" / ".torn.json.0011").write_text('{"ver', "utf-8")
@@ -265,7 +265,7 @@ def test_an_outcome_is_owed_even_when_the_disk_is_full(tmp_path: Path, monkeypat
 
     outbox = Outbox(tmp_path, "host")
     monkeypatch.setattr("mcpboard.host.storage.replace", full)
-    outbox.post(Letter("host", "a", "lease", {"lease_id": "lease"}))
+    outbox.post(OutboxEntry("host", "a", "lease", {"lease_id": "lease"}))
     assert outbox.owes("lease")
     outbox.answered("lease")
     assert outbox.owed() == []
@@ -305,13 +305,13 @@ def test_the_end_hands_over_what_was_under_way(
     tmp_path: Path, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The step inside finishes, the next is not made, and the cloud knows before the process is gone."""
-    told, stop = threading.Event(), Run.stop
+    told, stop = threading.Event(), AssignmentRun.stop
 
-    def stopped(run: Run, *why: str) -> None:
+    def stopped(run: AssignmentRun, *why: str) -> None:
         stop(run, *why)
         told.set()
 
-    monkeypatch.setattr(Run, "stop", stopped)
+    monkeypatch.setattr(AssignmentRun, "stop", stopped)
     with working(tmp_path / "data", scheduler, X=phone) as (worker, _):
         phone.stop_inside()
         job = scheduler.dispatch("X", [LOOK, TAP])
@@ -400,7 +400,7 @@ def test_a_host_that_the_cloud_does_not_know_any_more_is_told_what_to_do(
 ) -> None:
     enrolled(tmp_path / "data", scheduler)
     scheduler.forget_hosts()
-    with working(tmp_path / "data", scheduler, Pace(SPEED)) as (worker, _):
+    with working(tmp_path / "data", scheduler, WorkerClock(SPEED)) as (worker, _):
         scheduler.wait_for_request("heartbeat", 4)
         assert worker.status().problem == "the cloud does not know this host any more (HTTP 401): enrol again"
     assert caplog.text.count("enrol again") == 1  # once for the outage, not for each attempt

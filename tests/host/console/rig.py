@@ -109,7 +109,7 @@ class Browser:
 class Agent:
     """A host agent in this process, served as `run` serves it."""
 
-    role: host.Host
+    role: host.HostRole
     url: str
     folder: Path
     clock: Clock  # not turned where real seconds pass

@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers.base import Probe
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from tests.host.console.rig import Agent, agent
 from tests.host.rig import Fake, result, threads
 
@@ -120,12 +120,12 @@ def screen(chromium: webdriver.Chrome) -> Iterator[Screen]:
 
 
 @pytest.fixture
-def phone() -> Simulated:
-    return Simulated()
+def phone() -> SimulatedDriver:
+    return SimulatedDriver()
 
 
 @pytest.fixture
-def host(tmp_path: Path, phone: Simulated) -> Iterator[Agent]:
+def host(tmp_path: Path, phone: SimulatedDriver) -> Iterator[Agent]:
     with agent(tmp_path / "data", real_time=True, X=phone, Y=Fake()) as found:
         yield found
 
@@ -226,7 +226,7 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
     assert host.role.manager.holds() == {}
 
 
-def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phone: Simulated) -> None:
+def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
     inside.open(f"{host.base}/devices/X")
 
     def shown() -> str:
@@ -241,7 +241,7 @@ def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phon
     assert host.role.manager.holds() == {}
 
 
-def test_a_phone_that_was_unplugged_is_told_and_comes_back(inside: Screen, host: Agent, phone: Simulated) -> None:
+def test_a_phone_that_was_unplugged_is_told_and_comes_back(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
     phone.plugged_in = False
     inside.open(f"{host.base}/devices/X")
     inside.reads("offline", "It does not answer.", "No picture: device offline")
@@ -295,7 +295,7 @@ return bad;
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_every_page_is_readable(inside: Screen, host: Agent, tmp_path: Path, width: int, scheme: str) -> None:
     """Nothing is wider than the window, every text has contrast; the pictures stay in pytest's folder to be looked at."""
-    registry.add(host.folder, registry.Spec("written", "simulated"))
+    registry.add(host.folder, registry.DeviceSpec("written", "simulated"))
     host.caller.open().call("tap", x=1, y=1, device_id="X")
     host.caller.call("tap", x=1, y=1, device_id="Y", session_id="new")
     host.role.manager.release("Y")

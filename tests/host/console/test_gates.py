@@ -10,7 +10,7 @@ import pytest
 
 from mcpboard.host.access import tokens
 from mcpboard.host.console import auth
-from mcpboard.host.console.auth import Logins
+from mcpboard.host.console.auth import LoginSessions
 from mcpboard.host.console.routes import FRAGMENTS, ROUTES
 from tests.host.console.rig import FORM, Agent, Browser, agent, settled
 from tests.host.rig import LEGACY, Caller, Clock, Fake
@@ -265,7 +265,7 @@ def test_without_jinja2_the_console_says_what_to_install_and_mcp_works(
 
 def test_a_login_ends_a_working_day_after_its_last_look() -> None:
     clock = Clock()
-    book = Logins(clock)
+    book = LoginSessions(clock)
     visitor = book.open()
     clock.pass_by(auth.IDLE_SECONDS)
     assert book.knows(visitor), "the look counts"
@@ -277,7 +277,7 @@ def test_a_login_ends_a_working_day_after_its_last_look() -> None:
 
 def test_the_login_used_longest_ago_makes_room() -> None:
     clock = Clock()
-    book = Logins(clock)
+    book = LoginSessions(clock)
     first, second = book.open(), book.open()
     for _ in range(auth.MOST_LOGINS - 2):
         clock.pass_by(1)
@@ -288,7 +288,7 @@ def test_the_login_used_longest_ago_makes_room() -> None:
 
 
 def test_a_notice_is_told_once() -> None:
-    book = Logins(Clock())
+    book = LoginSessions(Clock())
     visitor = book.open()
     book.tell(visitor, "done")
     assert (book.told(visitor), book.told(visitor)) == ("done", "")

@@ -18,14 +18,14 @@ import pytest
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
-from mcpboard.host.cloud.status import CloudStatus, Under
+from mcpboard.host.cloud.status import CloudStatus, RunningAssignment
 from mcpboard.host.console import presenter
 from mcpboard.host.console.words import ago
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.status import Survey
-from mcpboard.host.drivers.base import OFFLINE, Probe, Shot
-from mcpboard.protocol.messages import Head, PageRequest
+from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.drivers.base import OFFLINE, Probe, Screenshot
+from mcpboard.protocol.messages import PageRequest, RequestHead
 from mcpboard.protocol.sessions import Session
 from tests.host.console.rig import Agent, Browser, Page, agent, settled
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
@@ -196,7 +196,7 @@ CLOUDS = [
     pytest.param(AWAY,
                  "Server https://cloud.example Last heartbeat never Told as busy none Assignments none",
                  id="before the first heartbeat"),
-    pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(Under("a-1", "Z", "running", 2),)),
+    pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(RunningAssignment("a-1", "Z", "running", 2),)),
                  "Last heartbeat 12 s ago Told as busy X, Y Assignments a-1 on Z, running", id="at work"),
     pytest.param(replace(AWAY, heartbeat_s=4000.0, problem="no route"),
                  "The cloud is not reached: no route. It is tried again by itself. "
@@ -209,7 +209,7 @@ CLOUDS = [
 @pytest.mark.parametrize(("state", "words"), CLOUDS)
 def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, words: str) -> None:
     manager, sessions = DeviceManager(Clock()), list[Session]()
-    survey = Survey(manager)
+    survey = StatusSurvey(manager)
     with closing(survey), closing(manager):
         made = console.build(
             manager,
@@ -223,7 +223,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
         )
         with closing(made):
             visitor = made._logins.open()
-            request = PageRequest(Head("GET", "/", host="127.0.0.1:1"), f"mcpboard_console_1={visitor}")
+            request = PageRequest(RequestHead("GET", "/", host="127.0.0.1:1"), f"mcpboard_console_1={visitor}")
             reply = made.page(request)
     content = b"".join(part for part in reply.parts if isinstance(part, bytes))
     assert words in Page(reply.status, {}, content).text
@@ -302,7 +302,7 @@ def test_a_device_is_added_tested_and_removed(empty: Agent) -> None:
     added = browser.submit("/devices", "/devices", id="phone-1", kind="simulated", url="", serial="", interface="")
     assert added.goes_to == "/devices/phone-1"
     assert "phone-1 was added." in browser.get(added.goes_to).text
-    assert registry.specs(empty.folder) == [registry.Spec("phone-1", "simulated")]
+    assert registry.specs(empty.folder) == [registry.DeviceSpec("phone-1", "simulated")]
     assert json.loads(empty.caller.call("list_devices").text)[0]["id"] == "phone-1"
     settled()
 
@@ -444,7 +444,7 @@ def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age
 
 
 def test_what_a_driver_says_of_its_picture_is_said(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phone, "peek", lambda: Shot(b"x", "image/png", 1, 1, note="It is black all over."))
+    monkeypatch.setattr(phone, "peek", lambda: Screenshot(b"x", "image/png", 1, 1, note="It is black all over."))
     assert "It is black all over." in looked(host.browser(), "/devices/X").text
 
 
@@ -465,7 +465,7 @@ def test_without_a_picture_the_page_says_why(host: Agent, phone: Fake, fault: Ex
 
 def test_what_is_no_picture_is_not_served_as_one(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device could otherwise put a page of its own at our address."""
-    monkeypatch.setattr(phone, "peek", lambda: Shot(b"<script>", "text/html", 1, 1))
+    monkeypatch.setattr(phone, "peek", lambda: Screenshot(b"<script>", "text/html", 1, 1))
     browser = host.browser()
     assert "No picture: the device sent text/html instead of a picture" in looked(browser, "/devices/X").text
     assert browser.get("/devices/X/picture/0").status == 404
@@ -553,9 +553,9 @@ def test_the_pages_are_found_where_bytecode_alone_is_installed(tmp_path: Path) -
     for source in site.rglob("*.py"):
         source.unlink()
     program = (
-        "from mcpboard.host.console import render, replies\n"
-        "page = render.renderer()('problem.html', dict(title='T', words='W', here='', logged_in=False, csrf='', notice=''))\n"
-        "print(render.__file__[-4:], '<h1>T</h1>' in page, sorted(replies.static_files()))\n"
+        "from mcpboard.host.console import responses, templating\n"
+        "page = templating.renderer()('problem.html', dict(title='T', words='W', here='', logged_in=False, csrf='', notice=''))\n"
+        "print(templating.__file__[-4:], '<h1>T</h1>' in page, sorted(responses.static_files()))\n"
     )
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(site)}, capture_output=True, text=True

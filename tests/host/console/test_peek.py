@@ -13,11 +13,11 @@ from mcpboard.client import CallResult, Picture
 from mcpboard.errors import ToolFailed, UnknownDevice
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
-from mcpboard.host.drivers.android import Android
+from mcpboard.host.drivers.android import AndroidDriver
 from mcpboard.host.drivers.base import Driver
-from mcpboard.host.drivers.board import Board
-from mcpboard.host.drivers.iphone import IPhone
-from mcpboard.host.drivers.simulated import Simulated
+from mcpboard.host.drivers.board import BoardDriver
+from mcpboard.host.drivers.iphone import IPhoneDriver
+from mcpboard.host.drivers.simulated import SimulatedDriver
 from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads
 
 ALICE, BOB = session("alice123"), session("bob45678")
@@ -179,12 +179,12 @@ TALL, WIDE = (90, 160), (160, 90)
 
 
 def _android(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    monkeypatch.setattr(Android, "_picture", staticmethod(Turning(TALL, WIDE, WIDE)))
-    return Android("serial")
+    monkeypatch.setattr(AndroidDriver, "_picture", staticmethod(Turning(TALL, WIDE, WIDE)))
+    return AndroidDriver("serial")
 
 
 def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    driver = IPhone("http://127.0.0.1:1")
+    driver = IPhoneDriver("http://127.0.0.1:1")
     monkeypatch.setattr(driver._wda, "picture", Turning(TALL, WIDE, WIDE))
     return driver
 
@@ -192,11 +192,11 @@ def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
 def _board(monkeypatch: pytest.MonkeyPatch) -> Driver:
     turning = Turning(TALL, WIDE, WIDE)
 
-    def answer(board: Board, tool: str) -> CallResult:
+    def answer(board: BoardDriver, tool: str) -> CallResult:
         return CallResult((), (Picture(turning(), "image/png"),), (), None, False, {})
 
-    monkeypatch.setattr(Board, "_call", answer)
-    return Board("http://127.0.0.1:1/mcp")
+    monkeypatch.setattr(BoardDriver, "_call", answer)
+    return BoardDriver("http://127.0.0.1:1/mcp")
 
 
 @pytest.mark.parametrize("make", [_android, _iphone, _board])
@@ -214,7 +214,7 @@ def test_a_look_does_not_move_the_places_of_the_clients_own_picture(
 
 
 def test_a_look_at_a_simulated_phone_moves_no_places_either() -> None:
-    driver = Simulated()
+    driver = SimulatedDriver()
     driver.take_screenshot()
     before = driver.size()
     driver.phone.rotate(True)

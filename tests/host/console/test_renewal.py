@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.host.console import cache
-from mcpboard.host.console.cache import Renewal
+from mcpboard.host.console.cache import RevalidatingCache
 from tests.host.console.rig import settled
 from tests.host.rig import LIMIT_S, Clock
 
@@ -46,21 +46,21 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def values(source: Source, clock: Clock) -> Iterator[Renewal[int]]:
-    made = Renewal("value", source, clock, FRESH_S)
+def values(source: Source, clock: Clock) -> Iterator[RevalidatingCache[int]]:
+    made = RevalidatingCache("value", source, clock, FRESH_S)
     yield made
     source.go_on.set()
     made.close()
     settled()
 
 
-def value(values: Renewal[int], key: str = "a") -> int | None:
+def value(values: RevalidatingCache[int], key: str = "a") -> int | None:
     known = values.latest(key)
     settled()
     return None if known is None else known.value
 
 
-def test_the_first_to_ask_does_not_wait(values: Renewal[int], source: Source) -> None:
+def test_the_first_to_ask_does_not_wait(values: RevalidatingCache[int], source: Source) -> None:
     source.go_on.clear()
     assert values.latest("a") is None
     source.go_on.set()
@@ -68,7 +68,7 @@ def test_the_first_to_ask_does_not_wait(values: Renewal[int], source: Source) ->
     assert value(values) == 0
 
 
-def test_many_who_ask_cost_one_look_a_key(values: Renewal[int], source: Source) -> None:
+def test_many_who_ask_cost_one_look_a_key(values: RevalidatingCache[int], source: Source) -> None:
     source.go_on.clear()
     for _ in range(20):
         values.latest("a")
@@ -78,7 +78,9 @@ def test_many_who_ask_cost_one_look_a_key(values: Renewal[int], source: Source) 
     assert sorted(source.asked) == ["a", "b"]
 
 
-def test_what_is_old_is_renewed_while_the_old_one_is_told(values: Renewal[int], source: Source, clock: Clock) -> None:
+def test_what_is_old_is_renewed_while_the_old_one_is_told(
+    values: RevalidatingCache[int], source: Source, clock: Clock
+) -> None:
     value(values)
     source.answer = 1
     clock.pass_by(FRESH_S - 0.1)
@@ -87,7 +89,9 @@ def test_what_is_old_is_renewed_while_the_old_one_is_told(values: Renewal[int], 
     assert (value(values), value(values), source.asked) == (0, 1, ["a", "a"])
 
 
-def test_no_news_leaves_the_last_value_and_its_age(values: Renewal[int], source: Source, clock: Clock) -> None:
+def test_no_news_leaves_the_last_value_and_its_age(
+    values: RevalidatingCache[int], source: Source, clock: Clock
+) -> None:
     value(values)
     source.answer = None
     clock.pass_by(5)
@@ -98,7 +102,7 @@ def test_no_news_leaves_the_last_value_and_its_age(values: Renewal[int], source:
 
 
 def test_a_bug_in_a_look_is_logged_and_the_next_look_is_made(
-    values: Renewal[int], source: Source, caplog: pytest.LogCaptureFixture
+    values: RevalidatingCache[int], source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
     source.fault = KeyError("ours")
     assert value(values) is None
@@ -108,14 +112,14 @@ def test_a_bug_in_a_look_is_logged_and_the_next_look_is_made(
     assert value(values) == 0
 
 
-def test_what_nobody_looks_at_is_forgotten(values: Renewal[int], clock: Clock) -> None:
+def test_what_nobody_looks_at_is_forgotten(values: RevalidatingCache[int], clock: Clock) -> None:
     value(values, "a")
     clock.pass_by(cache.FORGET_SECONDS + 1)
     value(values, "b")
     assert values.latest("a") is None
 
 
-def test_a_value_that_was_dropped_is_found_out_anew(values: Renewal[int], source: Source) -> None:
+def test_a_value_that_was_dropped_is_found_out_anew(values: RevalidatingCache[int], source: Source) -> None:
     value(values)
     values.drop("a")
     values.drop("never there")
@@ -123,7 +127,7 @@ def test_a_value_that_was_dropped_is_found_out_anew(values: Renewal[int], source
     assert (value(values), source.asked) == (0, ["a", "a"])
 
 
-def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: Renewal[int], source: Source) -> None:
+def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: RevalidatingCache[int], source: Source) -> None:
     source.go_on.clear()
     for number in range(cache.MOST_UNDER_WAY + 5):
         values.latest(str(number))
@@ -131,7 +135,7 @@ def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: Renewal[int]
 
 
 def test_nothing_is_begun_after_the_end_which_waits_a_moment_only(
-    values: Renewal[int], source: Source, monkeypatch: pytest.MonkeyPatch
+    values: RevalidatingCache[int], source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "LEAVE_SECONDS", 0.05)
     source.go_on.clear()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 
-from mcpboard.host.drivers.android.adb import Adb
+from mcpboard.host.drivers.android.adb import AdbClient
 
 LIMIT_S = 10.0
 PHONE = "S1"
@@ -68,8 +68,8 @@ class FakeServer:
         self._threads: list[threading.Thread] = []
 
     @property
-    def adb(self) -> Adb:
-        return Adb(port=self._listening.getsockname()[1])
+    def adb(self) -> AdbClient:
+        return AdbClient(port=self._listening.getsockname()[1])
 
     @property
     def scripts(self) -> list[str]:

@@ -18,9 +18,9 @@ from mcpboard.cli.host import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
 from mcpboard.host import config_loader
 from mcpboard.host.drivers import android
-from mcpboard.host.drivers.android import Android, adb
-from mcpboard.host.drivers.android.adb import Adb, Attached, NoServer, is_address
-from mcpboard.host.drivers.android.discovery import Discovery
+from mcpboard.host.drivers.android import AndroidDriver, adb
+from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice, is_address
+from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import OFFLINE, READY
 from tests.deploy.rooms import until
 from tests.host.drivers.fake_adb import (
@@ -90,7 +90,7 @@ def test_a_tap_that_fails_says_why_and_was_sent_once_at_most(
     script: Mapping[str, Speak], told: str, delivery: str, sent: int
 ) -> None:
     with fake_adb({"shell,v2,raw:wm size": shell(b"Physical size: 10x20\n")}) as server:
-        phone = Android(PHONE, server.adb)
+        phone = AndroidDriver(PHONE, server.adb)
         server.script["shell,v2,raw:screencap"] = shell(png(10, 20))
         phone.take_screenshot()
         server.script.update(script)
@@ -104,7 +104,7 @@ def test_a_tap_that_fails_says_why_and_was_sent_once_at_most(
 @pytest.mark.parametrize(("script", "told"), [(each.values[0], each.values[1]) for each in FAULTS[:10]])
 def test_the_next_call_works_without_a_restart(script: Mapping[str, Speak], told: str) -> None:
     with fake_adb() as server:
-        phone, sound = Android(PHONE, server.adb), dict(server.script)
+        phone, sound = AndroidDriver(PHONE, server.adb), dict(server.script)
         server.script.update(script)
         with pytest.raises(ToolFailed):
             phone.launch_app("a/.B")
@@ -117,7 +117,7 @@ def test_a_phone_that_does_not_end_a_command_is_not_waited_for(monkeypatch: pyte
     monkeypatch.setattr(android, "LAUNCH_SECONDS", 0.2)
     with fake_adb({"shell": silence}) as server:
         with pytest.raises(ToolFailed, match="did not finish within 0.2 s") as failed:
-            Android(PHONE, server.adb).launch_app("a/.B")
+            AndroidDriver(PHONE, server.adb).launch_app("a/.B")
         assert failed.value.data == {"delivery": UNKNOWN}
         assert "host:disconnect:S1" not in server.asked
 
@@ -137,7 +137,7 @@ def test_the_connection_of_a_silent_phone_by_network_is_given_up(monkeypatch: py
     monkeypatch.setattr(android, "LAUNCH_SECONDS", 0.2)
     with fake_adb({"host:devices-l": listing(f"{ADDRESS} device"), "shell": silence}) as server:
         with pytest.raises(ToolFailed, match="did not finish"):
-            Android(ADDRESS, server.adb).launch_app("a/.B")
+            AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
         assert server.asked[-1] == f"host:disconnect:{ADDRESS}"
 
 
@@ -146,7 +146,7 @@ CONNECTING = {"host:devices-l": listing(), f"host-serial:{ADDRESS}:wait-for-any-
 
 def test_a_phone_by_network_is_connected_before_anything_is_sent() -> None:
     with fake_adb({**CONNECTING, "host:connect:": okay(f"connected to {ADDRESS}")}) as server:
-        Android(ADDRESS, server.adb).launch_app("a/.B")
+        AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
         assert [service.partition(":127")[0] for service in server.asked[1:4]] == [
             "host:disconnect", "host:connect", "host-serial",
         ]  # fmt: skip
@@ -160,21 +160,21 @@ def test_an_okay_is_no_connection_where_the_words_say_otherwise(words: str) -> N
     """Run: the server answers OKAY to `host:connect` whatever came of it."""
     with fake_adb({**CONNECTING, "host:connect:": okay(words)}) as server:
         with pytest.raises(ToolFailed, match="not reachable") as failed:
-            Android(ADDRESS, server.adb).launch_app("a/.B")
+            AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
         assert failed.value.data == {"delivery": NOT_SENT}
         assert server.scripts == []
 
 
 def test_without_a_serial_the_only_phone_is_meant_and_none_is_guessed() -> None:
     with fake_adb() as server:
-        assert Android(None, server.adb).probe().details["serial"] == PHONE
+        assert AndroidDriver(None, server.adb).probe().details["serial"] == PHONE
         server.script["host:devices-l"] = listing("S1 device", "S2 device")
         with pytest.raises(ToolFailed, match=r"several phones are attached \(S1, S2\)"):
-            Android(None, server.adb).launch_app("a/.B")
+            AndroidDriver(None, server.adb).launch_app("a/.B")
         server.script["host:devices-l"] = listing()
-        assert Android(None, server.adb).probe().state == "not found"
+        assert AndroidDriver(None, server.adb).probe().state == "not found"
         server.script["host:devices-l"] = listing("S1 unauthorized")
-        assert Android(None, server.adb).probe().state == "unauthorized"
+        assert AndroidDriver(None, server.adb).probe().state == "unauthorized"
 
 
 PROBES = [
@@ -189,7 +189,7 @@ PROBES = [
 @pytest.mark.parametrize(("script", "state"), PROBES)
 def test_a_probe_says_how_the_phone_is(script: Mapping[str, Speak], state: str) -> None:
     with fake_adb(script) as server:
-        probe = Android(PHONE, server.adb).probe()
+        probe = AndroidDriver(PHONE, server.adb).probe()
         assert probe.state == state
         assert ("error" in probe.details) == (state != READY)
 
@@ -200,9 +200,9 @@ def test_the_server_lists_what_it_knows() -> None:
         {"host:devices-l": listing(usb, "X\tno permissions; see [http://x]", "192.168.1.7:5555   offline")}
     ) as server:
         assert server.adb.devices() == [
-            Attached("0123456789ABCDEF", "device", "Pixel 8 Pro"),
-            Attached("X", "no permissions"),
-            Attached("192.168.1.7:5555", "offline"),
+            AttachedDevice("0123456789ABCDEF", "device", "Pixel 8 Pro"),
+            AttachedDevice("X", "no permissions"),
+            AttachedDevice("192.168.1.7:5555", "offline"),
         ]
 
 
@@ -239,9 +239,9 @@ def program(folder: Path, script: str) -> None:
 
 def test_no_server_says_how_to_start_one(nowhere: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "apt-get install adb" in Android(PHONE, Adb(port=nowhere)).probe().details["error"]
+    assert "apt-get install adb" in AndroidDriver(PHONE, AdbClient(port=nowhere)).probe().details["error"]
     program(tmp_path, "exit 0")
-    probe = Android(PHONE, Adb(port=nowhere)).probe()
+    probe = AndroidDriver(PHONE, AdbClient(port=nowhere)).probe()
     assert (probe.state, probe.details["error"].rpartition("cure: ")[2]) == (
         "no adb server", f"adb -P {nowhere} start-server",
     )  # fmt: skip
@@ -252,23 +252,23 @@ def test_a_server_is_started_where_that_is_allowed(
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     program(tmp_path, f'echo "$@" >> {tmp_path}/started')
-    with pytest.raises(NoServer, match="it was started, and does not answer yet"):
-        Adb(port=nowhere, start=True).devices()
+    with pytest.raises(AdbServerMissing, match="it was started, and does not answer yet"):
+        AdbClient(port=nowhere, start=True).devices()
     assert (tmp_path / "started").read_text("utf-8") == f"-P {nowhere} start-server\n"
     program(tmp_path, "exit 3")
-    with pytest.raises(NoServer, match="adb start-server failed"):
-        Adb(port=nowhere, start=True).devices()
+    with pytest.raises(AdbServerMissing, match="adb start-server failed"):
+        AdbClient(port=nowhere, start=True).devices()
     (tmp_path / "adb").unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoServer, match="apt-get install adb"):
-        Adb(port=nowhere, start=True).devices()
+    with pytest.raises(AdbServerMissing, match="apt-get install adb"):
+        AdbClient(port=nowhere, start=True).devices()
 
 
 def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in for `adb` serves as soon as it is started, as the real one does."""
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     program(tmp_path, f"echo once >> {tmp_path}/started; touch {tmp_path}/up; while [ -e {tmp_path}/up ]; do :; done")
-    server = Adb(port=nowhere, start=True)
+    server = AdbClient(port=nowhere, start=True)
     with ExitStack() as stack, threads() as pool:
         calls = [pool.submit(server.devices) for _ in range(4)]
         until((tmp_path / "up").exists, "the start")
@@ -316,7 +316,7 @@ def test_testing_a_phone_names_what_is_missing(
 
 
 def test_discovery_tells_why_there_is_no_list(nowhere: int) -> None:
-    discovery = Discovery(Adb(port=nowhere))
+    discovery = AdbDiscovery(AdbClient(port=nowhere))
     try:
         until(lambda: discovery.problem is not None, "the problem")
         assert "no adb server answers" in str(discovery.problem)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.drivers.android import Android
-from mcpboard.host.drivers.android.adb import Adb
-from mcpboard.host.drivers.android.discovery import SILENT, Discovery
+from mcpboard.host.drivers.android import AndroidDriver
+from mcpboard.host.drivers.android.adb import AdbClient
+from mcpboard.host.drivers.android.discovery import SILENT, AdbDiscovery
 from mcpboard.host.drivers.base import READY
 from tests.deploy.rooms import until
 from tests.functional.visitors import CLIENTS, Client, Visitor, visit
@@ -56,8 +56,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         phones = [Phone(place, FIRST_PORT + number) for number in range(3)]
         for phone in phones:
             phone.start()
-        adb = Adb(port=place.port)
-        drivers: dict[str, Any] = {name: Android(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)}
+        adb = AdbClient(port=place.port)
+        drivers: dict[str, Any] = {
+            name: AndroidDriver(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)
+        }
         with agent(tmp_path_factory.mktemp("agent") / "data", **drivers) as host, sdk(host) as client:
             yield Lab(place, phones, host, client)
 
@@ -210,11 +212,11 @@ def test_a_server_that_is_restarted_is_found_again(lab: Lab) -> None:
 
 def test_discovery_follows_what_comes_goes_and_dies_in_silence(lab: Lab) -> None:
     phone = Phone(lab.room, FIRST_PORT + 3)
-    adb = Adb(port=lab.room.port)
+    adb = AdbClient(port=lab.room.port)
     with pytest.raises(ToolFailed, match="not reachable"):
         adb.connect(phone.serial)
     seen: list[dict[str, str]] = []
-    discovery = Discovery(adb, lambda found: seen.append({each.serial: each.state for each in found}), 0.3)
+    discovery = AdbDiscovery(adb, lambda found: seen.append({each.serial: each.state for each in found}), 0.3)
 
     def state() -> str | None:
         return next((each.state for each in discovery.found if each.serial == phone.serial), None)

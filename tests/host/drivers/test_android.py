@@ -11,8 +11,8 @@ import pytest
 
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers import app_names
-from mcpboard.host.drivers.android import BLACK, Android, dumpsys, keys, png, uiautomator
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.drivers.android import BLACK, AndroidDriver, dumpsys, keys, png, uiautomator
+from mcpboard.host.vision.tree import UiNode
 from tests.host.drivers import lab
 from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
 
@@ -72,16 +72,16 @@ def test_a_black_picture_is_told_from_a_dark_one(picture: bytes, black: bool) ->
 
 def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
     with fake_adb({"shell": shell(lab.png(30, 60, light=0))}) as server:
-        shot = Android(PHONE, server.adb).take_screenshot()
+        shot = AndroidDriver(PHONE, server.adb).take_screenshot()
         assert (shot.width, shot.height, shot.note) == (30, 60, BLACK)
         server.script["shell"] = shell(PICTURE)
-        assert Android(PHONE, server.adb).take_screenshot().note == ""
+        assert AndroidDriver(PHONE, server.adb).take_screenshot().note == ""
 
 
 @pytest.mark.parametrize("answer", [shell(code=1), shell(b"", b"Capturing failed", 1), shell()])
 def test_no_picture_at_all_is_explained(answer: Any) -> None:
     with fake_adb({"shell": answer}) as server, pytest.raises(ToolFailed, match="a secure window"):
-        Android(PHONE, server.adb).take_screenshot()
+        AndroidDriver(PHONE, server.adb).take_screenshot()
 
 
 IDS = b'Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=""\nDisplay 2 (virtual)\n'
@@ -95,7 +95,7 @@ def test_of_several_displays_the_first_is_named_from_then_on(answer: Any) -> Non
         "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
     }
     with fake_adb(script) as server:
-        phone = Android(PHONE, server.adb)
+        phone = AndroidDriver(PHONE, server.adb)
         phone.take_screenshot()
         phone.take_screenshot()
         named = "screencap -p -d 4619827259835644672"
@@ -109,7 +109,7 @@ def test_a_display_that_is_gone_is_not_asked_for_again() -> None:
         "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
     }
     with fake_adb(script) as server:
-        phone = Android(PHONE, server.adb)
+        phone = AndroidDriver(PHONE, server.adb)
         with pytest.raises(ToolFailed, match="Display Id is not valid"):
             phone.take_screenshot()
         server.script["shell,v2,raw:screencap -p"] = shell(PICTURE)
@@ -118,7 +118,7 @@ def test_a_display_that_is_gone_is_not_asked_for_again() -> None:
 
 def test_displays_that_are_not_named_are_told() -> None:
     with fake_adb({"shell": shell(MANY + PICTURE)}) as server, pytest.raises(ToolFailed, match="several displays"):
-        Android(PHONE, server.adb).take_screenshot()
+        AndroidDriver(PHONE, server.adb).take_screenshot()
 
 
 # --- places ------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ SCREENS = [
 @pytest.mark.parametrize(("told", "place"), SCREENS)
 def test_pixels_of_the_picture_become_places_of_the_screen(told: bytes, place: tuple[int, int]) -> None:
     with fake_adb({"shell,v2,raw:wm size": shell(told), "shell,v2,raw:screencap": shell(PICTURE)}) as server:
-        phone = Android(PHONE, server.adb)
+        phone = AndroidDriver(PHONE, server.adb)
         phone.take_screenshot()
         phone.tap((29, 59))
         phone.swipe((0, 0), (29, 59), 250)
@@ -237,14 +237,14 @@ def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> N
         fake_adb({"shell": shell(words)}) as server,
         pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"),
     ):
-        Android(PHONE, server.adb).launch_app("a/a.B")
+        AndroidDriver(PHONE, server.adb).launch_app("a/a.B")
 
 
 def test_a_package_with_nothing_to_launch_is_told() -> None:
     words = b"** No activities found to run, monkey aborted.\n"
     script = {"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(words, code=252)}
     with fake_adb(script) as server, pytest.raises(ToolFailed, match="that package has nothing to launch"):
-        Android(PHONE, server.adb).launch_app("a.b")
+        AndroidDriver(PHONE, server.adb).launch_app("a.b")
 
 
 # --- elements ----------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
     )
     off = element("android.view.View", "[0,200][50,220]") + element("android.view.View", "[3,3][3,9]")
     (node,) = uiautomator.tree(dump(inner + off), (100, 200), (50, 100)).children
-    assert node == Node("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
+    assert node == UiNode("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_tree_without_a_bottom_ends_somewhere() -> None:
 )
 def test_a_tree_that_does_not_come_is_explained(words: bytes, told: str) -> None:
     with fake_adb({"shell": shell(b"", words, 1)}) as server, pytest.raises(ToolFailed, match=told):
-        Android(PHONE, server.adb).ui_tree()
+        AndroidDriver(PHONE, server.adb).ui_tree()
 
 
 # --- status ------------------------------------------------------------------------------------

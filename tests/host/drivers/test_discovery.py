@@ -16,10 +16,10 @@ from mcpboard.host import config_loader
 from mcpboard.host.config import adb_server
 from mcpboard.host.devices import autodiscovery, registry
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.registry import Spec
-from mcpboard.host.drivers.android import Android
-from mcpboard.host.drivers.android.adb import Attached
-from mcpboard.host.drivers.android.discovery import SILENT, Discovery
+from mcpboard.host.devices.registry import DeviceSpec
+from mcpboard.host.drivers.android import AndroidDriver
+from mcpboard.host.drivers.android.adb import AttachedDevice
+from mcpboard.host.drivers.android.discovery import SILENT, AdbDiscovery
 from tests.deploy.rooms import until
 from tests.host.drivers.fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
 
@@ -53,13 +53,13 @@ def server(tracker: Tracker) -> Iterator[FakeServer]:
         tracker.lists.put(None)
 
 
-Following = tuple[Discovery, "queue.Queue[tuple[Attached, ...]]"]
+Following = tuple[AdbDiscovery, "queue.Queue[tuple[AttachedDevice, ...]]"]
 
 
 @pytest.fixture
 def following(server: FakeServer) -> Iterator[Following]:
-    told: queue.Queue[tuple[Attached, ...]] = queue.Queue()
-    discovery = Discovery(server.adb, told.put, QUICK_S)
+    told: queue.Queue[tuple[AttachedDevice, ...]] = queue.Queue()
+    discovery = AdbDiscovery(server.adb, told.put, QUICK_S)
     yield discovery, told
     discovery.close()
 
@@ -67,10 +67,10 @@ def following(server: FakeServer) -> Iterator[Following]:
 def test_every_change_is_told_once(tracker: Tracker, following: Following) -> None:
     discovery, told = following
     tracker.tell("S1 unauthorized")
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", "unauthorized"),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
     tracker.tell("S1 unauthorized")
     tracker.tell("S1 device model:Pixel_8")
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device", "Pixel 8"),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device", "Pixel 8"),)
     tracker.tell()
     assert told.get(timeout=LIMIT_S) == () == discovery.found
 
@@ -81,11 +81,11 @@ def test_a_phone_that_died_without_a_word_is_found_out(
     _, told = following
     server.script["shell"] = hang_up
     tracker.tell("S1 device")
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device"),)
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", SILENT),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", SILENT),)
     del server.script["shell"]
     server.script["shell"] = lambda peer: peer.sendall(b"OKAY\3\1\0\0\0\0")
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", "device"),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
 
 
 def test_a_server_that_dies_is_told_and_found_again(tracker: Tracker, following: Following) -> None:
@@ -96,13 +96,13 @@ def test_a_server_that_dies_is_told_and_found_again(tracker: Tracker, following:
     assert told.get(timeout=LIMIT_S) == ()
     assert "hung up" in str(discovery.problem)
     tracker.tell("S1 unauthorized")
-    assert told.get(timeout=LIMIT_S) == (Attached("S1", "unauthorized"),)
+    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
     assert discovery.problem is None
 
 
 def test_it_ends_in_front_of_a_server_that_says_nothing() -> None:
     with fake_adb({"host:track-devices-l": silence}) as server:
-        discovery = Discovery(server.adb)
+        discovery = AdbDiscovery(server.adb)
         until(lambda: server.asked != [], "the question")
         discovery.close()
 
@@ -115,21 +115,21 @@ IDS = [("R5CT1234", "R5CT1234"), ("192.168.1.7:5555", "192.168.1.7-5555"), ("_ad
 @pytest.mark.parametrize(("serial", "device"), IDS)
 def test_a_serial_becomes_an_id(tmp_path: Path, serial: str, device: str) -> None:
     assert autodiscovery.device_id(serial) == device
-    registry.add(tmp_path, Spec(device, "android"))  # an id as any other
+    registry.add(tmp_path, DeviceSpec(device, "android"))  # an id as any other
 
 
-REGISTERED: list[tuple[list[Spec], list[str]]] = [
+REGISTERED: list[tuple[list[DeviceSpec], list[str]]] = [
     ([], ["S1"]),
-    ([Spec("mine", "android", serial="S1")], []),
-    ([Spec("mine", "android", serial="S2")], ["S1"]),
-    ([Spec("mine", "android")], []),
-    ([Spec("mine", "iphone", serial="S1")], ["S1"]),
+    ([DeviceSpec("mine", "android", serial="S1")], []),
+    ([DeviceSpec("mine", "android", serial="S2")], ["S1"]),
+    ([DeviceSpec("mine", "android")], []),
+    ([DeviceSpec("mine", "iphone", serial="S1")], ["S1"]),
 ]
 
 
 @pytest.mark.parametrize(("specs", "devices"), REGISTERED)
 def test_a_phone_that_has_a_name_gets_no_other(
-    server: FakeServer, tracker: Tracker, specs: list[Spec], devices: list[str]
+    server: FakeServer, tracker: Tracker, specs: list[DeviceSpec], devices: list[str]
 ) -> None:
     with contextlib.closing(DeviceManager()) as manager:
         with contextlib.closing(autodiscovery.discover(manager, lambda: specs, server.adb)) as discovery:
@@ -149,7 +149,7 @@ def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer,
             tracker.tell("S1 device", "S2 device")
             until(lambda: len(discovery.found) == 2, "both phones")
             until(lambda: manager.ids() == ["S1", "S2"], "both devices")
-        assert isinstance(manager.standing("S1").driver, Android)
+        assert isinstance(manager.standing("S1").driver, AndroidDriver)
 
 
 def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(

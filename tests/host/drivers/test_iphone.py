@@ -15,8 +15,8 @@ import pytest
 from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError, ToolFailed
 from mcpboard.host.drivers import app_names, iphone
 from mcpboard.host.drivers.base import OFFLINE, READY
-from mcpboard.host.drivers.iphone import IPhone, wda
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.drivers.iphone import IPhoneDriver, wda
+from mcpboard.host.vision.tree import UiNode
 from tests import provision
 from tests.host.drivers.fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
 from tests.host.rig import agent
@@ -30,15 +30,15 @@ def phone() -> FakePhone:
 
 
 @pytest.fixture
-def driver(phone: FakePhone) -> Iterator[IPhone]:
+def driver(phone: FakePhone) -> Iterator[IPhoneDriver]:
     with fake_wda(phone) as url:
-        yield IPhone(url)
+        yield IPhoneDriver(url)
 
 
 # --- what is done ------------------------------------------------------------------------------
 
 
-def test_pixels_of_the_picture_become_points(phone: FakePhone, driver: IPhone) -> None:
+def test_pixels_of_the_picture_become_points(phone: FakePhone, driver: IPhoneDriver) -> None:
     shot = driver.take_screenshot()
     assert (shot.width, shot.height, shot.mime) == (117, 252, "image/png")
     driver.tap((60, 120))
@@ -46,7 +46,9 @@ def test_pixels_of_the_picture_become_points(phone: FakePhone, driver: IPhone) -
     assert phone.actions == [("tap", 20, 40), ("swipe", 0, 83.67, 38.67, 0, 0.75)]
 
 
-def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(phone: FakePhone, driver: IPhone) -> None:
+def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(
+    phone: FakePhone, driver: IPhoneDriver
+) -> None:
     driver.take_screenshot()
     phone.landscape = True
     with pytest.raises(ToolFailed, match="was turned since its picture") as refused:
@@ -63,20 +65,20 @@ TEXTS = ["שלום 你好", "👨‍👩‍👧 e\u0301", "'\"\\$;|`", "a\n\tb",
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_is_typed_code_point_by_code_point(phone: FakePhone, driver: IPhone, text: str) -> None:
+def test_text_is_typed_code_point_by_code_point(phone: FakePhone, driver: IPhoneDriver, text: str) -> None:
     phone.keyboard = True
     driver.input_text(text)
     assert phone.text == text
 
 
 @pytest.mark.parametrize("text", ["a\0", "\x1b[A", "\ud83d"])
-def test_what_no_keyboard_types_is_named_and_nothing_is_sent(phone: FakePhone, driver: IPhone, text: str) -> None:
+def test_what_no_keyboard_types_is_named_and_nothing_is_sent(phone: FakePhone, driver: IPhoneDriver, text: str) -> None:
     with pytest.raises(ToolFailed, match=r"cannot type U\+[0-9A-F]{4} control character"):
         driver.input_text(text)
     assert phone.asked == []
 
 
-def test_without_a_field_the_person_is_told_to_tap_into_one(phone: FakePhone, driver: IPhone) -> None:
+def test_without_a_field_the_person_is_told_to_tap_into_one(phone: FakePhone, driver: IPhoneDriver) -> None:
     with pytest.raises(ToolFailed, match="tap into a text field first"):
         driver.input_text("lost")
     assert phone.actions == []
@@ -84,7 +86,7 @@ def test_without_a_field_the_person_is_told_to_tap_into_one(phone: FakePhone, dr
 
 @pytest.mark.parametrize(("name", "bundle"), [("Settings", SETTINGS), ("org.example.App", "org.example.App")])
 def test_an_app_is_launched_by_bundle_or_by_apples_name(
-    phone: FakePhone, driver: IPhone, name: str, bundle: str
+    phone: FakePhone, driver: IPhoneDriver, name: str, bundle: str
 ) -> None:
     driver.launch_app(name)
     assert phone.actions == [("launch", bundle)]
@@ -96,22 +98,22 @@ def test_an_app_is_never_guessed() -> None:
         app_names.bundle("Chess")
 
 
-def test_the_elements_are_in_pixels_and_hidden_ones_give_way(phone: FakePhone, driver: IPhone) -> None:
+def test_the_elements_are_in_pixels_and_hidden_ones_give_way(phone: FakePhone, driver: IPhoneDriver) -> None:
     phone.text = "Ada"
     tree = driver.ui_tree()
     assert tree is not None
     (application,) = tree.children
     assert application.children == (
-        Node("field", (6, 30, 111, 54), "Ada", "Name", "name", clickable=True),
-        Node("button", (12, 60, 42, 78), "OK", "OK", "", clickable=True),
-        Node("text", (3, 90, 30, 102), "Seen", "Seen"),
+        UiNode("field", (6, 30, 111, 54), "Ada", "Name", "name", clickable=True),
+        UiNode("button", (12, 60, 42, 78), "OK", "OK", "", clickable=True),
+        UiNode("text", (3, 90, 30, 102), "Seen", "Seen"),
     )
 
 
 @pytest.mark.parametrize(
     "source", [None, [], {"type": 5, "rect": "x"}, {"children": "x"}, {"rect": {"x": 1e999, "y": 0}}]
 )
-def test_odd_elements_do_no_harm(phone: FakePhone, driver: IPhone, source: Any) -> None:
+def test_odd_elements_do_no_harm(phone: FakePhone, driver: IPhoneDriver, source: Any) -> None:
     phone.faults["/source"] = lambda: source
     tree = driver.ui_tree()
     assert tree is not None
@@ -124,7 +126,7 @@ def test_odd_elements_do_no_harm(phone: FakePhone, driver: IPhone, source: Any) 
 def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> None:
     phone = FakePhone(old=True)
     with fake_wda(phone) as url:
-        driver = IPhone(url)
+        driver = IPhoneDriver(url)
         driver.tap((3, 3))
         driver.tap((6, 6))
         phone.old = False
@@ -137,14 +139,14 @@ def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> N
 def test_a_session_that_is_there_is_shared_and_a_new_one_opened_only_where_there_is_none(phone: FakePhone) -> None:
     phone.open({})
     with fake_wda(phone) as url:
-        IPhone(url).tap((3, 3))
+        IPhoneDriver(url).tap((3, 3))
         assert phone.sessions == 1
         phone.end_session()
-        IPhone(url).tap((3, 3))
+        IPhoneDriver(url).tap((3, 3))
         assert phone.sessions == 2
 
 
-def test_a_read_is_asked_again_in_a_new_session(phone: FakePhone, driver: IPhone) -> None:
+def test_a_read_is_asked_again_in_a_new_session(phone: FakePhone, driver: IPhoneDriver) -> None:
     driver.tap((3, 3))
     phone.end_session()
     driver.tap((6, 6))  # its first step reads the size of the screen
@@ -158,12 +160,12 @@ ACTIONS: list[Any] = [
     pytest.param(lambda driver: driver.input_text("a"), "/wda/keys", id="text"),
     pytest.param(lambda driver: driver.launch_app(SETTINGS), "/wda/apps/launch", id="launch"),
 ]
-Act = Callable[[IPhone], None]
+Act = Callable[[IPhoneDriver], None]
 
 
 @pytest.mark.parametrize(("act", "route"), ACTIONS)
 def test_no_action_is_repeated_for_a_session_that_ended_under_it(
-    phone: FakePhone, driver: IPhone, act: Act, route: str
+    phone: FakePhone, driver: IPhoneDriver, act: Act, route: str
 ) -> None:
     phone.keyboard = True
     driver.take_screenshot()
@@ -179,7 +181,7 @@ def test_no_action_is_repeated_for_a_session_that_ended_under_it(
 
 @pytest.mark.parametrize(("act", "route"), ACTIONS)
 def test_an_action_whose_answer_does_not_come_is_not_repeated(
-    phone: FakePhone, driver: IPhone, act: Act, route: str, monkeypatch: pytest.MonkeyPatch
+    phone: FakePhone, driver: IPhoneDriver, act: Act, route: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phone.keyboard = True
     driver.tap((0, 0))
@@ -211,7 +213,9 @@ ODD = [
 
 
 @pytest.mark.parametrize(("fault", "told"), ODD)
-def test_what_is_no_picture_is_told_in_a_few_words(phone: FakePhone, driver: IPhone, fault: Any, told: str) -> None:
+def test_what_is_no_picture_is_told_in_a_few_words(
+    phone: FakePhone, driver: IPhoneDriver, fault: Any, told: str
+) -> None:
     phone.faults["/screenshot"] = fault
     with pytest.raises(ToolFailed) as failed:
         driver.take_screenshot()
@@ -221,7 +225,7 @@ def test_what_is_no_picture_is_told_in_a_few_words(phone: FakePhone, driver: IPh
     assert driver.take_screenshot()
 
 
-def test_a_jpeg_is_labelled_as_one(phone: FakePhone, driver: IPhone) -> None:
+def test_a_jpeg_is_labelled_as_one(phone: FakePhone, driver: IPhoneDriver) -> None:
     """BL-402: the label follows the bytes."""
     jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x54\x00\x27\x01\x01\x11\x00"
     phone.faults["/screenshot"] = lambda: base64.b64encode(jpeg).decode()
@@ -230,14 +234,14 @@ def test_a_jpeg_is_labelled_as_one(phone: FakePhone, driver: IPhone) -> None:
 
 
 @pytest.mark.parametrize("size", [{}, None, {"width": 0, "height": 0}, {"width": "x", "height": 1}])
-def test_a_screen_without_a_size_is_not_touched(phone: FakePhone, driver: IPhone, size: Any) -> None:
+def test_a_screen_without_a_size_is_not_touched(phone: FakePhone, driver: IPhoneDriver, size: Any) -> None:
     phone.faults["/window/size"] = lambda: size
     with pytest.raises(ToolFailed, match="told no size of the screen"):
         driver.tap((3, 3))
     assert phone.actions == []
 
 
-def test_an_open_alert_is_told_with_its_buttons(phone: FakePhone, driver: IPhone) -> None:
+def test_an_open_alert_is_told_with_its_buttons(phone: FakePhone, driver: IPhoneDriver) -> None:
     phone.alert = ("“Maps” Would Like to Use\nYour Location", ["Allow Once", "Don’t Allow"])
     with pytest.raises(ToolFailed) as failed:
         driver.tap((3, 3))
@@ -247,7 +251,7 @@ def test_an_open_alert_is_told_with_its_buttons(phone: FakePhone, driver: IPhone
     assert driver.probe().details["alert"].startswith("“Maps” Would Like")
 
 
-def test_a_probe_tells_the_phone(phone: FakePhone, driver: IPhone) -> None:
+def test_a_probe_tells_the_phone(phone: FakePhone, driver: IPhoneDriver) -> None:
     driver.take_screenshot()
     probe = driver.probe()
     assert probe.state == READY
@@ -258,7 +262,7 @@ def test_a_probe_tells_the_phone(phone: FakePhone, driver: IPhone) -> None:
 
 
 def test_a_slow_detail_makes_no_phone_offline(
-    phone: FakePhone, driver: IPhone, monkeypatch: pytest.MonkeyPatch
+    phone: FakePhone, driver: IPhoneDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iphone, "PROBE_SECONDS", 0.5)
     phone.faults["/wda/activeAppInfo"] = lambda: phone.let_go.wait(LIMIT_S)
@@ -267,7 +271,7 @@ def test_a_slow_detail_makes_no_phone_offline(
 
 def test_a_webdriveragent_that_was_away_needs_only_the_next_call(phone: FakePhone) -> None:
     with fake_wda(phone) as url:
-        driver = IPhone(url)
+        driver = IPhoneDriver(url)
         driver.tap((3, 3))
     probe = driver.probe()
     assert probe.state == OFFLINE
@@ -287,16 +291,16 @@ def test_a_webdriveragent_that_was_away_needs_only_the_next_call(phone: FakePhon
 
 def test_an_address_that_is_none_is_told_at_once() -> None:
     with pytest.raises(ConfigError):
-        IPhone("ftp://phone")
+        IPhoneDriver("ftp://phone")
 
 
 def test_a_session_that_no_path_may_hold_is_refused(phone: FakePhone) -> None:
     phone.session = "../../x"
     with fake_wda(phone) as url, pytest.raises(ToolFailed, match="is it WebDriverAgent"):
-        wda.Wda(url).read("/window/size")
+        wda.WdaClient(url).read("/window/size")
 
 
-def test_it_is_driven_over_mcp(phone: FakePhone, driver: IPhone, tmp_path: Path) -> None:
+def test_it_is_driven_over_mcp(phone: FakePhone, driver: IPhoneDriver, tmp_path: Path) -> None:
     phone.keyboard = True
     with agent(tmp_path / "data", I=driver) as host:
         caller = host.caller.modern()
@@ -344,7 +348,7 @@ def witness(url: str) -> Iterator[Ask]:
 def test_facebook_wda_and_our_driver_see_the_same_phone(phone: FakePhone) -> None:
     phone.keyboard = True
     with fake_wda(phone) as url, witness(url) as ask:
-        driver = IPhone(url)
+        driver = IPhoneDriver(url)
         shot = driver.take_screenshot()
         assert base64.b64decode(ask("picture")) == shot.content
         assert [side * ask("scale") for side in ask("size")] == [shot.width, shot.height]
@@ -362,7 +366,7 @@ def test_facebook_wda_and_our_driver_see_the_same_phone(phone: FakePhone) -> Non
 def test_every_action_of_both_is_counted_once_and_at_the_same_place(phone: FakePhone) -> None:
     phone.keyboard = True
     with fake_wda(phone) as url, witness(url) as ask:
-        driver = IPhone(url)
+        driver = IPhoneDriver(url)
         steps: list[tuple[tuple[Any, ...], Act]] = [
             (("tap", 20, 40), lambda driver: driver.tap((60, 120))),
             (("swipe", 5, 60, 5, 20, 0.5), lambda driver: driver.swipe((15, 180), (15, 60), 500)),
@@ -387,4 +391,4 @@ def test_both_read_the_same_alert(phone: FakePhone) -> None:
     with fake_wda(phone) as url, witness(url) as ask:
         assert ask("alert") == ["Trust?", ["Trust", "Cancel"]]
         with pytest.raises(ToolFailed, match="'Trust\\?'; answer it by a tap on one of: Trust, Cancel"):
-            IPhone(url).tap((3, 3))
+            IPhoneDriver(url).tap((3, 3))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from mcpboard.host.vision.service import Eyes, OwnIcons
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.service import OwnIcons, VisionService
+from mcpboard.host.vision.types import Icon, TextLine
 from tests.host.rig import LIMIT_S
 
 
 class Seer:
     """Notes the pictures it was shown, and in which thread."""
 
-    def __init__(self, lines: tuple[Line, ...] = (), icons: tuple[Icon, ...] = ()) -> None:
+    def __init__(self, lines: tuple[TextLine, ...] = (), icons: tuple[Icon, ...] = ()) -> None:
         self.told = lines, icons
         self.shown: list[tuple[str, bytes]] = []
         self.threads: set[str] = set()
@@ -27,10 +27,10 @@ class Seer:
         self.made += 1
         return self
 
-    def eyes(self, folder: Path, wait_seconds: float = LIMIT_S) -> Eyes:
-        return Eyes(self.make, folder, wait_seconds)
+    def eyes(self, folder: Path, wait_seconds: float = LIMIT_S) -> VisionService:
+        return VisionService(self.make, folder, wait_seconds)
 
-    def lines(self, picture: bytes) -> tuple[Line, ...]:
+    def lines(self, picture: bytes) -> tuple[TextLine, ...]:
         self._look("lines", picture)
         return self.told[0]
 

@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.vision import service
-from mcpboard.host.vision.engine import Vision
+from mcpboard.host.vision.engine import Engine
 from mcpboard.host.vision.find import distinct, text_in_picture
 from mcpboard.host.vision.icons import index, synonyms
 from mcpboard.host.vision.types import Icon, centre
@@ -32,7 +32,7 @@ NEAR = 20  # pixels between the middle of an icon as drawn and as found
 
 def words() -> dict[str, Any]:
     """For each look: how many of the strings are found where they are, what was not, and the seconds."""
-    vision, told = Vision(), {}
+    vision, told = Engine(), {}
     for name, look in screens.LOOKS.items():
         picture = screens.text_screen(look)
         seconds, lines = _timed(vision.lines, picture)
@@ -45,7 +45,7 @@ def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
     """For each family: how many icons there are, which were told wrongly, and the seconds a screen."""
     from deploy.icons import build
 
-    vision, told = Vision(), {}
+    vision, told = Engine(), {}
     for family in families:
         drawn = [(shape, path) for shape, called in build.shapes().items()
                  for path in build.drawings(family, called, node_modules)]  # fmt: skip
@@ -60,7 +60,7 @@ def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
 
 def odds(folder: Path) -> dict[str, Any]:
     """What becomes of the user's own icons, of pictures that are none, and of those with nothing on them."""
-    vision, own = Vision(), service.own_icons(folder)
+    vision, own = Engine(), service.own_icons(folder)
     told: dict[str, Any] = {name: _fate(vision, picture) for name, picture in ODD.items()}
     seen = distinct(vision.icons(_home_screen(), own))
     told["own"] = {name: [centre(icon.box) for icon in seen if icon.best[0] == name] for name in ("my app", "logo")}
@@ -69,7 +69,7 @@ def odds(folder: Path) -> dict[str, Any]:
     return told
 
 
-def _fate(vision: Vision, picture: bytes) -> Any:
+def _fate(vision: Engine, picture: bytes) -> Any:
     try:
         return [len(vision.lines(picture)), len(vision.icons(picture, ()))]
     except ToolFailed as failure:

@@ -8,13 +8,13 @@ import pytest
 
 from mcpboard.host.vision.describe import describe
 from mcpboard.host.vision.find import distinct, icon_in_picture, icon_in_tree, sure, text_in_picture, together
-from mcpboard.host.vision.tree import Node
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Icon, TextLine
 
 LINES = (
-    Line("Bluetooth", 0.99, (0, 0, 90, 20)),
-    Line("蓝牙已连接", 1.0, (0, 40, 100, 60)),
-    Line("Terms  Privacy", 1.0, (0, 80, 140, 100)),
+    TextLine("Bluetooth", 0.99, (0, 0, 90, 20)),
+    TextLine("蓝牙已连接", 1.0, (0, 40, 100, 60)),
+    TextLine("Terms  Privacy", 1.0, (0, 80, 140, 100)),
 )
 
 TEXTS = [
@@ -67,7 +67,7 @@ def test_an_icon_says_where_to_tap() -> None:
 
 
 def test_an_element_is_found_by_what_its_words_mean() -> None:
-    button = Node("button", (0, 0, 9, 9), "", "返回", clickable=True)
+    button = UiNode("button", (0, 0, 9, 9), "", "返回", clickable=True)
     assert [each["name"] for each in icon_in_tree(button, "arrow left")] == ["返回"]
 
 
@@ -105,15 +105,15 @@ def test_the_same_is_not_told_twice() -> None:
 
 # --- a screen in words ---------------------------------------------------------------------------
 
-TREE = Node("screen", (0, 0, 200, 400), children=(
-    Node("button", (0, 0, 40, 40), clickable=True, id="nav"),
-    Node("label", (50, 0, 190, 40), "Settings"),
-    Node("field", (0, 300, 200, 340), "", "Name", clickable=True),
+TREE = UiNode("screen", (0, 0, 200, 400), children=(
+    UiNode("button", (0, 0, 40, 40), clickable=True, id="nav"),
+    UiNode("label", (50, 0, 190, 40), "Settings"),
+    UiNode("field", (0, 300, 200, 340), "", "Name", clickable=True),
 ))  # fmt: skip
 SEEN = (
-    Line("Settings", 0.9, (60, 10, 150, 30)),
-    Line("drawn by hand", 0.9, (10, 100, 100, 120)),
-    Line("口", 0.6, (110, 205, 120, 215)),
+    TextLine("Settings", 0.9, (60, 10, 150, 30)),
+    TextLine("drawn by hand", 0.9, (10, 100, 100, 120)),
+    TextLine("口", 0.6, (110, 205, 120, 215)),
 )
 DRAWN = (
     one((8, 8, 32, 32), "arrow left"),
@@ -145,7 +145,7 @@ def test_a_device_without_a_tree_is_told_from_its_picture() -> None:
 
 def test_what_is_not_on_one_line_is_not_put_on_one() -> None:
     """A line is counted from its own top, not from a raster over the screen."""
-    low, high = Line("right", 1.0, (100, 20, 140, 40)), Line("left", 1.0, (0, 25, 40, 45))
+    low, high = TextLine("right", 1.0, (100, 20, 140, 40)), TextLine("left", 1.0, (0, 25, 40, 45))
     assert [line.split('"')[1] for line in describe(None, 200, 400, (low, high)).text.splitlines()[1:]] == [
         "left",
         "right",

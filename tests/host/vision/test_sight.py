@@ -12,12 +12,12 @@ import pytest
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.vision import service
-from mcpboard.host.vision.service import MOST_KEPT, MOST_WAITING, Eyes
-from mcpboard.host.vision.types import Line
+from mcpboard.host.vision.service import MOST_KEPT, MOST_WAITING, VisionService
+from mcpboard.host.vision.types import TextLine
 from tests.host.rig import LIMIT_S, result, threads
 from tests.host.vision.fakes import Seer
 
-LINE = (Line("Settings", 1.0, (0, 0, 9, 9)),)
+LINE = (TextLine("Settings", 1.0, (0, 0, 9, 9)),)
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def seer() -> Seer:
 
 
 @pytest.fixture
-def eyes(seer: Seer, tmp_path: Path) -> Iterator[Eyes]:
+def eyes(seer: Seer, tmp_path: Path) -> Iterator[VisionService]:
     with contextlib.closing(seer.eyes(tmp_path)) as made:
         yield made
 
 
-def test_what_was_seen_a_moment_ago_is_not_read_again(eyes: Eyes, seer: Seer) -> None:
+def test_what_was_seen_a_moment_ago_is_not_read_again(eyes: VisionService, seer: Seer) -> None:
     for _ in range(3):
         assert eyes.lines(b"one") == LINE
     assert (eyes.lines(b"two"), eyes.icons(b"one"), eyes.icons(b"one")) == (LINE, (), ())
@@ -45,7 +45,7 @@ def test_an_empty_screen_is_remembered_as_well(tmp_path: Path) -> None:
     assert len(seer.shown) == 1
 
 
-def test_only_so_much_is_remembered(eyes: Eyes, seer: Seer) -> None:
+def test_only_so_much_is_remembered(eyes: VisionService, seer: Seer) -> None:
     for number in range(MOST_KEPT):
         eyes.lines(str(number).encode())
     eyes.lines(b"0")  # used again, so that 1 is the oldest
@@ -56,14 +56,14 @@ def test_only_so_much_is_remembered(eyes: Eyes, seer: Seer) -> None:
     assert len(seer.shown) == MOST_KEPT + 2
 
 
-def test_there_is_one_engine_in_one_thread(eyes: Eyes, seer: Seer) -> None:
+def test_there_is_one_engine_in_one_thread(eyes: VisionService, seer: Seer) -> None:
     with threads() as pool:
         found = [pool.submit(eyes.lines, str(number).encode()) for number in range(MOST_WAITING)]
         assert [result(each) for each in found] == [LINE] * MOST_WAITING
     assert (seer.made, len(seer.threads)) == (1, 1)
 
 
-def test_the_next_after_a_full_queue_is_told_that_the_eyes_are_busy(eyes: Eyes, seer: Seer) -> None:
+def test_the_next_after_a_full_queue_is_told_that_the_eyes_are_busy(eyes: VisionService, seer: Seer) -> None:
     """Contract: one worker, four waiting; nothing is queued without bound."""
     places = eyes._places = Places()
     seer.go_on.clear()
@@ -95,7 +95,7 @@ class Places(threading.Semaphore):
             assert self.taken.acquire(timeout=LIMIT_S)
 
 
-def test_who_waits_for_a_picture_that_is_being_read_gets_the_same_reading(eyes: Eyes, seer: Seer) -> None:
+def test_who_waits_for_a_picture_that_is_being_read_gets_the_same_reading(eyes: VisionService, seer: Seer) -> None:
     seer.go_on.clear()
     with threads() as pool:
         waiting = [pool.submit(eyes.lines, b"same") for _ in range(3)]
@@ -113,7 +113,7 @@ def test_a_reading_that_takes_too_long_is_given_up(seer: Seer, tmp_path: Path) -
         seer.go_on.set()
 
 
-def test_a_failure_is_told_and_not_remembered(eyes: Eyes, seer: Seer) -> None:
+def test_a_failure_is_told_and_not_remembered(eyes: VisionService, seer: Seer) -> None:
     seer.fault = ToolFailed("no picture")
     with pytest.raises(ToolFailed, match="no picture"):
         eyes.lines(b"broken")
@@ -161,14 +161,19 @@ def test_an_extra_that_does_not_start_says_why(tmp_path: Path) -> None:
     def broken() -> Seer:
         raise ImportError("libGL.so.1: cannot open shared object file")
 
-    with contextlib.closing(Eyes(broken, tmp_path)) as eyes, pytest.raises(ToolFailed, match="does not start.*libGL"):
+    with (
+        contextlib.closing(VisionService(broken, tmp_path)) as eyes,
+        pytest.raises(ToolFailed, match="does not start.*libGL"),
+    ):
         eyes.lines(b"picture")
 
 
 # --- the user's own icons ------------------------------------------------------------------------------
 
 
-def test_a_picture_is_looked_at_again_when_the_users_icons_change(eyes: Eyes, seer: Seer, tmp_path: Path) -> None:
+def test_a_picture_is_looked_at_again_when_the_users_icons_change(
+    eyes: VisionService, seer: Seer, tmp_path: Path
+) -> None:
     eyes.icons(b"one")
     (tmp_path / "my-app.png").write_bytes(b"1")
     eyes.icons(b"one")

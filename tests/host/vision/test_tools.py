@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.vision.tree import Node
-from mcpboard.host.vision.types import Icon, Line
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Icon, TextLine
 from tests.host.rig import Answer, Caller, Fake, agent
 from tests.host.vision.fakes import Seer
 
-SEER = ((Line("Save changes", 0.98, (10, 100, 90, 120)),), (Icon((40, 40, 60, 60), (("camera", 0.97),)),))
+SEER = ((TextLine("Save changes", 0.98, (10, 100, 90, 120)),), (Icon((40, 40, 60, 60), (("camera", 0.97),)),))
 LOOKING = {"find_text": {"query": "save"}, "find_icon": {"name": "camera"}, "describe_screen": {}}
 
 
 class Blank(Fake):
     """A device that tells no tree, as a board."""
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         super().ui_tree()
         return None
 

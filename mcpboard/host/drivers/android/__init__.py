@@ -15,11 +15,18 @@ from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
 from mcpboard.host.drivers import app_names
 from mcpboard.host.drivers.android import dumpsys, keys, png, uiautomator
 from mcpboard.host.drivers.android.adb import READY as TAKES_COMMANDS
-from mcpboard.host.drivers.android.adb import Adb, Attached, NoServer, Silent, Unavailable, is_address
-from mcpboard.host.drivers.android.adb_wire import Done
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
+from mcpboard.host.drivers.android.adb import (
+    AdbClient,
+    AdbServerMissing,
+    AttachedDevice,
+    DeviceSilent,
+    DeviceUnavailable,
+    is_address,
+)
+from mcpboard.host.drivers.android.adb_wire import ShellResult
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
 from mcpboard.host.drivers.image_size import size_of
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.vision.tree import UiNode
 from mcpboard.transport.deadline import Deadline
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
@@ -52,17 +59,17 @@ CURES: Mapping[str, str] = {
 }
 
 
-class Android(Sighted):
+class AndroidDriver(ScreenshotMixin):
     """The driver of one phone; without a serial, of the only one that is attached."""
 
-    def __init__(self, serial: str | None = None, adb: Adb | None = None) -> None:
+    def __init__(self, serial: str | None = None, adb: AdbClient | None = None) -> None:
         self._wanted = serial
-        self._adb = adb or Adb()
+        self._adb = adb or AdbClient()
         self._display: str | None = None  # which one pictures are of, where there are several
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         picture = png.whole(self._picture())
-        return Shot(picture, "image/png", *size_of(picture), note=BLACK if png.is_black(picture) else "")
+        return Screenshot(picture, "image/png", *size_of(picture), note=BLACK if png.is_black(picture) else "")
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._places(at)
@@ -85,7 +92,7 @@ class Android(Sighted):
         package = shlex.quote(app_names.package(app_id, installed))
         self._act(f"monkey -p {package} -c android.intent.category.LAUNCHER 1", LAUNCH_SECONDS)
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         done = self._command(TREE, TREE_SECONDS)
         start = done.text.find("<?xml")
         if start < 0:
@@ -100,9 +107,9 @@ class Android(Sighted):
         try:
             serial = self._serial(limit)
             details = dumpsys.status(self._adb.shell(serial, dumpsys.STATUS, limit.remaining()).text)
-        except NoServer as error:
+        except AdbServerMissing as error:
             return Probe("no adb server", {"error": str(error)})
-        except Unavailable as error:
+        except DeviceUnavailable as error:
             return Probe(error.state, {"error": str(error)})
         except (ToolFailed, TimeoutError) as error:
             return Probe(OFFLINE, {"error": str(error)})
@@ -155,7 +162,7 @@ class Android(Sighted):
 
     # --- the phone ---------------------------------------------------------------------------------
 
-    def _act(self, script: str, seconds: float) -> Done:
+    def _act(self, script: str, seconds: float) -> ShellResult:
         """Send what moves the phone, once; whatever it complains of is told."""
         done = self._command(script, seconds)
         if done.code != 0:
@@ -163,14 +170,14 @@ class Android(Sighted):
             raise ToolFailed(_with_cure(f"the phone refused: {words[:500]}"), delivery=UNKNOWN)
         return done
 
-    def _read(self, script: str) -> Done:
+    def _read(self, script: str) -> ShellResult:
         return self._command(script, READ_SECONDS)
 
-    def _command(self, script: str, seconds: float) -> Done:
+    def _command(self, script: str, seconds: float) -> ShellResult:
         serial = self._serial(Deadline(READ_SECONDS))
         try:
             return self._adb.shell(serial, script, seconds)
-        except Silent:
+        except DeviceSilent:
             if is_address(serial):  # its connection may be dead without anyone having noticed
                 self._adb.disconnect(serial)
             raise
@@ -186,21 +193,21 @@ class Android(Sighted):
         if is_address(self._wanted) and (found is None or found.state == "offline"):
             self._adb.connect(self._wanted, limit.remaining())
             return self._wanted
-        raise Unavailable(self._wanted, "not found" if found is None else found.state)
+        raise DeviceUnavailable(self._wanted, "not found" if found is None else found.state)
 
 
-def _only(attached: list[Attached]) -> str:
+def _only(attached: list[AttachedDevice]) -> str:
     if not attached:
-        raise Unavailable("(any)", "not found", "not found: adb knows no phone")
+        raise DeviceUnavailable("(any)", "not found", "not found: adb knows no phone")
     if len(attached) > 1:
         serials = ", ".join(each.serial for each in attached)
         raise ToolFailed(f"several phones are attached ({serials}): add each with its --serial", delivery=NOT_SENT)
     if attached[0].state != TAKES_COMMANDS:
-        raise Unavailable(attached[0].serial, attached[0].state)
+        raise DeviceUnavailable(attached[0].serial, attached[0].state)
     return attached[0].serial
 
 
-def _refuse_complaint(done: Done, sign: str) -> None:
+def _refuse_complaint(done: ShellResult, sign: str) -> None:
     """`am` ends well whatever came of it; its words tell."""
     words = f"{done.text}\n{done.complaints}"
     line = re.search(rf"^{sign}.*", words, re.MULTILINE)

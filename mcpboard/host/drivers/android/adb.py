@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers.android.adb_wire import LONGEST_SERVICE, Done, Failed, Wire
+from mcpboard.host.drivers.android.adb_wire import LONGEST_SERVICE, AdbConnection, AdbFailure, ShellResult
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 
 STANDARD_PORT = 5037
@@ -43,14 +43,14 @@ CURES: Mapping[str, str] = {
 ELSE = "look at: adb devices -l"
 
 
-class NoServer(ToolFailed):
+class AdbServerMissing(ToolFailed):
     """No adb server answers; nothing was sent."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, delivery=NOT_SENT)
 
 
-class Unavailable(ToolFailed):
+class DeviceUnavailable(ToolFailed):
     """The server gives no way to that phone now; nothing was sent. `state` is its word for why."""
 
     def __init__(self, serial: str, state: str, words: str = "") -> None:
@@ -59,7 +59,7 @@ class Unavailable(ToolFailed):
         self.state = state
 
 
-class Silent(ToolFailed):
+class DeviceSilent(ToolFailed):
     """The command's deadline is over: it may have been carried out, or may yet be."""
 
     def __init__(self, serial: str, seconds: float) -> None:
@@ -70,7 +70,7 @@ class Silent(ToolFailed):
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachedDevice:
     """A phone that the server knows, by its serial number or address."""
 
     serial: str
@@ -83,7 +83,7 @@ class Attached:
         return "" if self.state == READY else f"cure: {CURES.get(self.state, ELSE)}"
 
 
-class Adb:
+class AdbClient:
     """The adb server at a loopback address; `start` lets it be started where none runs.
 
     Holds no connection, so it may be shared by every phone and thread.
@@ -94,7 +94,7 @@ class Adb:
         self._start = start
         self._starting = threading.Lock()
 
-    def devices(self, seconds: float = ASK_SECONDS) -> list[Attached]:
+    def devices(self, seconds: float = ASK_SECONDS) -> list[AttachedDevice]:
         """The phones that the server knows at this moment; NoServer."""
         return _listed(self._answer("host:devices-l", seconds))
 
@@ -105,17 +105,17 @@ class Adb:
         # The server says OKAY whatever came of it: only the text tells.
         told = self._answer(f"host:connect:{address}", limit.remaining())
         if not told.startswith(("connected to", "already connected to")):
-            raise Unavailable(address, "not reachable", f"not reachable ({told.strip()})")
+            raise DeviceUnavailable(address, "not reachable", f"not reachable ({told.strip()})")
         with self._wire(limit) as wire, _heard(address, limit.seconds):
             wire.ask(f"host-serial:{address}:wait-for-any-device")
             wire.okay()
 
     def disconnect(self, address: str) -> None:
         """Have the server forget a phone by network; one that it does not know is forgotten already."""
-        with self._wire(Deadline(ASK_SECONDS)) as wire, self._understood(), contextlib.suppress(Failed):
+        with self._wire(Deadline(ASK_SECONDS)) as wire, self._understood(), contextlib.suppress(AdbFailure):
             wire.ask(f"host:disconnect:{address}")
 
-    def shell(self, serial: str, script: str, seconds: float) -> Done:
+    def shell(self, serial: str, script: str, seconds: float) -> ShellResult:
         """Run a script in the phone's shell, once, to its end.
 
         Raises NoServer and Unavailable before anything was sent; Silent and ToolFailed with
@@ -134,7 +134,7 @@ class Adb:
                 return wire.outcome()
 
     @contextmanager
-    def tracking(self) -> Iterator[Wire]:
+    def tracking(self) -> Iterator[AdbConnection]:
         """A connection on which the server tells its whole list at every change; see `changes`."""
         with self._wire(Deadline(ASK_SECONDS)) as wire, self._understood():
             wire.ask("host:track-devices-l")
@@ -149,24 +149,26 @@ class Adb:
     def _understood(self) -> Iterator[None]:
         try:
             yield
-        except Failed as error:
-            raise NoServer(f"the adb server at {self.host}:{self.port} {error}") from None
+        except AdbFailure as error:
+            raise AdbServerMissing(f"the adb server at {self.host}:{self.port} {error}") from None
         except TimeoutError as error:
-            raise NoServer(f"the adb server at {self.host}:{self.port} is silent; cure: adb kill-server") from error
+            raise AdbServerMissing(
+                f"the adb server at {self.host}:{self.port} is silent; cure: adb kill-server"
+            ) from error
         except (EOFError, OSError) as error:
-            raise NoServer(f"the adb server at {self.host}:{self.port} hung up; call again") from error
+            raise AdbServerMissing(f"the adb server at {self.host}:{self.port} hung up; call again") from error
 
     @contextmanager
-    def _wire(self, limit: Deadline) -> Iterator[Wire]:
+    def _wire(self, limit: Deadline) -> Iterator[AdbConnection]:
         with closing(self._connected(limit)) as sock:
-            yield Wire(sock)
+            yield AdbConnection(sock)
 
     def _connected(self, limit: Deadline) -> DeadlineSocket:
         try:
             return connect([self.host], self.port, limit)
         except OSError as error:
             if not self._start:
-                raise NoServer(self._cure()) from error
+                raise AdbServerMissing(self._cure()) from error
         with self._starting:  # one phone's call starts it for all
             try:
                 return connect([self.host], self.port, limit)
@@ -175,7 +177,7 @@ class Adb:
         try:
             return connect([self.host], self.port, limit)
         except OSError as error:
-            raise NoServer(f"{self._cure()} (it was started, and does not answer yet)") from error
+            raise AdbServerMissing(f"{self._cure()} (it was started, and does not answer yet)") from error
 
     def _cure(self) -> str:
         where = f"no adb server answers at {self.host}:{self.port}"
@@ -189,16 +191,16 @@ class Adb:
     def _start_server(self) -> None:
         program = shutil.which("adb")
         if program is None:
-            raise NoServer(self._cure())
+            raise AdbServerMissing(self._cure())
         silent = subprocess.DEVNULL
         command = [program, "-P", str(self.port), "start-server"]
         try:
             subprocess.run(command, stdin=silent, stdout=silent, stderr=silent, timeout=START_SECONDS, check=True)
         except (OSError, subprocess.SubprocessError) as error:
-            raise NoServer(f"adb start-server failed ({error}); run it by hand to see why") from error
+            raise AdbServerMissing(f"adb start-server failed ({error}); run it by hand to see why") from error
 
 
-def changes(wire: Wire) -> list[Attached]:
+def changes(wire: AdbConnection) -> list[AttachedDevice]:
     """The server's next list on a tracking connection, waited for within the socket's deadline."""
     return _listed(wire.block())
 
@@ -206,17 +208,17 @@ def changes(wire: Wire) -> list[Attached]:
 # --- what the server says ------------------------------------------------------------------------
 
 
-def _listed(text: str) -> list[Attached]:
+def _listed(text: str) -> list[AttachedDevice]:
     return [_attached(line) for line in text.splitlines() if line.strip()]
 
 
-def _attached(line: str) -> Attached:
+def _attached(line: str) -> AttachedDevice:
     """`SERIAL  state  key:value ...`; the state of a USB device that may not be opened has blanks in it."""
     serial, _, rest = line.partition(" ") if "\t" not in line else line.partition("\t")
     rest = rest.strip()
     model = re.search(r"\bmodel:(\S+)", rest)
     state = "no permissions" if rest.startswith("no permissions") else (rest.split() or ["unknown"])[0]
-    return Attached(serial, state, model[1].replace("_", " ") if model else "")
+    return AttachedDevice(serial, state, model[1].replace("_", " ") if model else "")
 
 
 @contextmanager
@@ -224,12 +226,12 @@ def _heard(serial: str, seconds: float) -> Iterator[None]:
     """What goes wrong before the phone got anything, as Unavailable."""
     try:
         yield
-    except Failed as error:
+    except AdbFailure as error:
         raise _refused(serial, str(error)) from None
     except TimeoutError:
-        raise Unavailable(serial, "silent", f"is not ready within {seconds:g} s") from None
+        raise DeviceUnavailable(serial, "silent", f"is not ready within {seconds:g} s") from None
     except (EOFError, OSError) as error:
-        raise NoServer("the adb server hung up before anything was sent; call again") from error
+        raise AdbServerMissing("the adb server hung up before anything was sent; call again") from error
 
 
 @contextmanager
@@ -238,18 +240,18 @@ def _carried_out(serial: str, seconds: float) -> Iterator[None]:
     lost = f"device {serial} was lost in the middle of the command: look at the screen before repeating it"
     try:
         yield
-    except Failed as error:
+    except AdbFailure as error:
         raise ToolFailed(f"device {serial} {_shell_problem(str(error))}", delivery=UNKNOWN) from None
     except TimeoutError as error:
-        raise Silent(serial, seconds) from error
+        raise DeviceSilent(serial, seconds) from error
     except (EOFError, OSError) as error:
         raise ToolFailed(lost, delivery=UNKNOWN) from error
 
 
-def _refused(serial: str, words: str) -> Unavailable:
+def _refused(serial: str, words: str) -> DeviceUnavailable:
     state = next((state for state in CURES if state in words), "not found" if "unknown" in words else "refused")
     first = words.splitlines()[0] if words else "refused"
-    return Unavailable(serial, state, f"cannot be used ({first})")
+    return DeviceUnavailable(serial, state, f"cannot be used ({first})")
 
 
 def _shell_problem(words: str) -> str:

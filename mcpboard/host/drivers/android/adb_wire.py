@@ -22,7 +22,7 @@ _STDOUT, _STDERR, _EXIT = 1, 2, 3  # kinds of packets
 
 
 @dataclass(frozen=True)
-class Done:
+class ShellResult:
     """What became of a command that ended on the phone."""
 
     out: bytes = field(repr=False)
@@ -34,11 +34,11 @@ class Done:
         return self.out.decode("utf-8", "replace")
 
 
-class Failed(Exception):
+class AdbFailure(Exception):
     """The server's FAIL, in its words."""
 
 
-class Wire:
+class AdbConnection:
     """One connection to the server, within its deadline."""
 
     def __init__(self, sock: DeadlineSocket) -> None:
@@ -53,15 +53,15 @@ class Wire:
     def okay(self) -> None:
         status = self.take(4)
         if status == b"FAIL":
-            raise Failed(self.block())
+            raise AdbFailure(self.block())
         if status != b"OKAY":
-            raise Failed(f"answered {status!r}, so it is no adb server")
+            raise AdbFailure(f"answered {status!r}, so it is no adb server")
 
     def block(self) -> str:
         """A text behind its length."""
         digits = self.take(4)
         if not re.fullmatch(rb"[0-9a-fA-F]{4}", digits):
-            raise Failed(f"announced a text of {digits!r} bytes, so it is no adb server")
+            raise AdbFailure(f"announced a text of {digits!r} bytes, so it is no adb server")
         return self.take(int(digits, 16)).decode("utf-8", "replace")
 
     def take(self, count: int) -> bytes:
@@ -84,16 +84,18 @@ class Wire:
             return False
         return True
 
-    def outcome(self) -> Done:
+    def outcome(self) -> ShellResult:
         """The packets of shell,v2 up to the exit code; EOFError where the stream ends without one."""
         out, complaints = bytearray(), bytearray()
         while True:
             kind, length = self.take(1)[0], int.from_bytes(self.take(4), "little")
             if len(out) + length > MOST_BYTES:
-                raise Failed(f"sent more than {MOST_BYTES >> 20} MiB")
+                raise AdbFailure(f"sent more than {MOST_BYTES >> 20} MiB")
             content = self.take(length)
             if kind == _EXIT:
-                return Done(bytes(out), complaints.decode("utf-8", "replace").strip(), content[0] if content else 1)
+                return ShellResult(
+                    bytes(out), complaints.decode("utf-8", "replace").strip(), content[0] if content else 1
+                )
             if kind == _STDOUT:
                 out += content
             elif kind == _STDERR and len(complaints) < MOST_WORDS:

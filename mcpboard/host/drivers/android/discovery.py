@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.android import adb
-from mcpboard.host.drivers.android.adb import Adb, Attached, NoServer
-from mcpboard.host.drivers.android.adb_wire import Wire
+from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice
+from mcpboard.host.drivers.android.adb_wire import AdbConnection
 from mcpboard.transport.deadline import Deadline
 
 log = logging.getLogger(__name__)
@@ -29,27 +29,29 @@ BLOCK_SECONDS = 3.0  # for a list that has begun to come whole
 
 SILENT = "silent"  # our own word for a phone that the server takes for ready, and that does not answer
 
-Changed = Callable[[tuple[Attached, ...]], None]
+Changed = Callable[[tuple[AttachedDevice, ...]], None]
 
 
-class Discovery:
+class AdbDiscovery:
     """Follows the server's list; `changed` is called from its thread with every new one. To be closed."""
 
-    def __init__(self, server: Adb, changed: Changed = lambda _: None, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, server: AdbClient, changed: Changed = lambda _: None, poll_seconds: float = POLL_SECONDS
+    ) -> None:
         self._adb = server
         self._changed = changed
         self._poll_seconds = poll_seconds
         self._lock = threading.Lock()
-        self._found: tuple[Attached, ...] = ()
+        self._found: tuple[AttachedDevice, ...] = ()
         self._problem: str | None = None
         self._stop = threading.Event()
-        self._wire: Wire | None = None
+        self._wire: AdbConnection | None = None
         self._pool = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="adb asking")
         self._thread = threading.Thread(target=self._follow, name="adb discovery")
         self._thread.start()
 
     @property
-    def found(self) -> tuple[Attached, ...]:
+    def found(self) -> tuple[AttachedDevice, ...]:
         """The phones of this moment, each with its state: `device`, `unauthorized`, `silent` and so on."""
         with self._lock:
             return self._found
@@ -83,14 +85,14 @@ class Discovery:
                 self._attach(None)
             self._stop.wait(RETRY_SECONDS)
 
-    def _attach(self, wire: Wire | None) -> None:
+    def _attach(self, wire: AdbConnection | None) -> None:
         with self._lock:
             self._wire = wire
         if wire is not None and self._stop.is_set():
-            raise NoServer("closing")
+            raise AdbServerMissing("closing")
 
-    def _listen(self, wire: Wire) -> None:
-        listed: list[Attached] = []
+    def _listen(self, wire: AdbConnection) -> None:
+        listed: list[AttachedDevice] = []
         while not self._stop.is_set():
             if wire.arrives(self._poll_seconds):
                 wire.sock.deadline = Deadline(BLOCK_SECONDS)
@@ -99,17 +101,17 @@ class Discovery:
             else:
                 self._tell(tuple(self._pool.map(self._asked, listed)))  # a dead one delays no other
 
-    def _asked(self, phone: Attached) -> Attached:
+    def _asked(self, phone: AttachedDevice) -> AttachedDevice:
         """The phone as it is when asked. Nothing is done about a silent one: a command may be under way there."""
         if phone.state != adb.READY or self._stop.is_set():
             return phone
         try:
             self._adb.shell(phone.serial, "true", ALIVE_SECONDS)
         except ToolFailed:
-            return Attached(phone.serial, SILENT, phone.model)
+            return AttachedDevice(phone.serial, SILENT, phone.model)
         return phone
 
-    def _tell(self, found: tuple[Attached, ...], problem: str | None = None) -> None:
+    def _tell(self, found: tuple[AttachedDevice, ...], problem: str | None = None) -> None:
         with self._lock:
             same = found == self._found and problem == self._problem
             self._found, self._problem = found, problem

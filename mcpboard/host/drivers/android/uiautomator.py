@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.base import Point
-from mcpboard.host.vision.tree import Box, Node
+from mcpboard.host.vision.tree import Box, UiNode
 
 DEEPEST = 200  # levels; a real screen has thirty, and each costs a frame of the interpreter's stack
 
@@ -32,7 +32,7 @@ ROLES: Mapping[str, str] = {
 _BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
 
 
-def tree(document: str, picture: Point, screen: Point) -> Node:
+def tree(document: str, picture: Point, screen: Point) -> UiNode:
     """The elements with their boxes in pixels of the picture; `screen` is the size that the dump counts in.
 
     Raises ToolFailed for what is no such document.
@@ -40,7 +40,7 @@ def tree(document: str, picture: Point, screen: Point) -> Node:
     root = _parsed(document)
     whole: Box = (0, 0, *picture)
     children = _below(root, (picture[0] / screen[0], picture[1] / screen[1]), whole, 0)
-    return Node("screen", whole, children=children)
+    return UiNode("screen", whole, children=children)
 
 
 def _parsed(document: str) -> ElementTree.Element:
@@ -53,19 +53,19 @@ def _parsed(document: str) -> ElementTree.Element:
         raise ToolFailed(f"the phone's UI tree is broken ({error}); take it again") from error
 
 
-def _below(element: ElementTree.Element, scale: tuple[float, float], whole: Box, depth: int) -> tuple[Node, ...]:
+def _below(element: ElementTree.Element, scale: tuple[float, float], whole: Box, depth: int) -> tuple[UiNode, ...]:
     if depth == DEEPEST:
         return ()
     made = (_node(child, scale, whole, depth) for child in element)
     return tuple(node for node in made if node is not None)
 
 
-def _node(element: ElementTree.Element, scale: tuple[float, float], whole: Box, depth: int) -> Node | None:
+def _node(element: ElementTree.Element, scale: tuple[float, float], whole: Box, depth: int) -> UiNode | None:
     """The element, None for one of which nothing is on the screen."""
     box = _box(element.get("bounds", ""), scale, whole)
     if box is None:
         return None
-    return Node(
+    return UiNode(
         role=_role(element.get("class", "")),
         box=box,
         text=element.get("text", ""),

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers import app_names, characters
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Shot, Sighted
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
 from mcpboard.host.drivers.image_size import size_of
 from mcpboard.host.drivers.iphone import xcuitest
 from mcpboard.host.drivers.iphone.wda import (
@@ -20,11 +20,11 @@ from mcpboard.host.drivers.iphone.wda import (
     SLOW_SECONDS,
     STANDARD_URL,
     UNKNOWN_COMMAND,
-    Unreached,
-    Wda,
+    WdaClient,
     WdaError,
+    WdaUnreachable,
 )
-from mcpboard.host.vision.tree import Node
+from mcpboard.host.vision.tree import UiNode
 from mcpboard.transport.deadline import Deadline
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
@@ -45,19 +45,19 @@ TURNED = (
 WHY = "no key of an iPhone's keyboard does that"
 
 
-class IPhone(Sighted):
+class IPhoneDriver(ScreenshotMixin):
     """The driver of one iPhone. A WebDriverAgent that was away needs nothing but the next call.
 
     Raises ConfigError for a URL that cannot be used.
     """
 
     def __init__(self, url: str = STANDARD_URL) -> None:
-        self._wda = Wda(url)
+        self._wda = WdaClient(url)
         self._tap = TAP
 
-    def peek(self) -> Shot:
+    def peek(self) -> Screenshot:
         picture = self._wda.picture()
-        return Shot(picture, "image/png" if picture.startswith(PNG_MAGIC) else "image/jpeg", *size_of(picture))
+        return Screenshot(picture, "image/png" if picture.startswith(PNG_MAGIC) else "image/jpeg", *size_of(picture))
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._places(at)
@@ -81,7 +81,7 @@ class IPhone(Sighted):
     def launch_app(self, app_id: str) -> None:
         self._act("/wda/apps/launch", {"bundleId": app_names.bundle(app_id)}, SLOW_SECONDS)
 
-    def ui_tree(self) -> Node | None:
+    def ui_tree(self) -> UiNode | None:
         source = self._wda.get("/source?format=json", SLOW_SECONDS)
         return xcuitest.tree(source, *self._sizes())
 
@@ -94,7 +94,7 @@ class IPhone(Sighted):
         try:
             status = self._wda.get("/status", limit.remaining())
             details = {"url": self._wda.url, **_system(status), **self._state(limit)}
-        except Unreached as error:
+        except WdaUnreachable as error:
             port = self._wda.url.rpartition(":")[2]
             return Probe(OFFLINE, {"url": self._wda.url, "error": f"{error}; {CURE.format(port=port)}"})
         except (ToolFailed, TimeoutError) as error:

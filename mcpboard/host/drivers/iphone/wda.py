@@ -17,9 +17,9 @@ from http import HTTPStatus
 from typing import Any
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
-from mcpboard.protocol.client_session import Ask
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import Link
+from mcpboard.transport.http import HttpClient
 
 STANDARD_URL = "http://127.0.0.1:8100"
 MOST_BYTES = 64 << 20  # of one answer; a picture of a large screen in base64 is a third of that
@@ -57,18 +57,18 @@ class WdaError(ToolFailed):
         self.name = name
 
 
-class Unreached(ToolFailed):
+class WdaUnreachable(ToolFailed):
     """WebDriverAgent gave no answer; `delivery` says whether the request got there."""
 
 
-class Wda:
+class WdaClient:
     """The WebDriverAgent at a URL. One command at a time may use the session; `status` any moment.
 
     Raises ConfigError for a URL that cannot be used.
     """
 
     def __init__(self, url: str = STANDARD_URL) -> None:
-        self._link = Link(url)
+        self._link = HttpClient(url)
         self._session: str | None = None
 
     @property
@@ -118,7 +118,9 @@ class Wda:
             answer = self._send("POST", "/session", {"capabilities": {"alwaysMatch": {}}}, SLOW_SECONDS)
         session = answer.get("sessionId") or _member(answer["value"], "sessionId")
         if not isinstance(session, str) or not session.isascii() or not session.replace("-", "").isalnum():
-            raise Unreached(f"what answers at {self.url} opened no session: is it WebDriverAgent?", delivery=NOT_SENT)
+            raise WdaUnreachable(
+                f"what answers at {self.url} opened no session: is it WebDriverAgent?", delivery=NOT_SENT
+            )
         return session
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any]:
@@ -126,15 +128,15 @@ class Wda:
         content = b"" if body is None else json.dumps(body).encode("ascii")
         headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
-            with self._link.exchange(Ask(headers, content, method), Deadline(seconds), path=path) as answer:
+            with self._link.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as answer:
                 received = bytearray()
                 for piece in answer.plain_pieces():
                     received += piece
                     if len(received) > MOST_BYTES:
-                        raise Unreached(f"WebDriverAgent sent more than {MOST_BYTES >> 20} MiB", delivery=UNKNOWN)
+                        raise WdaUnreachable(f"WebDriverAgent sent more than {MOST_BYTES >> 20} MiB", delivery=UNKNOWN)
                 return _checked(answer.status, bytes(received), self.url)
         except ClientError as error:
-            raise Unreached(f"WebDriverAgent at {self.url}: {error}", delivery=error.delivery) from error
+            raise WdaUnreachable(f"WebDriverAgent at {self.url}: {error}", delivery=error.delivery) from error
 
 
 def _checked(status: int, content: bytes, url: str) -> Mapping[str, Any]:
@@ -143,7 +145,7 @@ def _checked(status: int, content: bytes, url: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict) or "value" not in answer:
-        raise Unreached(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port")
+        raise WdaUnreachable(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port")
     value = answer["value"]
     name = _member(value, "error")
     if isinstance(name, str):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.host.drivers.base import Point
-from mcpboard.host.vision.tree import Box, Node
+from mcpboard.host.vision.tree import Box, UiNode
 
 DEEPEST = 200  # levels; a real screen has sixty, and each costs a frame of the interpreter's stack
 
@@ -33,20 +33,20 @@ CLICKABLE = frozenset(
 _YES = ("1", 1, None)  # of a flag; an element that does not say is taken for visible and usable
 
 
-def tree(source: Any, picture: Point, screen: tuple[float, float]) -> Node:
+def tree(source: Any, picture: Point, screen: tuple[float, float]) -> UiNode:
     """The elements with their boxes in pixels of the picture; `screen` is its size in points."""
     scale = picture[0] / screen[0], picture[1] / screen[1]
     whole: Box = (0, 0, *picture)
-    return Node("screen", whole, children=_nodes([source], scale, whole, 0))
+    return UiNode("screen", whole, children=_nodes([source], scale, whole, 0))
 
 
-def _nodes(elements: Any, scale: tuple[float, float], whole: Box, depth: int) -> tuple[Node, ...]:
+def _nodes(elements: Any, scale: tuple[float, float], whole: Box, depth: int) -> tuple[UiNode, ...]:
     if depth == DEEPEST or not isinstance(elements, list):
         return ()
     return tuple(node for each in elements if isinstance(each, dict) for node in _shown(each, scale, whole, depth))
 
 
-def _shown(element: Mapping[str, Any], scale: tuple[float, float], whole: Box, depth: int) -> tuple[Node, ...]:
+def _shown(element: Mapping[str, Any], scale: tuple[float, float], whole: Box, depth: int) -> tuple[UiNode, ...]:
     """The element; one that is not on the screen gives way to those in it that are."""
     children = _nodes(element.get("children"), scale, whole, depth + 1)
     box = _box(element.get("rect"), scale, whole)
@@ -55,7 +55,7 @@ def _shown(element: Mapping[str, Any], scale: tuple[float, float], whole: Box, d
     kind = str(element.get("type", "")).removeprefix("XCUIElementType")
     label, value = _words(element.get("label")), _words(element.get("value"))
     return (
-        Node(
+        UiNode(
             role=ROLES.get(kind, kind.lower() or "view"),
             box=box,
             text=value or label if ROLES.get(kind) == "field" else label or value,

@@ -22,7 +22,7 @@ STEPS = 15  # of brightness in the file: four bits a pixel
 LONGEST_SIDE = 1024  # pixels of a user's picture; it ends as 32
 
 
-class Album:
+class IconIndex:
     """Drawings by the shape they show."""
 
     def __init__(self, shapes: list[str], pictures: Array) -> None:
@@ -68,12 +68,12 @@ def pack(path: Path, shapes: list[str], pictures: Array) -> None:
         np.savez(file, names=np.array(names), shapes=index, pictures=packed)
 
 
-def opened(own: Iterable[Path]) -> Album:
+def opened(own: Iterable[Path]) -> IconIndex:
     """The package's drawings and the user's, `my-app.png` for "my app"; what is no picture is left out."""
     shapes, pictures = built_in()
     found = [(plain(path.stem.replace("-", " ").replace("_", " ")), drawn(path)) for path in own]
     kept = [(shape, picture) for shape, picture in found if picture is not None]
-    return Album(shapes + [shape for shape, _ in kept], np.stack([*pictures, *(picture for _, picture in kept)]))
+    return IconIndex(shapes + [shape for shape, _ in kept], np.stack([*pictures, *(picture for _, picture in kept)]))
 
 
 def drawn(path: Path) -> Array | None:

@@ -27,28 +27,28 @@ def _fixed(view: View) -> float:
 
 
 @dataclass(frozen=True)
-class Page:
+class AppPage:
     """The elements of an app in the order they are painted, and the extent of its scrolling."""
 
     elements: Callable[[View], Iterator[Element]]
     extent: Callable[[View], float] = _fixed
 
 
-PAGES: Mapping[str, Page] = {
-    HOME: Page(home_screen.elements),
-    "Settings": Page(settings.elements, settings.extent),
-    "Notes": Page(notes.elements),
-    "Browser": Page(browser.elements, browser.extent),
-    "Photos": Page(photos.elements, photos.extent),
-    "Clock": Page(clock.elements),
-    "Calculator": Page(calculator.elements),
-    "Calendar": Page(calendar.elements),
-    "Messages": Page(messages.elements),
-    "Weather": Page(weather.elements),
+PAGES: Mapping[str, AppPage] = {
+    HOME: AppPage(home_screen.elements),
+    "Settings": AppPage(settings.elements, settings.extent),
+    "Notes": AppPage(notes.elements),
+    "Browser": AppPage(browser.elements, browser.extent),
+    "Photos": AppPage(photos.elements, photos.extent),
+    "Clock": AppPage(clock.elements),
+    "Calculator": AppPage(calculator.elements),
+    "Calendar": AppPage(calendar.elements),
+    "Messages": AppPage(messages.elements),
+    "Weather": AppPage(weather.elements),
 }
-PLAIN = Page(plain.elements)
+PLAIN = AppPage(plain.elements)
 
 
-def page(view: View) -> Page:
+def page(view: View) -> AppPage:
     """The page of the app on the screen."""
     return PAGES.get(view.app, PLAIN)

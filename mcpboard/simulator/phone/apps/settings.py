@@ -22,7 +22,7 @@ SIDE = 16  # points left free beside the groups
 
 
 @dataclass(frozen=True)
-class Line:
+class SettingsLine:
     """One line: what it is called, how it works, its sign and the colour of that."""
 
     name: str
@@ -33,36 +33,36 @@ class Line:
 
 GROUPS = (
     (
-        Line("Airplane Mode", SWITCH, "plane", "#ff9500"),
-        Line("Wi-Fi", SWITCH, "wifi", "#0a84ff"),
-        Line("Bluetooth", SWITCH, "bluetooth", "#0a6cff"),
-        Line("Mobile Data", SWITCH, "mast", "#34c759"),
-        Line("Personal Hotspot", SWITCH, "link", "#30b566"),
+        SettingsLine("Airplane Mode", SWITCH, "plane", "#ff9500"),
+        SettingsLine("Wi-Fi", SWITCH, "wifi", "#0a84ff"),
+        SettingsLine("Bluetooth", SWITCH, "bluetooth", "#0a6cff"),
+        SettingsLine("Mobile Data", SWITCH, "mast", "#34c759"),
+        SettingsLine("Personal Hotspot", SWITCH, "link", "#30b566"),
     ),
     (
-        Line("Dark Mode", SWITCH, "moon", "#5e5ce6"),
-        Line("Brightness", SLIDER, "sun", "#1f93ff"),
-        Line("Landscape", SWITCH, "turn", "#00a3a3"),
-        Line("Wallpaper", PAGE, "picture", "#35b6e6"),
+        SettingsLine("Dark Mode", SWITCH, "moon", "#5e5ce6"),
+        SettingsLine("Brightness", SLIDER, "sun", "#1f93ff"),
+        SettingsLine("Landscape", SWITCH, "turn", "#00a3a3"),
+        SettingsLine("Wallpaper", PAGE, "picture", "#35b6e6"),
     ),
     (
-        Line("Notifications", PAGE, "bell", "#ff3b30"),
-        Line("Sounds", PAGE, "speaker", "#ff2d55"),
-        Line("Focus", SWITCH, "moon", "#5856d6"),
-        Line("Screen Time", PAGE, "hourglass", "#7a5cf0"),
+        SettingsLine("Notifications", PAGE, "bell", "#ff3b30"),
+        SettingsLine("Sounds", PAGE, "speaker", "#ff2d55"),
+        SettingsLine("Focus", SWITCH, "moon", "#5856d6"),
+        SettingsLine("Screen Time", PAGE, "hourglass", "#7a5cf0"),
     ),
     (
-        Line("General", PAGE, "gear", "#8e8e93"),
-        Line("Accessibility", PAGE, "hand", "#0a84ff"),
-        Line("Battery", PAGE, "battery", "#34c759"),
-        Line("Privacy", PAGE, "hand", "#3478f6"),
-        Line("Storage", PAGE, "disk", "#8e8e93"),
+        SettingsLine("General", PAGE, "gear", "#8e8e93"),
+        SettingsLine("Accessibility", PAGE, "hand", "#0a84ff"),
+        SettingsLine("Battery", PAGE, "battery", "#34c759"),
+        SettingsLine("Privacy", PAGE, "hand", "#3478f6"),
+        SettingsLine("Storage", PAGE, "disk", "#8e8e93"),
     ),
     (
-        Line("Accounts", PAGE, "person", "#5b8def"),
-        Line("Passwords", PAGE, "key", "#6d6d72"),
-        Line("Language & Region", PAGE, "globe", "#0fa3b1"),
-        Line("About", PAGE, "info", "#8e8e93"),
+        SettingsLine("Accounts", PAGE, "person", "#5b8def"),
+        SettingsLine("Passwords", PAGE, "key", "#6d6d72"),
+        SettingsLine("Language & Region", PAGE, "globe", "#0fa3b1"),
+        SettingsLine("About", PAGE, "info", "#8e8e93"),
     ),
 )
 LINES = tuple(line for group in GROUPS for line in group)
@@ -107,14 +107,14 @@ def _card(view: View, top: float, lines: int) -> Element:
     return decor(paint)
 
 
-def _group(view: View, group: tuple[Line, ...], top: float) -> Iterator[Element]:
+def _group(view: View, group: tuple[SettingsLine, ...], top: float) -> Iterator[Element]:
     if -len(group) * LINE < top < view.size[1]:
         yield _card(view, top, len(group))
         for index, line in enumerate(group):
             yield DRAWN[line.kind](view, line, top + LINE * index)
 
 
-def _badge(canvas: Canvas, line: Line, top: float) -> None:
+def _badge(canvas: Canvas, line: SettingsLine, top: float) -> None:
     canvas.slope((SIDE + 14, top + 12, SIDE + 48, top + 46), line.colour, line.colour, 9)
     canvas.stamp(sign(line.sign, canvas.px(22), "#ffffff"), SIDE + 20, top + 18)
 
@@ -127,7 +127,7 @@ def _name(view: View, canvas: Canvas, text: str, top: float) -> None:
     canvas.text(SIDE + 62, top + 17, text, 19, theme(view).ink)
 
 
-def _switch(view: View, line: Line, top: float) -> Element:
+def _switch(view: View, line: SettingsLine, top: float) -> Element:
     box, on = _row(view, top), line.name in view.on
 
     def paint(canvas: Canvas) -> None:
@@ -148,7 +148,7 @@ def knob(canvas: Canvas, view: View, left: float, top: float, *, on: bool) -> No
     canvas.disc(middle, top + 16, 14, "#ffffff")
 
 
-def _slider(view: View, line: Line, top: float) -> Element:
+def _slider(view: View, line: SettingsLine, top: float) -> Element:
     box = _row(view, top)
     left, right = SIDE + 176, box[2] - 28
     said = f"{view.brightness} %"
@@ -173,7 +173,7 @@ def slider(canvas: Canvas, view: View, box: Box, knob_colour: str) -> None:
     canvas.disc(at, middle, 13, knob_colour)
 
 
-def _link(view: View, line: Line, top: float) -> Element:
+def _link(view: View, line: SettingsLine, top: float) -> Element:
     box = _row(view, top)
 
     def paint(canvas: Canvas) -> None:
