@@ -7,8 +7,7 @@ tests are a table. One that depends on a check that did not go well is not made,
 from __future__ import annotations
 
 import enum
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -65,15 +64,6 @@ class Finding:
     name: str
     title: str
     verdict: CheckResult
-
-
-def json_object(body: bytes) -> Mapping[str, Any]:
-    """The JSON object that somebody answered; empty when it is anything else."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def run(checks: Sequence[Check[S]], subject: S) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from mcpboard.errors import (
     ToolRefused,
 )
 from mcpboard.protocol.tools import Content, Image, Text
+from mcpboard.text import one_line
 
 if TYPE_CHECKING:
     from mcpboard.board.arrival import BackendResponse
@@ -66,7 +67,7 @@ def picture(answer: BackendResponse) -> Content:
     found = _output(answer)
     image = _image(found)
     if image is None:
-        raise BackendBroken(f"{_no_picture(found)}. The board said: {foreign(_told(found))}")
+        raise BackendBroken(f"{_no_picture(found)}. The board said: {one_line(_told(found), FOREIGN_LIMIT)}")
     return _pictured(image, found)
 
 
@@ -98,7 +99,7 @@ def turned_down(answer: BackendResponse) -> NoReturn:
     """For an answer that is not what was asked for: always raises the ToolError that fits it."""
     kind, cure = TURNED_DOWN.get(answer.status, (None, ""))
     # Four bytes are the longest character of UTF-8, so this much always holds what is quoted.
-    quote = foreign(answer.body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace"))
+    quote = one_line(answer.body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace"), FOREIGN_LIMIT) or "(nothing)"
     if kind:
         raise kind(f"{cure}. It answered HTTP {answer.status}: {quote}", delivery=NOT_SENT)
     raise BackendBroken(
@@ -245,11 +246,6 @@ def _finite(spelling: str) -> float:
 
 
 _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
-
-
-def foreign(text: str) -> str:
-    """The beginning of a foreign text for an error: one line of at most 500 printable characters."""
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:FOREIGN_LIMIT] or "(nothing)"
 
 
 def _capped(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcpboard.cli import tool_arguments
 from mcpboard.cli.config import Verbs
 from mcpboard.errors import ClientError, ConfigError
+from mcpboard.text import json_object, printable
 
 if TYPE_CHECKING:
     from mcpboard.client import Attachment, CallResult, Client, Picture, Progress
@@ -69,19 +70,11 @@ def token_from(path: str) -> str:
     except UnicodeDecodeError:
         token = ""
     if token.startswith("{"):  # the host agent's own file
-        token = _member(token)
+        member = (json_object(token) or {}).get("token")
+        token = member if isinstance(member, str) else ""
     if not token.isprintable() or not token:
         raise ConfigError(f"--token-file: {path} must hold one line of visible ASCII characters, the token")
     return token
-
-
-def _member(document: str) -> str:
-    """The text `token` in a JSON object, "" where there is none."""
-    try:
-        found = json.loads(document).get("token", "")
-    except (ValueError, RecursionError):
-        return ""
-    return found if isinstance(found, str) else ""
 
 
 def _failed(url: str, error: ClientError) -> int:
@@ -112,12 +105,7 @@ def _table(tools: Sequence[Mapping[str, Any]]) -> str:
 def _row(tool: Mapping[str, Any]) -> tuple[str, str, str]:
     needs = tool_arguments.schema_of(tool).get("required")
     required = ", ".join(str(name) for name in needs) if isinstance(needs, list) else ""
-    return _printable(tool["name"]), _printable(str(tool.get("title", ""))), _printable(required)
-
-
-def _printable(text: str) -> str:
-    """`text` without what could steer a terminal; line breaks and tabs stay."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return printable(tool["name"]), printable(str(tool.get("title", ""))), printable(required)
 
 
 # --- call ----------------------------------------------------------------------------------------
@@ -148,13 +136,13 @@ def _check_place(output: str) -> None:
 
 def _show(result: CallResult, tool: str, output: str | None) -> int:
     for text in result.texts:
-        print(_printable(text) if sys.stdout.isatty() else text)
+        print(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
     brought: list[Picture | Attachment] = [*result.images, *result.blobs]
     if output is not None:
         return _save(brought, output) or int(result.is_error)
     for item in brought:
         name = tool.replace("_", "-") + EXTENSIONS.get(item.mime, ".bin")
-        print(f"{_printable(item.mime)}, {len(item.content)} bytes; add -o {_printable(name)} to save it")
+        print(f"{printable(item.mime)}, {len(item.content)} bytes; add -o {printable(name)} to save it")
     return int(result.is_error)
 
 
@@ -169,7 +157,7 @@ def _save(brought: Sequence[Picture | Attachment], output: str) -> int:
             file.write(first.content)
     except OSError as error:
         raise ConfigError(f"-o: {output} cannot be written: {error.strerror}") from None
-    print(f"{output}: {_printable(first.mime)}, {len(first.content)} bytes", file=sys.stderr)
+    print(f"{output}: {printable(first.mime)}, {len(first.content)} bytes", file=sys.stderr)
     return 0
 
 
@@ -183,7 +171,7 @@ def _progress(tool: str) -> Iterator[Progress | None]:
     def show(received: int, total: int | None) -> None:
         if received >= WORTH_A_LINE:
             of = f" of {total / MIB:.1f}" if total else ""
-            print(f"\r{_printable(tool)}: {received / MIB:.1f}{of} MiB", end="", file=sys.stderr, flush=True)
+            print(f"\r{printable(tool)}: {received / MIB:.1f}{of} MiB", end="", file=sys.stderr, flush=True)
 
     try:
         yield show

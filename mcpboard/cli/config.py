@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from mcpboard import config
-from mcpboard.config.schema import HIGHEST_PORT
+from mcpboard.net import HIGHEST_PORT
 
 Verbs = Any  # argparse keeps the type of its sub-parsers to itself
 

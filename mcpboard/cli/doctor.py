@@ -11,6 +11,7 @@ from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
 from mcpboard.doctor import CheckState, Finding
+from mcpboard.text import printable
 
 MOST = 100  # failed checks that the exit code counts; above are the codes of shells and signals
 WIDTH = 22  # characters of the longest title and some air
@@ -56,19 +57,14 @@ MARKS = {CheckState.OK: "ok  ", CheckState.FAILED: "FAIL", CheckState.SKIPPED: "
 
 def _lines(finding: Finding) -> str:
     verdict = finding.verdict
-    line = f"{MARKS[verdict.state]}  {finding.title:{WIDTH}}{_printable(verdict.words)}"
-    return f"{line}\n{'':{WIDTH + 6}}cure: {_printable(verdict.cure)}" if verdict.cure else line
+    line = f"{MARKS[verdict.state]}  {finding.title:{WIDTH}}{printable(verdict.words)}"
+    return f"{line}\n{'':{WIDTH + 6}}cure: {printable(verdict.cure)}" if verdict.cure else line
 
 
 def _summary(count: int) -> str:
     if count == 0:
         return "All is well."
     return "1 failed." if count == 1 else f"{count} failed; the first one is usually the cause."
-
-
-def _printable(text: str) -> str:
-    """`text` without what could steer a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _as_json(found: Iterable[Finding], count: int) -> str:

@@ -1,12 +1,13 @@
-"""Settings files: read whole, parsed, and looked at again; whoever is refused learns the cure.
+"""Files on disk: settings read whole, parsed and looked at again, and new content staged for a rename.
 
-The only reader of TOML; it never writes. What the tables mean is for `config` to say.
+The only reader of TOML; what the tables mean is for `config` to say. A refusal names the cure.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,24 @@ def look(path: str) -> tuple[int, ...] | None:
         return None
     # ctime as well: a cured permission changes nothing else.
     return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
+    """Write `content` to a new file beside `path`, on the disk and private to this user; return its path.
+
+    Rename it over `path` to replace that in one step, so that a crash leaves the old file or the
+    new one, each whole. Raises OSError, and leaves no file then.
+    """
+    number, staged = tempfile.mkstemp(prefix=".mcpboard-", dir=os.path.dirname(path) or os.curdir)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+    except BaseException:
+        os.unlink(staged)
+        raise
+    return staged
 
 
 class _Missing(ConfigError):

@@ -7,7 +7,6 @@ key and value in front. Nothing is guessed: a quoted "false" is no boolean, `808
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import os
 import re
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mcpboard.errors import ConfigError
+from mcpboard.net import HIGHEST_PORT, host_port, in_url, is_loopback
+from mcpboard.text import did_you_mean
 
 OURS = "mcpboard"
 AGENT = "conversation_settings.agent"
@@ -30,7 +31,6 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 _BASE_URL = re.compile(
     r"http://(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<host>[a-z0-9.]+))(?::(?P<port>[0-9]{1,5}))?/?", re.IGNORECASE
 )
-HIGHEST_PORT = 65535  # 16 bits in TCP
 
 _ADDRESS_FORMS = "an address is HOST:PORT, [IPv6]:PORT or *:PORT, such as 127.0.0.1:8090"
 _BASE_URL_FORM = (
@@ -46,7 +46,7 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_port(self.host, self.port)
 
 
 def boolean(value: object) -> bool:
@@ -141,24 +141,13 @@ def base_url(value: object) -> str:
     (contracts: agent-api, decision 14).
     """
     found = _BASE_URL.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not _is_loopback(found):
+    host = (found["v6"] or found["host"]) if found else ""
+    if found is None or not is_loopback(host):
         raise ConfigError(_BASE_URL_FORM)
-    host = f"[{found['v6']}]" if found["v6"] else found["host"]
     port = int(found["port"]) if found["port"] else None
     if port is not None and not 0 < port <= HIGHEST_PORT:
         raise ConfigError(f"a port is 1 to {HIGHEST_PORT}")
-    return f"http://{host.lower()}" + (f":{port}" if port else "")
-
-
-def _is_loopback(found: re.Match[str]) -> bool:
-    if found["host"] and found["host"].lower() == "localhost":
-        return True
-    try:
-        if found["v6"]:
-            return ipaddress.IPv6Address(found["v6"]) == ipaddress.IPv6Address("::1")
-        return ipaddress.IPv4Address(found["host"]) in ipaddress.IPv4Network("127.0.0.0/8")
-    except ValueError:
-        return False
+    return f"http://{in_url(host.lower())}" + (f":{port}" if port else "")
 
 
 @dataclass(frozen=True)
@@ -242,9 +231,7 @@ def misplaced(place: str, key: str) -> str | None:
         return f"{key} stands {where}, but belongs in [{homes[0]}]"
     if place not in _OURS_ALONE and not key.startswith("mcp_"):
         return None
-    close = difflib.get_close_matches(key, known, 1)
-    cure = f"did you mean {close[0]}?" if close else f"known there: {', '.join(known)}"
-    return f"unknown {'key' if place else 'table or key'} {key!r} {where}; {cure}"
+    return f"unknown {'key' if place else 'table or key'} {key!r} {where}; {did_you_mean(key, known)}"
 
 
 @dataclass(frozen=True)

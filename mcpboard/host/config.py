@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from mcpboard.config.schema import LOG_LEVELS, Setting, boolean, file_path, log, log_level
 from mcpboard.errors import ConfigError
+from mcpboard.net import HIGHEST_PORT, host_port, is_loopback, reachable_here
 
 HOST = "host"
 IDENTITY_FILE = "host_identity.json"
 SESSION, TOKEN = "session", "token"  # what a legacy session holds its devices for
-_HIGHEST_PORT = 65535  # 16 bits in TCP
 _PROXY_FORM = "a proxy such as http://proxy.example:3128 is expected, without name and password"
 _TRUE = frozenset({"true", "1", "yes"})
 
@@ -39,9 +39,9 @@ def port(value: object) -> int:
     """A TCP port; 0 takes any free one."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _HIGHEST_PORT:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= HIGHEST_PORT:
         return value
-    raise ConfigError(f"a port is 0 to {_HIGHEST_PORT}")
+    raise ConfigError(f"a port is 0 to {HIGHEST_PORT}")
 
 
 def hold_scope(value: object) -> str:
@@ -54,11 +54,12 @@ def hold_scope(value: object) -> str:
 def adb_server(value: object) -> tuple[str, int]:
     """Loopback address and port of the adb server: whoever reaches one may do anything on its phones."""
     address, _, number = str(value).rpartition(":")
-    try:
-        if ipaddress.ip_address(address.strip("[]")).is_loopback and 0 < int(number) <= _HIGHEST_PORT:
-            return address.strip("[]"), int(number)
-    except ValueError:
-        pass
+    host = address.strip("[]")
+    literal = host.lower() != "localhost" and is_loopback(
+        host
+    )  # connections are made to literals, no name is looked up
+    if literal and number.isdecimal() and 0 < int(number) <= HIGHEST_PORT:
+        return host, int(number)
     raise ConfigError("a loopback address with a port such as 127.0.0.1:5037 is expected")
 
 
@@ -132,14 +133,13 @@ class HostSettings:
     @property
     def url(self) -> str:
         """The URL that a client on this machine is given, unless port 0 was asked for."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.bind_host, self.bind_host)
-        return f"http://[{host}]:{self.port}/mcp" if ":" in host else f"http://{host}:{self.port}/mcp"
+        return f"http://{host_port(reachable_here(self.bind_host), self.port)}/mcp"
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], sources: Mapping[str, str]) -> HostSettings:
         """The settings, refused where they would listen beyond loopback without being told twice."""
         found = cls(**values, sources=sources)
-        if not ipaddress.ip_address(found.bind_host).is_loopback and not found.allow_non_loopback:
+        if not is_loopback(found.bind_host) and not found.allow_non_loopback:
             raise ConfigError(
                 f"{sources['bind_host']} = {found.bind_host}: other machines reach that address; to allow it set "
                 "HOST_AGENT_CONSOLE_ALLOW_NON_LOOPBACK=true as well, or stay on 127.0.0.1"

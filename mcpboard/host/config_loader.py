@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from mcpboard import config
 from mcpboard.config.schema import file_path
 from mcpboard.errors import ConfigError
 from mcpboard.host.config import HOST, HOST_SETTINGS, IDENTITY_FILE, HostSettings, truth
+from mcpboard.text import did_you_mean
 
 BIND_VARIABLE = "HOST_AGENT_CONSOLE_BIND_HOST"
 ALLOW_VARIABLE = "HOST_AGENT_CONSOLE_ALLOW_NON_LOOPBACK"
@@ -43,9 +43,7 @@ def _from_file(named: object) -> Written:
     known = [row.key for row in HOST_SETTINGS]
     for key in table:
         if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            cure = f"did you mean {close[0]}?" if close else f"known there: {', '.join(known)}"
-            raise ConfigError(f"{path}: unknown key {key!r} in [{HOST}]; {cure}")
+            raise ConfigError(f"{path}: unknown key {key!r} in [{HOST}]; {did_you_mean(key, known)}")
     return {key: (value, f"{path}: [{HOST}] {key}") for key, value in table.items()}
 
 

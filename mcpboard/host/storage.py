@@ -7,13 +7,14 @@ import errno
 import json
 import logging
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
+from mcpboard.text import json_object
 
 fcntl: Any
 try:
@@ -51,11 +52,8 @@ def read(path: Path) -> dict[str, Any] | None:
     content = _content(path)
     if content is None:
         return None
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
+    document = json_object(content)
+    if document is None:
         raise ConfigError(f"{path}: not a JSON object any more; delete it and start the host agent again")
     return document
 
@@ -90,24 +88,28 @@ def _check_private(path: Path, number: int) -> None:
 
 def create(path: Path, document: dict[str, Any]) -> None:
     """Write a file that is not there yet; when another process is first, its file stays as it is."""
-    written = _temporary(path, document)
+    staged = staged_file(path, _written(document))
     try:
         with contextlib.suppress(FileExistsError):
-            os.link(written, path)  # unlike a rename it never replaces
+            os.link(staged, path)  # unlike a rename it never replaces
     finally:
-        written.unlink()
+        os.unlink(staged)
     _sync_folder(path.parent)
 
 
 def replace(path: Path, document: dict[str, Any]) -> None:
     """Write a file over what may be there, whole or not at all."""
-    written = _temporary(path, document)
+    staged = staged_file(path, _written(document))
     try:
-        written.replace(path)
+        os.replace(staged, path)
     except OSError:
-        written.unlink()
+        os.unlink(staged)
         raise
     _sync_folder(path.parent)
+
+
+def _written(document: dict[str, Any]) -> bytes:
+    return json.dumps(document).encode("ascii") + b"\n"
 
 
 @contextlib.contextmanager
@@ -146,21 +148,6 @@ class FollowedFile:
         """True when it looks otherwise than at the last call; before the first it counts as not there."""
         before, self._seen = self._seen, look(self._path)
         return self._seen != before
-
-
-def _temporary(path: Path, document: dict[str, Any]) -> Path:
-    """A new file beside `path` that holds `document` on the disk; only this user may read it, from the start."""
-    written = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    number = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-    try:
-        with os.fdopen(number, "w", encoding="ascii") as file:
-            file.write(json.dumps(document) + "\n")
-            file.flush()
-            os.fsync(number)
-    except BaseException:
-        written.unlink()
-        raise
-    return written
 
 
 def _sync_folder(folder: Path) -> None:

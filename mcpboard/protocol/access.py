@@ -5,13 +5,9 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-Host = str | IPv4Address | IPv6Address
-Authority = tuple[Host, int | None]
+from mcpboard.net import Authority, parse_authority
 
-# ASCII only, so that no digit of another script passes; a bare colon is no port.
-_AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z.-]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
@@ -39,31 +35,6 @@ def _filled(text: str, default_port: int) -> Authority | None:
         return None
     host, port = parsed
     return host, port if port is not None else default_port
-
-
-def parse_authority(text: str) -> Authority | None:
-    """(`localhost` or an address, port or None), None for any other host and any other spelling.
-
-    Numeric tricks (`127.1`, `0x7f000001`, leading zeros), zone ids, user info, a trailing dot and
-    ports outside 1-65535 are all "other": browsers rewrite or never send them.
-    """
-    found = _AUTHORITY.fullmatch(text)
-    if not found:
-        return None
-    port = int(found["port"]) if found["port"] else None
-    if port is not None and not 1 <= port <= 65535:
-        return None
-    host = _host(found["v6"], found["name"])
-    return None if host is None else (host, port)
-
-
-def _host(v6: str | None, name: str | None) -> Host | None:
-    try:
-        if v6:
-            return IPv6Address(v6)
-        return "localhost" if name and name.lower() == "localhost" else IPv4Address(name or "")
-    except AddressValueError:
-        return None
 
 
 def bearer(authorization: str | None) -> bytes | None:

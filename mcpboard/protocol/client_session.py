@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
-from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of, shown
+from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import LEGACY, MODERN, TOLERATED
+from mcpboard.text import one_line
 
 MOST_PAGES = 64  # of tools/list: a cursor that never ends is a known fault of servers
 HANDSHAKES = frozenset({LEGACY, *TOLERATED})  # what `initialize` may settle on
@@ -142,7 +143,7 @@ class ClientSession:
         result = result_of(answer, number)
         version = result.get("protocolVersion")
         if not isinstance(version, str) or version not in HANDSHAKES:
-            spoken = shown(str(version))
+            spoken = one_line(str(version))
             raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
         self.session = _session_id(answer)
         self._settle(version, result.get("serverInfo"), result)

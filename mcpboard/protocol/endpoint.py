@@ -45,9 +45,11 @@ from mcpboard.protocol.messages import (
 from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.tools import Content, check_arguments, compact
 from mcpboard.protocol.versions import RequestVersion
+from mcpboard.text import one_line
 
 ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone (decision 19)
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
+CLIENT_NAME_LIMIT = 80  # characters of name and version that pages and logs show
 JSON = ("Content-Type", "application/json")
 
 
@@ -270,7 +272,7 @@ def _client(params: Mapping[str, Any]) -> str:
     info = params.get("clientInfo")
     found = info if isinstance(info, dict) else {}
     words = [found[key] for key in ("name", "version") if isinstance(found.get(key), str)]
-    return "".join(c if c.isprintable() else "?" for c in " ".join(words)[:80]).strip()
+    return one_line(" ".join(words), CLIENT_NAME_LIMIT)
 
 
 _arguments = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

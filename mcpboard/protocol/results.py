@@ -11,8 +11,7 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, NotMcp, ParseE
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.blob_stream import mark
 from mcpboard.protocol.jsonrpc import Id
-
-FOREIGN_LIMIT = 200  # characters of a foreign body or header that an error may repeat
+from mcpboard.text import one_line
 
 # Codes that a server gives before it runs anything; any other leaves open what was done.
 REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022})
@@ -97,7 +96,7 @@ def _peer_error(error: Mapping[str, Any], status: int) -> PeerError:
     message, found = error.get("message"), error.get("data")
     said = found.get("delivery") if isinstance(found, dict) else None
     known = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
-    text = shown(message) if isinstance(message, str) else "no message"
+    text = one_line(message) if isinstance(message, str) else "no message"
     delivery = said if said in (NOT_SENT, DONE, UNKNOWN) else known
     return PeerError(error["code"], text, found, status, delivery=delivery)
 
@@ -105,14 +104,14 @@ def _peer_error(error: Mapping[str, Any], status: int) -> PeerError:
 def _no_message(answer: HttpResponse) -> ClientError:
     status = answer.status
     if 300 <= status < 400:
-        target = shown(answer.headers.get("location", "nowhere"))
+        target = one_line(answer.headers.get("location", "nowhere"))
         return PeerRefused(
             f"the server redirects to {target}; redirects are not followed, use the final address",
             delivery=NOT_SENT,
             status=status,
         )
     if 200 <= status < 300:
-        kind = shown(answer.headers.get("content-type", "no content type"))
+        kind = one_line(answer.headers.get("content-type", "no content type"))
         return NotMcp(f"what answers there is not MCP (HTTP {status}, {kind}); check address and path", status=status)
     meaning = STATUSES.get(status, "the server failed; its log has the reason" if status >= 500 else "it is not MCP")
     return PeerRefused(
@@ -124,13 +123,7 @@ def _explained(answer: HttpResponse) -> str:
     """The reason in a JSON body such as `{"error": "invalid token"}`, in brackets, else nothing."""
     document = next(_documents(answer), None)
     reason = document.get("error") if isinstance(document, dict) else None
-    return f" ({shown(reason)})" if isinstance(reason, str) else ""
-
-
-def shown(text: str) -> str:
-    """`text` of a stranger for a message: one line, printable, not too long."""
-    line = "".join(c if c.isprintable() else " " for c in text)
-    return line if len(line) <= FOREIGN_LIMIT else line[:FOREIGN_LIMIT] + "..."
+    return f" ({one_line(reason)})" if isinstance(reason, str) else ""
 
 
 # --- what a tool call came to ----------------------------------------------------------------

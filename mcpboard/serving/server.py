@@ -17,6 +17,7 @@ from waitress import wasyncore
 from waitress.server import BaseWSGIServer, create_server
 
 from mcpboard.errors import AddressTaken, ConfigError
+from mcpboard.net import host_port
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
 from mcpboard.serving.stream import PIECE
@@ -137,7 +138,7 @@ def _address_use() -> int:
 
 
 def _teaching(error: OSError | UnicodeError, host: str, port: int) -> ConfigError:
-    failed = f"cannot listen on {_authority(host, port)}"
+    failed = f"cannot listen on {host_port(host, port)}"
     number = getattr(error, "errno", None)
     if number == errno.EADDRINUSE:
         return AddressTaken(f"{failed}: another program has it; choose another with --listen", port)
@@ -153,11 +154,7 @@ def _teaching(error: OSError | UnicodeError, host: str, port: int) -> ConfigErro
 def url(sock: socket.socket) -> str:
     """The MCP URL that reaches `sock`, with the real port."""
     host, port = sock.getsockname()[:2]
-    return f"http://{_authority(host, port)}/mcp"
-
-
-def _authority(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"http://{host_port(host, port)}/mcp"
 
 
 # --- the server ------------------------------------------------------------------------------

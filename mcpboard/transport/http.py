@@ -28,7 +28,7 @@ from mcpboard.errors import (
     PeerUnreachable,
 )
 from mcpboard.protocol.client_session import HttpRequest
-from mcpboard.protocol.results import shown
+from mcpboard.text import one_line
 from mcpboard.transport import FailureKind, translate_errors
 from mcpboard.transport.deadline import Deadline, DeadlineMixin, DeadlineSocket, connect
 
@@ -118,7 +118,7 @@ class HttpClient:
             sock = self._way(host, port, limit)
             return _over_tls(sock, host) if self._parts.scheme == "https" else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
-            reason = shown(str(error))
+            reason = one_line(str(error))
             raise PeerUnreachable(
                 f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
             ) from error
@@ -167,6 +167,15 @@ class StreamedResponse:
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
         return self.pieces()
+
+    def body(self, limit: int) -> bytes:
+        """Return the whole body; raises PeerBroken for one of more than `limit` bytes, or compressed."""
+        content = bytearray()
+        for piece in self.plain_pieces():
+            content += piece
+            if len(content) > limit:
+                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes; {FATES[UNKNOWN]}")
+        return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
         """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""

@@ -379,11 +379,3 @@ def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
     assert failing(found)[0] == "settings"
     assert found["agent"].state is CheckState.SKIPPED
     assert found["memory"].state is CheckState.OK
-
-
-@pytest.mark.parametrize(
-    ("address", "reached"),
-    [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("192.168.42.1", "192.168.42.1"), ("::1", "[::1]")],
-)
-def test_a_socket_is_asked_where_it_listens(address: str, reached: str) -> None:
-    assert probes._own(address) == reached

@@ -12,7 +12,7 @@ import pytest
 from mcpboard.board import readers
 from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.pictures import byte_size, image_of
-from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT, foreign
+from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import (
     DONE,
@@ -421,20 +421,6 @@ def test_a_quote_is_500_characters_of_whatever_width() -> None:
     error = refusal_of(readers.status, BackendResponse(500, "", ("👩" * 1000).encode()))
     assert error.text.count("👩") == FOREIGN_LIMIT
     assert "\ufffd" not in error.text
-
-
-@pytest.mark.parametrize(
-    ("said", "text"),
-    [
-        pytest.param("Unknown tool: x\n", "Unknown tool: x", id="a line"),
-        pytest.param("<p>\r\n\tone</p>", "<p> one</p>", id="blanks become one"),
-        pytest.param("a\x1b[31mb\x00c", "a[31mbc", id="control characters"),
-        pytest.param("a\u202eb", "ab", id="a mark that turns the line around"),
-        pytest.param("", "(nothing)", id="nothing"),
-    ],
-)
-def test_foreign_text_is_one_short_printable_line(said: str, text: str) -> None:
-    assert foreign(said) == text
 
 
 ODD_OUTPUTS = [

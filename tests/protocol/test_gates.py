@@ -6,7 +6,8 @@ from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 
-from mcpboard.protocol.access import bearer, is_one_of, parse_authority, same_origin
+from mcpboard.net import parse_authority
+from mcpboard.protocol.access import bearer, is_one_of, same_origin
 from tests.protocol.roles import HOST, POLICIES, PRINCIPALS, Role
 from tests.protocol.wire import head, message
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpboard.errors import ParseError, Refused
+from mcpboard.net import parse_authority
 from mcpboard.protocol import jsonrpc
-from mcpboard.protocol.access import parse_authority, same_origin
+from mcpboard.protocol.access import same_origin
 from mcpboard.protocol.endpoint import METHODS, Endpoint
 from mcpboard.protocol.headers import (
     CAPABILITIES_KEY,

@@ -30,12 +30,12 @@ from mcpboard.board.tools import AGENT, CONFIG_WEB
 from mcpboard.config.schema import Settings
 from mcpboard.doctor import Check, Finding, run
 from mcpboard.errors import ConfigError, ToolError
+from mcpboard.net import host_port, reachable_here
 
 AGENT_PORT = 8080  # where a stock board's Agent is
 LOOK_S = 10.0  # seconds for a backend: Config Web asks its control script first
 OURS_S = 1.0  # seconds; our own health page never waits
 SYSLOG_SOCKET = "/dev/log"
-ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # listening everywhere includes loopback
 TAIL = 64 << 10  # bytes at the end of a log that are looked through
 
 # File that an installation brings -> the command that starts the server there.
@@ -89,7 +89,9 @@ class BoardProbes:
         listener = next((each for each in self.listeners if each.port == port), None)
         if listener is None:
             return None, None
-        found = _asked(Backend(AGENT, f"http://{_own(listener.address)}:{port}"), "/health", OURS_S).object
+        found = _asked(
+            Backend(AGENT, f"http://{host_port(reachable_here(listener.address), port)}"), "/health", OURS_S
+        ).object
         return listener, str(found.get("version")) if found.get("name") == "mcpboard" else None
 
     @cached_property
@@ -111,12 +113,6 @@ class BoardProbes:
     @cached_property
     def log(self) -> LogFacts:
         return look_at_log(self.settings.log)
-
-
-def _own(address: str) -> str:
-    """Where this machine itself reaches a socket that listens on `address`, as URLs write it."""
-    reached = ANY.get(address, address)
-    return f"[{reached}]" if ":" in reached else reached
 
 
 def _asked(backend: Backend, path: str, seconds: float) -> BackendFacts:

@@ -13,8 +13,9 @@ from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.doctor.listeners import Listener
 from mcpboard.board.tools import ROWS
 from mcpboard.config.schema import SETTINGS, Settings
-from mcpboard.doctor import CheckResult, failed, json_object, ok
+from mcpboard.doctor import CheckResult, failed, ok
 from mcpboard.errors import BackendBroken
+from mcpboard.text import json_object
 
 MIB = 1 << 20  # bytes
 LEAST_MEMORY = 12 * MIB  # available; below, a board of 128 MB begins to end programs
@@ -73,7 +74,7 @@ class BackendFacts:
 
     @property
     def object(self) -> Mapping[str, Any]:
-        return json_object(self.body)
+        return json_object(self.body) or {}
 
 
 @dataclass(frozen=True)

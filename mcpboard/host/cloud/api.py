@@ -16,6 +16,7 @@ from mcpboard.errors import ClientError, PeerBroken, PeerRefused
 from mcpboard.host.cloud import tunnel
 from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.protocol.client_session import HttpRequest
+from mcpboard.text import json_object
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import CancelToken, HttpClient, StreamedResponse
 
@@ -71,16 +72,8 @@ class CloudHttp:
 
 
 def _object(arriving: StreamedResponse) -> dict[str, Any]:
-    content = bytearray()
-    for piece in arriving.plain_pieces():
-        content += piece
-        if len(content) > LARGEST_ANSWER:
-            raise PeerBroken(f"the cloud answered with more than {LARGEST_ANSWER} bytes")
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
+    document = json_object(arriving.body(LARGEST_ANSWER))
+    if document is None:
         raise PeerBroken("the cloud answered with something else than a JSON object")
     return document
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
+from mcpboard.net import is_loopback
 
 ENROLMENT_FILE = "host_cloud.json"
 LONGEST_TOKEN = 4096  # characters; more fits into no header
@@ -50,16 +50,9 @@ def checked_url(url: str) -> str:
         raise ConfigError("the cloud's URL has visible ASCII characters alone, and no name or password in it")
     if parts.query or parts.fragment or not parts.hostname:
         raise ConfigError("the cloud's URL is https://HOST, with a port and a path where needed, and nothing behind")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
         raise ConfigError("only https, or http to this machine itself: the token would be readable on the way")
     return url.rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def checked_token(line: str) -> str:

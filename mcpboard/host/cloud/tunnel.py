@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from mcpboard.net import host_port
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 
 CONNECT_SECONDS = 5.0  # for each address of the proxy
@@ -35,7 +36,7 @@ def through(proxy: str) -> Way:
 
 def _ask(sock: DeadlineSocket, host: str, port: int) -> None:
     """Have the proxy connect to host and port; OSError with what it said when it does not."""
-    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = host_port(host, port)
     sock.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
     line = _head(sock).split(b"\r\n", 1)[0].decode("latin-1")
     version, _, rest = line.partition(" ")

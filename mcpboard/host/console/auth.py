@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcpboard.protocol import access
+from mcpboard.net import parse_authority
 
 IDLE_SECONDS = 8 * 3600.0  # a working day without a look; a page left open polls, and so stays
 MOST_LOGINS = 64  # the one that was used longest ago makes room
@@ -95,7 +95,7 @@ class LoginSessions:
 
 def cookie_name(host: str | None) -> str:
     """A name with our port in it: browsers send cookies to every port of an address."""
-    found = access.parse_authority(host or "")
+    found = parse_authority(host or "")
     port = _DEFAULT_PORT if found is None or found[1] is None else found[1]
     return f"mcpboard_console_{port}"
 

@@ -10,7 +10,7 @@ from mcpboard.client import Client
 from mcpboard.client_configs import ClientConfig, Target
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.laptop.connect import client_files, edits
-from mcpboard.protocol.results import shown
+from mcpboard.text import one_line
 
 BOM = "\ufeff"
 HANDSHAKE_S = 15.0  # seconds; somebody waits at a prompt
@@ -79,7 +79,7 @@ def greet(target: Target, doctor: str) -> tuple[bool, str]:
     try:
         with Client(target.url, token, timeout=HANDSHAKE_S) as client:
             count = len(client.list_tools())
-            name, version = (shown(str(client.server.get(key, "?"))) for key in ("name", "version"))
+            name, version = (one_line(str(client.server.get(key, "?"))) for key in ("name", "version"))
             return True, f"{target.url} answers: {name} {version}, {client.version}, {count} tools"
     except ClientError as error:
         return False, f"{target.url}: {error}\n{doctor}   names the cause"

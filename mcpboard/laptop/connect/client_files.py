@@ -13,9 +13,9 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass
 
+from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
 
 LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
@@ -125,17 +125,13 @@ def _digest(content: bytes) -> str:
 
 def _place(path: str, content: bytes, like: str, mode: int) -> None:
     """Put a whole file at `path` in one step, with mode and owner of the file `like` where that is there."""
-    number, temporary = tempfile.mkstemp(prefix=".mcpboard-", dir=os.path.dirname(path))
+    staged = staged_file(path, content)
     try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        _dress(temporary, like, mode)
-        os.replace(temporary, path)
+        _dress(staged, like, mode)
+        os.replace(staged, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(staged)
         raise
 
 

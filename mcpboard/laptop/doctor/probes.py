@@ -14,13 +14,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpboard.client import CallResult, Client
-from mcpboard.doctor import json_object
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.laptop.doctor import proxies, routing
-from mcpboard.protocol import access
+from mcpboard.net import parse_authority
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import MODERN
+from mcpboard.text import json_object
 from mcpboard.transport.deadline import Deadline, connect
 from mcpboard.transport.http import HttpClient
 
@@ -64,7 +64,7 @@ class HttpFacts:
 
     @property
     def object(self) -> Mapping[str, Any]:
-        return json_object(self.body)
+        return json_object(self.body) or {}
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class ServerProbes:
 
     @cached_property
     def origins(self) -> OriginFacts:
-        by_address = access.parse_authority(urlsplit(self.link.url).netloc) is not None
+        by_address = parse_authority(urlsplit(self.link.url).netloc) is not None
         return OriginFacts(by_address, self._asked_from(self.link.origin), self._asked_from(STRANGER))
 
     @cached_property

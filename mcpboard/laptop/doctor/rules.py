@@ -19,7 +19,8 @@ from mcpboard.laptop.doctor.probes import (
     PingFacts,
     TcpFacts,
 )
-from mcpboard.protocol.results import shown
+from mcpboard.net import in_url
+from mcpboard.text import one_line
 
 EXAMPLE = "http://192.168.42.1:8080/mcp"
 USUAL_PORT = 8080  # of mcpboard on a board
@@ -78,7 +79,7 @@ def tcp(knock: TcpFacts) -> CheckResult:
             f"macOS keeps this program off the local network, or {knock.host} is not there",
             f"sudo mcpboard relay http://{knock.host}:{knock.port}/mcp (and give clients http://127.0.0.1:8080/mcp)",
         )
-    return failed(f"no connection: {shown(str(knock.error))}", routing.hint(knock.host, knock.system))
+    return failed(f"no connection: {one_line(str(knock.error))}", routing.hint(knock.host, knock.system))
 
 
 def http(page: HttpFacts) -> CheckResult:
@@ -100,7 +101,7 @@ def identity(found: IdentityFacts) -> CheckResult:
     health, handshake = found.health.object, found.handshake
     if health.get("name") == "mcpboard" and isinstance(health.get("version"), str):
         era = f", speaks {handshake.version}" if handshake.version else ""
-        return ok(f"mcpboard {shown(health['version'])}{era}; {CLIENTS}")
+        return ok(f"mcpboard {one_line(health['version'])}{era}; {CLIENTS}")
     if found.agent:
         beside = _with_port(found.url, BESIDE_PORT)
         return failed(
@@ -117,7 +118,7 @@ def identity(found: IdentityFacts) -> CheckResult:
 
 
 def _other_server(found: HandshakeFacts) -> CheckResult:
-    name, version = (shown(str(found.server.get(key, "?"))) for key in ("name", "version"))
+    name, version = (one_line(str(found.server.get(key, "?"))) for key in ("name", "version"))
     if name == HOST_AGENT:
         return failed(f"the host agent of a computer answers here, not a board: {name} {version}", HOST_DOCTOR)
     return failed(f"another MCP server answers here: {name} {version}", WHERE)
@@ -144,7 +145,7 @@ def _elsewhere(url: str) -> str:
 def _with_port(url: str, port: int) -> str:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    literal = f"[{host}]" if ":" in host else host
+    literal = in_url(host)
     return f"http://{literal}:{port}/mcp"
 
 
@@ -222,7 +223,7 @@ def phone_bridge(found: CallFacts) -> CheckResult:
             "open the companion app on the phone",
         )
     platform = status.get("platform")
-    return ok(f"linked ({shown(platform)})" if isinstance(platform, str) else "linked")
+    return ok(f"linked ({one_line(platform)})" if isinstance(platform, str) else "linked")
 
 
 def picture(found: CallFacts) -> CheckResult:
@@ -234,7 +235,7 @@ def picture(found: CallFacts) -> CheckResult:
         return failed("screenshot brought no picture", ON_BOARD)
     image = found.result.images[0]
     size, encoded = size_of(image.content), -(-len(image.content) // 3) * 4
-    words = f"{shown(image.mime)}, {_pixels(size)}{encoded // 1000} kB in base64, after {found.seconds:.1f} s"
+    words = f"{one_line(image.mime)}, {_pixels(size)}{encoded // 1000} kB in base64, after {found.seconds:.1f} s"
     if encoded > RESULT_BYTES:
         return failed(f"{words}: some clients refuse results over {RESULT_BYTES // 1000} kB", OTHER_CLIENT)
     if size is not None and max(size) > LONG_SIDE_PX:
@@ -277,5 +278,5 @@ def _trouble(found: CallFacts) -> CheckResult | None:
     if found.result is None:
         return skipped(f"this server has no tool {found.tool}")
     if found.result.is_error:
-        return failed(f"{found.tool}: {shown(found.result.text)}", ON_BOARD)
+        return failed(f"{found.tool}: {one_line(found.result.text)}", ON_BOARD)
     return None

@@ -6,7 +6,6 @@ tell a foreign page from its own; therefore the same rule stands here, in front.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import threading
@@ -15,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from mcpboard.errors import ClientError, ConfigError, ParseError, Refused, Unanswered
+from mcpboard.net import is_loopback
 from mcpboard.protocol import access, jsonrpc
 from mcpboard.protocol.admission import MCP_PATHS, ORIGIN_REFUSED
 from mcpboard.protocol.client_session import HttpRequest
@@ -47,19 +47,12 @@ _HANDSHAKES = frozenset({"initialize", "server/discover"})
 
 def check_listener(host: str, port: int, link: HttpClient) -> None:
     """ConfigError unless (host, port) is on loopback and not the very server that is relayed to."""
-    if not _is_loopback(host):
+    if not is_loopback(host):
         raise ConfigError(
             f"--listen: {host} is not loopback; a relay is for this machine alone, so 127.0.0.1, ::1 or localhost"
         )
-    if _is_loopback(link.address[0]) and link.address[1] == port:
+    if is_loopback(link.address[0]) and link.address[1] == port:
         raise ConfigError("the relay would lead to itself; choose another port with --listen")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 @dataclass(eq=False)

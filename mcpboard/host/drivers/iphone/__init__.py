@@ -25,6 +25,7 @@ from mcpboard.host.drivers.iphone.wda import (
     WdaUnreachable,
 )
 from mcpboard.host.vision.tree import UiNode
+from mcpboard.text import one_line
 from mcpboard.transport.deadline import Deadline
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
@@ -149,7 +150,7 @@ class IPhoneDriver(ScreenshotMixin):
         except ToolFailed:
             return None
         named = ", ".join(map(str, buttons)) if isinstance(buttons, list) else str(buttons)
-        return f"an alert is open: {' '.join(str(text).split())!r}; answer it by a tap on one of: {named}"
+        return f"an alert is open: {one_line(str(text))!r}; answer it by a tap on one of: {named}"
 
     def _state(self, limit: Deadline) -> dict[str, Any]:
         """What may be asked at any moment; each is left out where this WebDriverAgent does not tell it."""

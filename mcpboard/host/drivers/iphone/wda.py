@@ -18,6 +18,7 @@ from typing import Any
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
 from mcpboard.protocol.client_session import HttpRequest
+from mcpboard.text import json_object, one_line
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import HttpClient
 
@@ -50,7 +51,7 @@ class WdaError(ToolFailed):
     """WebDriverAgent answered with an error; `name` is its W3C code."""
 
     def __init__(self, name: str, message: str) -> None:
-        words = " ".join(f"{name}: {message}".split())[:MOST_WORDS]
+        words = one_line(f"{name}: {message}", MOST_WORDS)
         cure = "; ".join(cure for sign, cure in CURES.items() if sign in f"{name}: {message}")
         told = f"WebDriverAgent says {words}" + (f"; {cure}" if cure else "")
         super().__init__(told, delivery=NOT_SENT if name in TURNED_AWAY else UNKNOWN)
@@ -129,22 +130,14 @@ class WdaClient:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
             with self._link.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as answer:
-                received = bytearray()
-                for piece in answer.plain_pieces():
-                    received += piece
-                    if len(received) > MOST_BYTES:
-                        raise WdaUnreachable(f"WebDriverAgent sent more than {MOST_BYTES >> 20} MiB", delivery=UNKNOWN)
-                return _checked(answer.status, bytes(received), self.url)
+                return _checked(answer.status, answer.body(MOST_BYTES), self.url)
         except ClientError as error:
             raise WdaUnreachable(f"WebDriverAgent at {self.url}: {error}", delivery=error.delivery) from error
 
 
 def _checked(status: int, content: bytes, url: str) -> Mapping[str, Any]:
-    try:
-        answer = json.loads(content)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict) or "value" not in answer:
+    answer = json_object(content)
+    if answer is None or "value" not in answer:
         raise WdaUnreachable(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port")
     value = answer["value"]
     name = _member(value, "error")
