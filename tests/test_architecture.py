@@ -6,11 +6,11 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
+
 PACKAGE = ROOT / "mcpboard"
 
 

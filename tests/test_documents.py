@@ -20,8 +20,8 @@ from mcpboard.board.tools import ROWS
 from mcpboard.config.schema import AGENT, OURS, SETTINGS
 from mcpboard.host.config import HOST_SETTINGS
 from mcpboard.host.tools.rows import ROWS as HOST_ROWS
+from tests.support import ROOT
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 

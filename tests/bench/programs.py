@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcpboard.serving.server import WAITRESS
-from tests.processes import first_line
+from tests.support import ROOT
+from tests.support.processes import first_line
 
-ROOT = Path(__file__).parents[2]
 START_S = 60.0  # seconds until a port must be printed; valgrind needs five
 STOP_S = 10.0
 

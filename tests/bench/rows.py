@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import provision
 from tests.bench import host, hostile, programs, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
@@ -23,6 +22,7 @@ from tests.bench.programs import Command, Program, running
 from tests.bench.traffic import Caller, crowds, medians
 from tests.deploy import boards
 from tests.host.vision import measured
+from tests.support import provision
 
 SDK = "mcp==2.3.0"
 SDK_SERVER = Path(__file__).with_name("sdk_server.py")

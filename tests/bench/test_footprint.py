@@ -22,6 +22,8 @@ from tests.bench.targets import (
 )
 from tests.bench.traffic import Caller
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 CALLS = 1_000
 MIB = 1 << 20
 

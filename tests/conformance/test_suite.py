@@ -10,9 +10,9 @@ import pytest
 
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
-from tests import provision, served
 from tests.conformance.fixture_role import FixtureRole
-from tests.served import Board
+from tests.support import provision, served
+from tests.support.served import Board
 
 pytestmark = pytest.mark.tools
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests import provision
 from tests.deploy import boards, shelf, tree
+from tests.support import provision
 
 SUITE = "bookworm"
 PYTHON = "3.11"  # the suite's

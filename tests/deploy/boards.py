@@ -16,7 +16,7 @@ from pathlib import Path
 from mcpboard.board.tools import ROWS
 from mcpboard.client import Client
 from tests.deploy import tree
-from tests.processes import first_line
+from tests.support.processes import first_line
 
 START_S = 60.0  # until the URL must be printed; an emulated ARM on a busy machine needs ten
 STOP_S = 20.0  # until SIGTERM must have ended it; the server's own grace is four

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import provision
 from tests.deploy import tree
+from tests.support import provision
 
-SUITES = ("tests/protocol", "tests/serving", "tests/board", "tests/test_config.py", "tests/test_settings.py")
+SUITES = ("tests/protocol", "tests/serving", "tests/board", "tests/config")
 SUITE_S = 600.0  # the suites take one minute on a quiet machine
 
 # What these suites need beside the package.

@@ -7,8 +7,8 @@ import platform
 import sys
 from pathlib import Path
 
-from tests import provision
 from tests.deploy import tree
+from tests.support import provision
 
 
 def sdist(name: str, version: str) -> Path:

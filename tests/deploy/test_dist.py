@@ -21,10 +21,10 @@ import pytest
 
 from mcpboard.cli import _parser
 from mcpboard.client_configs import USB_URL
-from tests import provision
 from tests.deploy import tree
 from tests.functional.visitors import CLIENTS, visit
-from tests.served import Board
+from tests.support import provision
+from tests.support.served import Board
 
 MCPB = {"node": "22.23.3", "@anthropic-ai/mcpb": "2.1.2"}
 BUILD = ("build==1.3.0", "setuptools==80.9.0")

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.support import ROOT
+
 DEPLOY = ROOT / "deploy"
 OPENWRT = DEPLOY / "openwrt"
 BUILDROOT = DEPLOY / "buildroot"

@@ -22,7 +22,7 @@ from mcpboard import board, config
 from mcpboard.board import catalog
 from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
-from tests import served
+from tests.support import served
 
 LIMIT_S = 20.0  # seconds; nothing in these tests waits longer
 NOBODY = "http://127.0.0.1:9"  # discard: a port where nothing listens

@@ -12,7 +12,7 @@ import pytest
 
 from mcpboard.board.tools import allowed
 from tests.functional.visitors import CLIENTS, Client, VisitFailed, Visitor, bridge_program, visit
-from tests.served import Board
+from tests.support.served import Board
 
 pytestmark = pytest.mark.tools
 

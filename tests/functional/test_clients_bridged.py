@@ -12,7 +12,7 @@ import pytest
 from mcpboard.simulator import Simulator
 from tests.functional.visitors import CLIENTS, Client, bridge_program, visit
 from tests.laptop.piped import Mortal
-from tests.served import Board
+from tests.support.served import Board
 
 pytestmark = pytest.mark.tools
 

@@ -15,6 +15,8 @@ from mcpboard.errors import NOT_SENT, UNKNOWN
 from tests.functional import gohttp, rig
 from tests.functional.gohttp import CHUNKED, Exchange, GoServer, Unread, chunked, head, tool_answer
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 DEADLINE_S = 0.4  # seconds, in place of the rows' own; every fault is over by then
 SOON_S = 5.0  # seconds in which a caller must have heard of any fault, on a busy machine
 

@@ -12,6 +12,8 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 TAP: dict[str, Any] = {"type": "tap", "point": {"x": 500, "y": 500}}
 DEADLINE_S = 1.0  # seconds, in place of the rows' own; the tap after a fault has to make it on a busy machine, too
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.functional.openings import OPENINGS, Answer, Step
 from tests.functional.rig import LIMIT_S
-from tests.served import Board
+from tests.support.served import Board
 
 
 @pytest.mark.parametrize("steps", [pytest.param(steps, id=client) for client, steps in OPENINGS.items()])

@@ -21,7 +21,7 @@ from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot
 from mcpboard.host.vision.service import VisionService
 from mcpboard.host.vision.tree import UiNode
-from tests import served
+from tests.support import served
 
 LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
 LEGACY = "2025-11-25"

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard.simulator import Simulator
-from tests import served
+from tests.support import ROOT, served
 
-ROOT = Path(__file__).parents[2]
 LIMIT_S = 20.0  # for what is sure to come, on a slow machine under load
 MODERN = "2026-07-28"
 ENVELOPE = {

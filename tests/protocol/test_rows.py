@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from mcpboard.protocol.messages import RequestHead
-from tests.protocol import rows_calls, rows_handshakes, rows_knocking, rows_messages, rows_versions
+from tests.protocol import rows_access, rows_calls, rows_handshakes, rows_messages, rows_versions
 from tests.protocol.cases import Case
 
-CASES = [*rows_knocking.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_handshakes.CASES, *rows_calls.CASES]
+CASES = [*rows_access.CASES, *rows_messages.CASES, *rows_versions.CASES, *rows_handshakes.CASES, *rows_calls.CASES]
 
 # Rows without a case of their own, each with the reason.
 ELSEWHERE = {

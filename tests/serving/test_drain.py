@@ -9,15 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from mcpboard.serving.server import GRACE_SECONDS, THREADS
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Broken, Client, call, message, request
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 
 class Process:

@@ -21,6 +21,8 @@ from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Client, Served, call, chunked, message, request
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 PING = message("ping")
 YEARS_56 = 56 * 365.25 * 86400  # seconds: from 1970 to when the board learns the time
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.simulator.pretending import new_board
+from tests.simulator.simulating import new_board
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, TAP, TurnedPace, finishes, obeyed, taking_part, working
 from tests.host.rig import LIMIT_S, Agent, Fake, session
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 
 def kinds(scheduler: Scheduler) -> list[str]:
     return [post.kind for post in scheduler.posts() if post.kind in ("start", "progress", "finish")]

@@ -16,6 +16,8 @@ from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, REASON, TAP, taking_part
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Agent, Fake, result, session, threads
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 CLOUD_BUSY = {
     "code": -32000,
     "message": "device X is busy (held by cloud assignment)",

@@ -23,9 +23,11 @@ from mcpboard.host.cloud.assignment import AssignmentRun
 from mcpboard.host.cloud.backoff import Backoff, WorkerClock
 from mcpboard.host.cloud.outbox import MOST_OWED, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
+from tests.cli.host.test_host_verbs import run, running
 from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
 from tests.host.rig import LIMIT_S, Agent, Caller, Fake, agent, session
-from tests.host.test_cli_host import run, running
+
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 FIVE_MINUTES_S = 300.0
 SPEED = 100.0  # the five minutes take three seconds

@@ -29,6 +29,9 @@ from mcpboard.protocol.messages import PageRequest, RequestHead
 from mcpboard.protocol.sessions import Session
 from tests.host.console.rig import Agent, Browser, Page, agent, settled
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
+from tests.support import ROOT
+
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 
 class Sick(Fake):
@@ -531,8 +534,6 @@ def test_the_agent_ends_in_time_though_a_device_hangs_in_a_picture(tmp_path: Pat
 
 
 # --- what is installed -------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_every_file_of_the_console_is_installed() -> None:

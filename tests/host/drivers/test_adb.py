@@ -40,6 +40,8 @@ from tests.host.drivers.fake_adb import (
 from tests.host.drivers.lab import png
 from tests.host.rig import result, threads
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 ADDRESS = "127.0.0.1:16999"
 
 INPUT = "shell,v2,raw:input"

@@ -23,6 +23,8 @@ from mcpboard.host.drivers.android.discovery import SILENT, AdbDiscovery
 from tests.deploy.rooms import until
 from tests.host.drivers.fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
 
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
+
 QUICK_S = 0.1  # between two rounds of asking
 
 

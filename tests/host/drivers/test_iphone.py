@@ -17,9 +17,11 @@ from mcpboard.host.drivers import app_names, iphone
 from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.drivers.iphone import IPhoneDriver, wda
 from mcpboard.host.vision.tree import UiNode
-from tests import provision
 from tests.host.drivers.fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
 from tests.host.rig import agent
+from tests.support import provision
+
+pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 FACEBOOK_WDA = "facebook-wda==1.5.4"
 

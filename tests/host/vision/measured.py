@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests import provision
+from tests.support import ROOT, provision
 
-ROOT = Path(__file__).parents[3]
 REQUIREMENTS = (
     "rapidocr==3.10.0", "onnxruntime==1.32.0", "resvg-py==0.5.0", "werkzeug==3.1.9", "waitress==3.0.2",
 )  # fmt: skip

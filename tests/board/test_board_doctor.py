@@ -1,0 +1,381 @@
+"""`mcpboard doctor --board`: who listens where, the backends, and room on the board; judged by table, then for real."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard import __version__
+from mcpboard.board.doctor import listeners, probes, rules
+from mcpboard.board.doctor.listeners import Listener
+from mcpboard.board.doctor.rules import (
+    BackendFacts,
+    LogFacts,
+    MemoryFacts,
+    PortFacts,
+    PortHolder,
+    SettingsFacts,
+    StockAgentFacts,
+)
+from mcpboard.board.tools import ROWS
+from mcpboard.config.schema import Settings
+from mcpboard.doctor import CheckResult, CheckState, skipped
+from mcpboard.errors import ConfigError
+from mcpboard.simulator import Simulator
+from tests.functional import rig
+from tests.support import served
+from tests.support.served import ROOT
+
+MIB = 1 << 20
+SETTINGS = rig.settings()
+OTHER = Listener("0.0.0.0", 8080, 7, "nginx")
+OURS = Listener("0.0.0.0", 8080, 7, "python3", serves_mcp=True)
+HIDDEN = Listener("0.0.0.0", 8080)
+ADVICE = 'listen = "0.0.0.0:8090"\nagent_base_url = "http://127.0.0.1:8080"'
+
+AGENT_TOOLS = [row.tool for row in ROWS if row.path.startswith("/api/tools/")]
+
+
+def catalogue(without: str = "", schemas: bool = True) -> bytes:
+    listed = [
+        {"name": tool.name, **({"args_schema": tool.input_schema} if schemas else {})}
+        for tool in AGENT_TOOLS
+        if tool.name != without
+    ]
+    return json.dumps({"tools": listed}).encode()
+
+
+def asked(body: bytes, status: int = 200) -> BackendFacts:
+    return BackendFacts("the Agent", "/api/tools", status, body)
+
+
+def with_agent(port: int, listen: int) -> Settings:
+    settings = rig.settings(agent=f"http://127.0.0.1:{port}")
+    return dataclasses.replace(settings, listen=(settings.listen[0]._replace(port=listen),))
+
+
+ROWS_OF_FACTS = [
+    pytest.param(rules.settings, SettingsFacts(SETTINGS), CheckState.OK, "agent_base_url", id="settings"),
+    pytest.param(
+        rules.settings,
+        SettingsFacts(error="/x: line 3: no TOML"),
+        CheckState.FAILED,
+        "line 3",
+        id="settings that cannot be read",
+    ),
+    pytest.param(
+        rules.settings,
+        SettingsFacts(dataclasses.replace(SETTINGS, warnings=("beware",))),
+        CheckState.FAILED,
+        "beware",
+        id="settings with a warning",
+    ),
+    pytest.param(
+        rules.settings,
+        SettingsFacts(dataclasses.replace(SETTINGS, mcp_enabled=False)),
+        CheckState.FAILED,
+        "switched off in default",
+        id="switched off",
+    ),
+    pytest.param(rules.stock_agent, StockAgentFacts(8080, SETTINGS, None), CheckState.OK, "none", id="no stock Agent"),
+    pytest.param(
+        rules.stock_agent,
+        StockAgentFacts(8080, with_agent(8080, 8090), ADVICE),
+        CheckState.OK,
+        "stands beside",
+        id="beside a stock Agent",
+    ),
+    pytest.param(
+        rules.stock_agent,
+        StockAgentFacts(8080, with_agent(8081, 8080), ADVICE),
+        CheckState.FAILED,
+        "has port 8080",
+        id="in the way of a stock Agent",
+    ),
+    pytest.param(
+        rules.stock_agent,
+        StockAgentFacts(8080, with_agent(8081, 8090), ADVICE),
+        CheckState.FAILED,
+        "has port 8080",
+        id="beside, but asking elsewhere",
+    ),
+    pytest.param(
+        rules.ports,
+        PortFacts((PortHolder(8080, OURS, "1.2"),), "s"),
+        CheckState.OK,
+        "mcpboard 1.2 on 0.0.0.0 port 8080",
+        id="mcpboard on its port",
+    ),
+    pytest.param(
+        rules.ports,
+        PortFacts((PortHolder(8080, None, None),), "s"),
+        CheckState.FAILED,
+        "nobody listens",
+        id="nobody on the port",
+    ),
+    pytest.param(
+        rules.ports,
+        PortFacts((PortHolder(8080, OTHER, None),), "s"),
+        CheckState.FAILED,
+        "nginx (pid 7)",
+        id="another program on the port",
+    ),
+    pytest.param(
+        rules.ports,
+        PortFacts((PortHolder(8080, HIDDEN, None),), "s"),
+        CheckState.FAILED,
+        "another user",
+        id="a program that only root may see",
+    ),
+    pytest.param(rules.ports, PortFacts((), "s"), CheckState.OK, "any free port", id="port 0"),
+    pytest.param(rules.backend, asked(b'{"a":1}'), CheckState.OK, "answers", id="a backend"),
+    pytest.param(
+        rules.backend,
+        asked(b"404 page not found", 404),
+        CheckState.FAILED,
+        "HTTP 404",
+        id="a backend of another version",
+    ),
+    pytest.param(
+        rules.backend, asked(b"[]"), CheckState.FAILED, "not as expected", id="a backend that says something else"
+    ),
+    pytest.param(
+        rules.backend, asked(b"\xff{"), CheckState.FAILED, "not as expected", id="a backend that says nothing sensible"
+    ),
+    pytest.param(
+        rules.backend,
+        BackendFacts("the Agent", "/x", error="refused"),
+        CheckState.FAILED,
+        "refused",
+        id="a backend down",
+    ),
+    pytest.param(rules.catalogue, asked(catalogue()), CheckState.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
+    pytest.param(
+        rules.catalogue,
+        asked(catalogue(schemas=False)),
+        CheckState.OK,
+        "built-in schemas for screenshot",
+        id="an old catalogue",
+    ),
+    pytest.param(
+        rules.catalogue,
+        asked(catalogue("open_url")),
+        CheckState.FAILED,
+        "does not have: open_url",
+        id="a tool that is missing",
+    ),
+    pytest.param(rules.catalogue, asked(b"<html>"), CheckState.FAILED, "cannot be read", id="no catalogue"),
+    pytest.param(rules.memory, MemoryFacts(64 * MIB, 20 * MIB), CheckState.OK, "64 MiB available", id="memory"),
+    pytest.param(rules.memory, MemoryFacts(5 * MIB, 20 * MIB), CheckState.FAILED, "runs out", id="no memory"),
+    pytest.param(
+        rules.memory, MemoryFacts(64 * MIB, 90 * MIB), CheckState.FAILED, "has grown", id="a server that has grown"
+    ),
+    pytest.param(rules.memory, MemoryFacts(None, None), CheckState.OK, "unknown", id="a kernel that says nothing"),
+    pytest.param(
+        rules.memory,
+        MemoryFacts(64 * MIB, None, runs=False),
+        CheckState.OK,
+        "64 MiB available, no server runs here",
+        id="no server",
+    ),
+    pytest.param(rules.log, LogFacts("stderr"), CheckState.OK, "standard error", id="log on stderr"),
+    pytest.param(rules.log, LogFacts("syslog"), CheckState.OK, "system's log", id="log to syslog"),
+    pytest.param(rules.log, LogFacts("syslog", missing=True), CheckState.FAILED, "no syslog", id="no syslog daemon"),
+    pytest.param(
+        rules.log, LogFacts("/l/x", free=9 * MIB, age=3, errors=2), CheckState.OK, "2 errors", id="log in a file"
+    ),
+    pytest.param(rules.log, LogFacts("/l/x", missing=True), CheckState.FAILED, "not there", id="no log file"),
+    pytest.param(
+        rules.log,
+        LogFacts("/l/x", error="Permission denied"),
+        CheckState.FAILED,
+        "Permission",
+        id="a log that is not ours",
+    ),
+    pytest.param(rules.log, LogFacts("/l/x", free=5), CheckState.FAILED, "disk is full", id="a full disk"),
+]
+
+
+@pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS_OF_FACTS)
+def test_a_fact_is_judged(judge: Callable[[Any], CheckResult], fact: object, state: CheckState, words: str) -> None:
+    verdict = judge(fact)
+    assert verdict.state is state, verdict
+    assert words in verdict.words
+    assert bool(verdict.cure) == (state is CheckState.FAILED)
+
+
+def test_the_two_lines_are_the_cure_beside_a_stock_agent() -> None:
+    cure = rules.stock_agent(StockAgentFacts(8080, with_agent(8081, 8080), ADVICE)).cure
+    assert all(line in cure for line in ADVICE.splitlines())
+
+
+# --- the kernel's tables -------------------------------------------------------------------------
+
+
+def number(packed: bytes) -> str:
+    """Bytes of an address as the kernel prints them."""
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return "".join(f"{word:08X}" for word in words)
+
+
+def tcp(address: str, port: int, inode: int, state: str = "0A", family: int = socket.AF_INET) -> str:
+    local = f"{number(socket.inet_pton(family, address))}:{port:04X}"
+    return f"   0: {local} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000     0        0 {inode} 1 x\n"
+
+
+HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """A /proc with two processes and three listeners, one of a process that cannot be looked into."""
+    net = tmp_path / "net"
+    net.mkdir()
+    (net / "tcp").write_text(
+        HEADER + tcp("127.0.0.1", 8081, 11) + tcp("192.168.42.1", 8080, 22) + tcp("1.2.3.4", 9, 44, state="01")
+    )
+    (net / "tcp6").write_text(HEADER + tcp("::1", 80, 33, family=socket.AF_INET6))
+    for pid, inode, name, words in (
+        (5, 11, "agent", "agent\0"),
+        (6, 22, "python3", "python3\0/usr/bin/mcpboard\0serve\0"),
+    ):
+        (tmp_path / str(pid) / "fd").mkdir(parents=True)
+        (tmp_path / str(pid) / "fd" / "3").symlink_to(f"socket:[{inode}]")
+        (tmp_path / str(pid) / "fd" / "4").symlink_to("/dev/null")
+        (tmp_path / str(pid) / "comm").write_text(name + "\n")
+        (tmp_path / str(pid) / "cmdline").write_text(words)
+    (tmp_path / "6" / "status").write_text("Name:\tpython3\nVmRSS:\t   20480 kB\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 1 kB\nMemAvailable:      65536 kB\n")
+    return tmp_path
+
+
+def test_listeners_are_read_with_their_owners(proc: Path) -> None:
+    assert listeners.listeners(str(proc)) == [
+        Listener("127.0.0.1", 8081, 5, "agent"),
+        Listener("192.168.42.1", 8080, 6, "python3", serves_mcp=True),
+        Listener("::1", 80),
+    ]
+    assert (listeners.resident(6, str(proc)), listeners.available(str(proc))) == (20 * MIB, 64 * MIB)
+
+
+def test_where_there_is_no_proc_nothing_is_said(tmp_path: Path) -> None:
+    nowhere = str(tmp_path)
+    assert (listeners.listeners(nowhere), listeners.resident(1, nowhere), listeners.available(nowhere)) == (
+        [],
+        None,
+        None,
+    )
+
+
+def test_our_own_listener_is_found_in_the_real_proc() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        found = [each for each in listeners.listeners() if each.port == port]
+    assert [(each.address, each.pid, each.serves_mcp) for each in found] == [("127.0.0.1", os.getpid(), False)]
+
+
+# --- logs ----------------------------------------------------------------------------------------
+
+
+def test_errors_at_the_end_of_a_log_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "mcpboard.log"
+    file.write_text("2026-01-01 ERROR x: old\n" + "2026-01-01 INFO x: y\n" * 10_000 + "2026-01-02 ERROR x: new\n")
+    found = probes.look_at_log(str(file))
+    assert (found.errors, found.missing, found.error) == (1, False, "")
+    assert found.free > MIB
+
+
+def test_a_log_that_is_not_there(tmp_path: Path) -> None:
+    assert probes.look_at_log(str(tmp_path / "mcpboard.log")).missing
+    assert probes.look_at_log(str(tmp_path)).error
+
+
+# --- for real ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    with Simulator() as pretend:
+        yield pretend
+
+
+def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, CheckResult]:
+    return {finding.name: finding.verdict for finding in probes.examine(load, agent_port)}
+
+
+def failing(found: dict[str, CheckResult]) -> list[str]:
+    return [name for name, verdict in found.items() if verdict.state is CheckState.FAILED]
+
+
+def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
+    """The verb itself, in front of a server of its own, as its process and its settings file are."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = served.settings_file(tmp_path, simulator, listen=f"127.0.0.1:{port}")
+    with served.process(file):
+        command = [sys.executable, "-m", "mcpboard", "doctor", "--board", "--config", str(file), "--json"]
+        done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
+    assert done.stderr == b""
+    told = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
+    assert [name for name, each in told.items() if each["state"] == "failed"] == []
+    assert str(file) in told["settings"]["words"]
+    assert told["ports"]["words"] == f"mcpboard {__version__} on 127.0.0.1 port {port}"
+    assert re.fullmatch(r"\d+ MiB available, the server holds [1-9]\d MiB", told["memory"]["words"])
+    assert done.returncode == 0
+
+
+def test_backends_that_are_down(simulator: Simulator) -> None:
+    found = states(lambda: rig.settings())
+    assert {"agent", "config_web"} <= set(failing(found))
+    assert found["catalogue"].state is CheckState.SKIPPED
+
+
+def test_a_tool_that_this_board_s_agent_lacks(simulator: Simulator) -> None:
+    simulator.faults.set("missing_tool", "open_url")
+    try:
+        found = states(lambda: rig.settings(simulator.agent_url, simulator.config_web_url))
+    finally:
+        simulator.faults.clear()
+    assert "open_url" in found["catalogue"].words
+
+
+def test_a_stock_agent_in_the_way(simulator: Simulator) -> None:
+    port = int(simulator.agent_url.rpartition(":")[2])
+    found = states(lambda: rig.settings(), port)
+    assert "stock_agent" in failing(found)
+    assert f"http://127.0.0.1:{port}" in found["stock_agent"].cure
+
+
+def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
+    """The Agent on mcpboard's port is one trouble with one cure, and ending the Agent is not it."""
+    port = int(simulator.agent_url.rpartition(":")[2])
+    found = states(lambda: with_agent(port, listen=port), port)
+    assert "stock_agent" in failing(found)
+    assert found["ports"] == skipped("depends on: A stock Agent")
+    assert not [verdict for verdict in found.values() if "end that program" in verdict.cure]
+
+
+def test_memory_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "listeners", list)  # whatever else may run on this machine
+    assert states(lambda: rig.settings())["memory"].words.endswith("available, no server runs here")
+
+
+def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
+    def load() -> Settings:
+        raise ConfigError("/etc/mcpboard/mcpboard.toml: line 1: no TOML")
+
+    found = states(load)
+    assert failing(found)[0] == "settings"
+    assert found["agent"].state is CheckState.SKIPPED
+    assert found["memory"].state is CheckState.OK

@@ -1,0 +1,103 @@
+"""The verb `simulate`: what it prints, how it ends, what it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+
+import pytest
+
+from mcpboard.cli import main
+from mcpboard.cli.laptop import demo
+from tests.support import ROOT
+
+LIMIT = 20  # seconds for a process; a slow machine under load still makes it
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_one_json_line_and_pretends_until_a_signal(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "mcpboard", "simulate"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
+    ) as simulator:
+        guard = threading.Timer(LIMIT, simulator.kill)
+        guard.start()
+        try:
+            assert simulator.stdout is not None
+            urls = json.loads(simulator.stdout.readline())
+            assert list(urls) == ["agent", "config_web"]
+            for url in (urls["agent"] + "/api/tools", urls["config_web"] + "/api/device/status"):
+                with urllib.request.urlopen(url, timeout=LIMIT) as answer:
+                    assert answer.status == 200
+            simulator.send_signal(number)
+            assert simulator.communicate(timeout=LIMIT) == ("", "")
+            assert simulator.returncode == 0
+        finally:
+            simulator.kill()
+            guard.cancel()
+            guard.join()
+
+
+def simulate(*words: str, without: str = "") -> str:
+    """What a `simulate` that refuses says, with the module `without` missing."""
+    program = (
+        "import sys; from mcpboard.cli import main; without, *words = sys.argv[1:];"
+        "sys.modules.update({without: None} if without else {}); sys.exit(main(['simulate', *words]))"
+    )
+    command = [sys.executable, "-c", program, without, *words]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    return done.stderr
+
+
+def test_without_pillow_the_cure_is_told() -> None:
+    assert "pip install 'mcpboard[simulator]'" in simulate(without="PIL")
+
+
+def test_a_boards_installation_has_no_simulator() -> None:
+    assert "came without the simulator" in simulate(without="mcpboard.simulator")
+
+
+@pytest.mark.parametrize("option", ["--agent-port", "--config-web-port"])
+def test_a_port_in_use_is_one_line(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        number = str(other.getsockname()[1])
+        said = simulate(option, number)
+    assert number in said
+    assert "choose other ports" in said
+
+
+@pytest.mark.parametrize("words", [("simulate", "--agent-port"), ("simulate", "--config-web-port"), ("demo", "--port")])
+@pytest.mark.parametrize("number", ["65536", "-1", "8080x", ""])
+def test_a_port_that_cannot_be_is_wrong_usage(
+    words: tuple[str, ...], number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The system itself would take 65536 for 0 and serve somewhere else."""
+    with pytest.raises(SystemExit) as ended:
+        main([*words[:-1], f"{words[-1]}={number}"])
+    assert ended.value.code == 2
+    assert "a port is 0 to 65535" in capsys.readouterr().err
+
+
+def test_the_demo_takes_any_free_port_when_its_own_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        monkeypatch.setattr(demo, "PORT", taken)
+        (listener,) = demo._listeners(None)
+        with listener:
+            assert listener.getsockname()[1] not in (0, taken)
+
+
+def test_the_demo_names_its_own_flag_when_a_port_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert main(["demo", "--port", str(other.getsockname()[1])]) == 2
+    assert "choose another with --port" in capsys.readouterr().err

@@ -1,0 +1,404 @@
+"""`mcpboard connect`: printed, written, taken back; and what was written is driven, by its own parser's reading."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpboard import config
+from mcpboard.cli import main
+from mcpboard.cli.laptop import connect as verb
+from mcpboard.client import Client
+from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token, is_name
+from mcpboard.errors import ConfigError
+from mcpboard.laptop import connect
+from mcpboard.laptop.connect import client_files, edits
+from tests.functional import rig
+from tests.laptop.connect.test_edits import WRITABLE, parsed
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S, ROOT
+from tests.laptop.test_portability import foreign
+from tests.support.served import Board
+
+TOKEN = "a-token-of-some-length"
+NOBODY = "http://127.0.0.1:9/mcp"
+BY_KEY = {form.key: form for form in CLIENT_CONFIGS}
+
+
+def of(form: ClientConfig, path: Path, name: str = "phone-board") -> Mapping[str, Any]:
+    """The entry in a client's file, read by the parser of its format."""
+    entry: Mapping[str, Any] = parsed(form.format, path.read_text("utf-8"))[form.table][name]
+    return entry
+
+
+def url_of(entry: Mapping[str, Any]) -> str:
+    """The URL of an entry, wherever its client wants it."""
+    found = next((entry[key] for key in ("url", "httpUrl", "uri") if key in entry), None)
+    return str(found or next(word for word in entry["args"] if word.startswith("http://")))
+
+
+# --- written, and driven -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+def test_what_is_written_leads_to_the_board(
+    form: ClientConfig, board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "folder" / "file"
+    assert main(["connect", form.key, board.url, "--write", "--file", str(file)]) == 0
+    assert "answers: mcpboard" in capsys.readouterr().err
+    with Client(url_of(of(form, file))) as client:
+        assert client.list_tools()
+
+
+@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
+def test_what_is_printed_is_the_form_for_that_url(
+    form: ClientConfig, board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["connect", form.key, board.url]) == 0
+    printed = capsys.readouterr().out
+    assert printed == form.text(Target(board.url, program=verb._program())) + "\n"
+    assert board.url in printed
+
+
+def test_the_program_of_claude_desktop_s_entry_is_started_and_answers(board: Board, tmp_path: Path) -> None:
+    file = tmp_path / "claude_desktop_config.json"
+    assert main(["connect", "claude-desktop", board.url, "--write", "--file", str(file)]) == 0
+    entry = of(BY_KEY["claude-desktop"], file)
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    done = subprocess.run(
+        [entry["command"], *entry["args"]],
+        check=True, input=asked, capture_output=True, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["result"]["tools"]
+
+
+def test_a_board_that_is_not_there_is_said_and_the_form_is_there_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["connect", "cursor", NOBODY]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["mcpServers"]["phone-board"]["url"] == NOBODY
+    assert f"mcpboard doctor {NOBODY}" in printed.err
+
+
+def test_the_list_names_every_client(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["connect", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [
+        "claude-desktop", "claude-code", "cursor", "vscode", "codex", "gemini", "hermes", "goose", "lm-studio",
+        "open-webui", "chatgpt",
+    ]  # fmt: skip
+
+
+# --- the token -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    return file
+
+
+@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
+def test_the_token_is_shown_only_where_the_form_demands_it_and_then_that_is_said(
+    form: ClientConfig, token_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with rig.in_front_of(token=TOKEN.encode()) as board:
+        url = f"http://127.0.0.1:{board.address[1]}/mcp"
+        assert main(["connect", form.key, url, "--token-file", str(token_file)]) == 0
+    printed = capsys.readouterr()
+    assert TOKEN not in printed.err
+    demanded = form.key in ("gemini", "hermes", "goose", "lm-studio")
+    assert (TOKEN in printed.out) == demanded == ("holds the token itself" in printed.err)
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+def test_a_written_token_is_a_reference_or_a_private_file(form: ClientConfig, token_file: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    target = Target(NOBODY, "left", Token(str(token_file), TOKEN))
+    connect.write(form, target, str(file))
+    entry = json.dumps(of(form, file, "left"))
+    expected = {"variable": "LEFT_TOKEN", "file": str(token_file), "prompt": "input:left_token", "value": TOKEN}
+    assert expected[form.token] in entry
+    assert stat.S_IMODE(file.stat().st_mode) == (0o600 if form.token == "value" else 0o644)
+
+
+def test_vs_code_asks_for_the_token_it_is_told_of(token_file: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    connect.write(BY_KEY["vscode"], Target(NOBODY, token=Token(str(token_file), TOKEN)), str(file))
+    (asked,) = json.loads(file.read_text())["inputs"]
+    assert f"${{input:{asked['id']}}}" in file.read_text()
+    assert asked["password"] is True
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+CURSOR = BY_KEY["cursor"]
+OTHERS = b'{\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}'
+
+
+def test_undo_gives_the_file_back_to_the_byte_write_after_write(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(OTHERS)
+    seen = [OTHERS]
+    for port in (1, 2, 1):  # the third write makes again what the first did
+        connect.write(CURSOR, Target(f"http://127.0.0.1:{port}/mcp"), str(file))
+        seen.append(file.read_bytes())
+    assert seen[1] == seen[3]
+    for before in reversed(seen[:-1]):
+        connect.undo(str(file))
+        assert file.read_bytes() == before
+    with pytest.raises(ConfigError, match="nothing to undo"):
+        connect.undo(str(file))
+    assert os.listdir(tmp_path) == ["mcp.json"]
+
+
+@pytest.mark.parametrize("content", [None, b""], ids=["no file", "an empty file"])
+def test_undo_knows_no_file_from_an_empty_one(content: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    if content is not None:
+        file.write_bytes(content)
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    connect.undo(str(file))
+    assert (file.read_bytes() if file.exists() else None) == content
+
+
+@pytest.mark.parametrize("change", ["edited", "removed"])
+def test_undo_leaves_a_file_alone_that_has_changed_since(change: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    backup = connect.write(CURSOR, Target(NOBODY), str(file)).backup
+    if change == "edited":
+        file.write_bytes(file.read_bytes() + b"\n")
+    else:
+        file.unlink()
+    with pytest.raises(ConfigError, match="has changed since"):
+        connect.undo(str(file))
+    assert os.path.exists(backup)
+
+
+def test_the_same_again_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mcp.json"
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    before = sorted(os.listdir(tmp_path)), file.stat().st_mtime_ns
+    main(["connect", "cursor", NOBODY, "--write", "--file", str(file)])
+    assert "says so already" in capsys.readouterr().err
+    assert (sorted(os.listdir(tmp_path)), file.stat().st_mtime_ns) == before
+
+
+def test_a_link_is_followed_and_the_mode_kept(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    file, link = tmp_path / "dotfiles" / "mcp.json", tmp_path / "mcp.json"
+    file.write_bytes(OTHERS)
+    file.chmod(0o640)
+    link.symlink_to(file)
+    backup = connect.write(CURSOR, Target(NOBODY), str(link)).backup
+    assert link.is_symlink()
+    assert os.path.dirname(backup) == str(tmp_path / "dotfiles")
+    assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(os.stat(backup).st_mode) == 0o640
+    connect.undo(str(link))
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OTHERS, 0o640)
+
+
+def test_a_byte_order_mark_stays(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(b"\xef\xbb\xbf" + OTHERS)
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf{")
+    assert json.loads(file.read_text("utf-8-sig"))["mcpServers"].keys() == {"other", "phone-board"}
+
+
+REFUSED = [
+    pytest.param(b"{ // mine\n}", "not plain JSON", id="comments"),
+    pytest.param(b"\xff\xfe{\x00}\x00", "not UTF-8", id="another encoding"),
+    pytest.param(b"{" + b" " * (5 << 20), "no client's configuration", id="far too large"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), REFUSED)
+def test_a_file_that_cannot_be_kept_is_left_alone(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(content)
+    assert main(["connect", "cursor", NOBODY, "--write", "--file", str(file)]) == 2
+    form, said = capsys.readouterr()
+    assert json.loads(form)["mcpServers"]["phone-board"]["url"] == NOBODY, "it is there to be added by hand"
+    assert words in said
+    assert str(file) in said
+    assert file.read_bytes() == content
+    assert os.listdir(tmp_path) == ["mcp.json"]
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(OTHERS)
+
+    def edited(*given: Any) -> str:
+        file.write_bytes(b"{}")
+        return "{ }"
+
+    monkeypatch.setattr(edits, "edited", edited)
+    with pytest.raises(ConfigError, match="changed a moment ago"):
+        connect.write(CURSOR, Target(NOBODY), str(file))
+    assert file.read_bytes() == b"{}"
+    assert os.listdir(tmp_path) == ["mcp.json"]
+
+
+def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(OTHERS)
+    replaced = os.replace
+
+    def full(source: str, target: str) -> None:
+        if target == str(file):
+            raise OSError(28, "No space left on device")
+        replaced(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ConfigError, match="No space left"):
+        connect.write(CURSOR, Target(NOBODY), str(file))
+    assert file.read_bytes() == OTHERS
+    assert os.listdir(tmp_path) == ["mcp.json"]
+
+
+def test_a_folder_in_the_file_s_place_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        connect.write(CURSOR, Target(NOBODY), str(tmp_path))
+
+
+# --- where, and with what ------------------------------------------------------------------------
+
+FOLDERS = {"~": "/home/me", "%APPDATA%": "/appdata"}
+PLACES = [
+    pytest.param("claude-desktop", "darwin", "/home/me/Library/Application Support/Claude/claude_desktop_config.json", id="Claude Desktop, macOS"),
+    pytest.param("claude-desktop", "win32", "/appdata/Claude/claude_desktop_config.json", id="Claude Desktop, Windows"),
+    pytest.param("goose", "linux", "/home/me/.config/goose/config.yaml", id="Goose, Linux"),
+    pytest.param("codex", "win32", "/home/me/.codex/config.toml", id="Codex, anywhere"),
+    pytest.param("vscode", "linux", os.path.join(os.getcwd(), ".vscode/mcp.json"), id="VS Code, in the project"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "system", "path"), PLACES)
+def test_each_client_has_its_file(key: str, system: str, path: str) -> None:
+    assert connect.path_of(BY_KEY[key], system, FOLDERS) == path
+
+
+def test_the_folders_of_a_user() -> None:
+    assert config.user_folders({"APPDATA": "/x"})["%APPDATA%"] == "/x"
+    assert config.user_folders({})["%APPDATA%"].startswith(config.user_folders({})["~"])
+
+
+USAGE = [
+    pytest.param(["connect"], "name a client", id="no client"),
+    pytest.param(["connect", "netscape"], "netscape is not known; there are: claude-desktop", id="an unknown client"),
+    pytest.param(["connect", "cursor", "192.168.42.1"], "http://192.168.42.1:8080/mcp", id="no URL"),
+    pytest.param(["connect", "cursor", NOBODY, "--name", "a b"], "--name: a letter", id="no name"),
+    pytest.param(["connect", "cursor", NOBODY, "--token-file", "/nowhere"], "--token-file", id="no token file"),
+    pytest.param(["connect", "chatgpt", NOBODY, "--write"], "do the steps", id="a client set up by hand"),
+    pytest.param(["connect", "chatgpt", NOBODY, "--undo", "--file", "/x"], "do the steps", id="the same, taken back"),
+    pytest.param(["connect", "cursor", "--undo", "--file", "/nowhere/x"], "nothing to undo", id="nothing written"),
+]
+
+
+ORDERS = [
+    pytest.param(["cursor", NOBODY, "--write", "--file", "FILE"], id="options last"),
+    pytest.param(["cursor", "--write", NOBODY, "--file", "FILE"], id="an option between the words"),
+    pytest.param(["cursor", "--write", "--file", "FILE", NOBODY], id="the URL last"),
+    pytest.param(["--file", "FILE", "cursor", NOBODY, "--write"], id="options around the words"),
+    pytest.param(["--write", "--file", "FILE", "cursor", NOBODY], id="options first"),
+]
+
+
+@pytest.mark.parametrize("words", ORDERS)
+def test_options_stand_anywhere(words: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    assert main(["connect", *(str(file) if word == "FILE" else word for word in words)]) == 1, "nobody answers there"
+    assert url_of(of(CURSOR, file)) == NOBODY
+
+
+def test_the_help_shows_that_both_words_may_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["connect", "--help"])
+    assert "[CLIENT] [URL]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "said"), USAGE)
+def test_usage_that_is_wrong_is_said_in_a_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+def test_the_command_that_is_offered_writes_what_was_printed(
+    board: Board, tmp_path: Path, token_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "with a blank.json"
+    words = ["cursor", board.url, "--name", "mine", "--token-file", str(token_file), "--file", str(file)]
+    main(["connect", *words])
+    printed, told = capsys.readouterr()
+    offered = re.search(r"`mcpboard (.*)` puts it there", told)
+    assert offered
+    main(shlex.split(offered[1]))
+    assert f"{file} is written; there was none before" in capsys.readouterr().err
+    assert file.read_text() == printed
+
+
+def test_undo_by_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mcp.json"
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    assert main(["connect", "cursor", "--undo", "--file", str(file)]) == 0
+    assert "is gone, as it was before" in capsys.readouterr().err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("phone-board", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        ("", False),
+        ("9", False),
+        ("null", False),
+        ("a.b", False),
+    ],
+)
+def test_a_name_is_one_that_every_client_takes(name: str, good: bool) -> None:
+    assert is_name(name) == good
+
+
+@pytest.mark.parametrize(("key", "package"), [("codex", "tomlkit"), ("hermes", "ruamel.yaml")])
+def test_without_the_extra_the_command_that_installs_it_is_said(
+    key: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("a = 1\n" if key == "codex" else "a: 1\n")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigError, match=r"pip install 'mcpboard\[connect\]'"):
+        connect.write(BY_KEY[key], Target(NOBODY), str(file))
+
+
+def test_connect_works_where_only_windows_is(board: Board, tmp_path: Path) -> None:
+    done = foreign("connect", "codex", board.url, "--write", "--file", str(tmp_path / "config.toml"))
+    assert done.returncode == 0, done.stderr
+    assert of(BY_KEY["codex"], tmp_path / "config.toml")["url"] == board.url
+
+
+def test_backups_of_other_files_are_not_ours(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    (tmp_path / "mcp.json.mcpboard-x").write_text("")
+    (tmp_path / "mcp.json.bak.mcpboard-9-0123456789abcdef").write_text("")
+    assert [backup.number for backup in client_files.backups(str(file))] == [1]

@@ -1,0 +1,327 @@
+"""`mcpboard relay`: what it lets pass and what not, in front of the real board role and of servers made of bytes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import plistlib
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcpboard.laptop.relay import Relay
+from mcpboard.transport.http import HttpClient
+from tests.functional.peer import Raw
+from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, ROOT, free_port
+from tests.support import served
+from tests.support.served import Board
+
+BUNDLE_BYTES = 16 << 20
+FLAT_KIB = 12 << 10  # KiB that a bundle of 16 MiB, 22 in base64, may add to what the process holds
+MODERN = {"MCP-Protocol-Version": "2026-07-28", "Content-Type": "application/json"}
+
+
+@contextmanager
+def relaying(url: str) -> Iterator[str]:
+    """The URL of a relay in this process."""
+    with Relay(HttpClient(url)) as app, served.thread(app) as near:
+        yield near
+
+
+@pytest.fixture(scope="module")
+def relay(board: Board) -> Iterator[str]:
+    with relaying(board.url) as url:
+        yield url
+
+
+def connected(url: str) -> closing[http.client.HTTPConnection]:
+    return closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S))
+
+
+def asked(
+    url: str, method: str = "POST", path: str = "/mcp", body: bytes | None = None, **headers: str
+) -> tuple[int, Mapping[str, str], bytes]:
+    with connected(url) as connection:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def posted(url: str, method: str, params: Mapping[str, Any] | None = None, **headers: str) -> tuple[int, Any]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": ENVELOPE}}
+    sent = {**MODERN, "Mcp-Method": method, **headers}
+    if params is not None and "name" in params:
+        sent["Mcp-Name"] = params["name"]
+    status, _, body = asked(url, body=json.dumps(message).encode(), **sent)
+    return status, json.loads(body)
+
+
+def test_a_modern_client_works_through_it(relay: str) -> None:
+    assert posted(relay, "server/discover")[0] == 200
+    status, answer = posted(relay, "tools/call", {"name": "screenshot", "arguments": {}})
+    assert status == 200
+    assert answer["result"]["content"][0]["type"] == "image"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/mcp", 405, id="GET of the endpoint"),
+        pytest.param("HEAD", "/mcp", 405, id="HEAD of the endpoint"),
+        pytest.param("DELETE", "/mcp", 405, id="DELETE of the endpoint"),
+        pytest.param("OPTIONS", "/mcp", 405, id="OPTIONS"),
+        pytest.param("GET", "/health", 200, id="health"),
+        pytest.param("GET", "/.well-known/oauth-protected-resource", 404, id="a look for a sign-in"),
+        pytest.param("GET", "/api/tools", 404, id="the Agent's own API"),
+        pytest.param("GET", "/mcp/../api", 404, id="dots"),
+    ],
+)
+def test_paths_and_methods(relay: str, method: str, path: str, status: int) -> None:
+    found, headers, body = asked(relay, method, path)
+    assert found == status
+    assert headers["Content-Type"] == "application/json"
+    assert (body == b"") is (method == "HEAD")
+    assert headers.get("Allow", "POST") == "POST"
+
+
+# --- Origin and Host -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        pytest.param("http://evil.example", None, id="a foreign page"),
+        pytest.param("null", None, id="a sandboxed page"),
+        pytest.param("http://evil.example:80", "evil.example:80", id="a name that was rebound to loopback"),
+        pytest.param("http://127.0.0.1:1", None, id="a page on another port"),
+        pytest.param("{board}", None, id="a page of the board itself"),
+    ],
+)
+def test_a_foreign_page_is_refused_before_the_board_hears_of_it(
+    board: Board, relay: str, origin: str, host: str | None
+) -> None:
+    before = len(board.simulator.requests)
+    headers = {"Origin": origin.format(board=board.url.removesuffix("/mcp")), "Host": host or urlsplit(relay).netloc}
+    status, answer = posted(relay, "tools/list", **headers)
+    assert status == 403
+    assert "cross-origin" in answer["error"]
+    assert len(board.simulator.requests) == before
+
+
+def test_a_page_of_the_relay_itself_passes_the_boards_rule_too(relay: str) -> None:
+    status, _ = posted(relay, "server/discover", Origin=relay.removesuffix("/mcp"))
+    assert status == 200
+
+
+def test_the_board_sees_its_own_address_and_nothing_of_this_machine() -> None:
+    with Raw(lambda sock, over: sock.sendall(OK)) as raw, relaying(raw.url) as url:
+        status, headers, body = asked(
+            url, body=b"{}", Origin=url.removesuffix("/mcp"), Cookie="a=b", Authorization="Bearer x", Mcp_Name="n",
+            Forwarded="for=1", Accept_Encoding="gzip",
+        )  # fmt: skip
+        address = urlsplit(raw.url).netloc
+    head = raw.requests[0].decode().lower()
+    assert f"host: {address}\r\n" in head
+    assert f"origin: http://{address}\r\n" in head
+    assert "authorization: bearer x\r\n" in head
+    assert "mcp-name: n\r\n" in head
+    assert not [word for word in ("cookie", "forwarded", "gzip", urlsplit(url).netloc) if word in head]
+    assert (status, body) == (200, b"{}")
+    assert not [name for name in headers if name.lower() in ("set-cookie", "access-control-allow-origin")]
+
+
+OK = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSet-Cookie: a=b\r\nAccess-Control-Allow-Origin: *\r\n"
+    b"Content-Length: 2\r\n\r\n{}"
+)
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def process(*words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "mcpboard", "relay", *words]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        guard = threading.Timer(LIMIT_S, child.kill)
+        guard.start()
+        try:
+            yield child
+        finally:
+            child.kill()
+            guard.cancel()
+            guard.join()
+
+
+def test_as_a_process_it_passes_a_large_bundle_in_flat_memory_and_ends_at_a_signal(board: Board) -> None:
+    with process(board.url, "--listen", "127.0.0.1:0") as child:
+        assert child.stdout is not None
+        words = child.stdout.readline().split()
+        assert words[-1] == board.url
+        posted(words[2], "tools/list")
+        before = _peak_kib(child.pid)
+        board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
+        _, answer = posted(words[2], "tools/call", {"name": "support_bundle", "arguments": {}})
+        assert len(answer["result"]["content"][-1]["resource"]["blob"]) > BUNDLE_BYTES
+        assert _peak_kib(child.pid) - before < FLAT_KIB
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(LIMIT_S) == 0
+
+
+def _peak_kib(pid: int) -> int:
+    """The most memory that a process ever held, as the kernel counts it."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.parametrize(
+    ("framing", "first", "last"),
+    [
+        pytest.param(b"Transfer-Encoding: chunked\r\n", b"5\r\nfirst\r\n", b"4\r\nlast\r\n0\r\n\r\n", id="in chunks"),
+        pytest.param(b"Content-Length: 9\r\n", b"first", b"last", id="of a known length"),
+        pytest.param(b"", b"first", b"last", id="until it closes"),
+    ],
+)
+def test_what_is_there_passes_before_the_rest_comes(framing: bytes, first: bytes, last: bytes) -> None:
+    first_read = threading.Event()
+
+    def behave(sock: socket.socket, over: threading.Event) -> None:
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framing + b"\r\n")
+        sock.sendall(first)
+        assert first_read.wait(LIMIT_S)
+        sock.sendall(last)
+
+    with Raw(behave) as raw, relaying(raw.url) as url, connected(url) as connection:
+        connection.request("POST", "/mcp", b"{}")
+        answer = connection.getresponse()
+        assert answer.read1(100) == b"first"
+        first_read.set()
+        assert answer.read() == b"last"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", id="by its length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", id="by its chunks"),
+    ],
+)
+def test_an_answer_that_breaks_off_arrives_as_one_that_broke_off(head: bytes) -> None:
+    with Raw(lambda sock, over: sock.sendall(head)) as raw, relaying(raw.url) as url, connected(url) as connection:
+        connection.request("POST", "/mcp", b"{}")
+        answer = connection.getresponse()
+        with pytest.raises(http.client.IncompleteRead):
+            answer.read()
+
+
+def test_an_answer_whose_end_is_in_doubt_is_not_passed_on() -> None:
+    twice = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n"
+    with Raw(lambda sock, over: sock.sendall(twice)) as raw, relaying(raw.url) as url:
+        assert asked(url, body=b"{}")[0] == 502
+
+
+def test_a_client_that_leaves_takes_its_connection_to_the_board_along() -> None:
+    arrived, left = threading.Event(), threading.Event()
+
+    def behave(sock: socket.socket, over: threading.Event) -> None:
+        arrived.set()
+        if sock.recv(1) == b"":
+            left.set()
+
+    with Raw(behave) as raw, relaying(raw.url) as url:
+        with connected(url) as connection:
+            connection.request("POST", "/mcp", b"{}")
+            assert arrived.wait(LIMIT_S)
+        assert left.wait(LIMIT_S)
+
+
+# --- no board ------------------------------------------------------------------------------------
+
+
+def test_without_a_board_a_handshake_fails_and_a_call_is_an_error_inside_the_session() -> None:
+    with relaying(f"http://127.0.0.1:{free_port()}/mcp") as url:
+        assert posted(url, "server/discover")[0] == 502
+        assert asked(url, "GET", "/health")[0] == 502
+        status, answer = posted(url, "tools/call", {"name": "screenshot", "arguments": {}})
+    assert status == 200
+    assert answer["id"] == 1
+    assert answer["error"]["data"] == {"delivery": "not_sent"}
+    assert "nothing listens there" in answer["error"]["message"]
+
+
+def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
+    with Raw(lambda sock, over: None) as raw, relaying(raw.url) as url:
+        _, answer = posted(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
+    assert answer["error"]["data"] == {"delivery": "unknown"}
+
+
+# --- the verb ------------------------------------------------------------------------------------
+
+
+def ended(*words: str) -> tuple[int, str, str]:
+    with process(*words) as child:
+        out, err = child.communicate(timeout=LIMIT_S)
+        return child.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("listen", "words"),
+    [
+        pytest.param("0.0.0.0:8080", "is not loopback", id="every interface"),
+        pytest.param("*:8080", "is not loopback", id="a star"),
+        pytest.param("192.168.42.2:8080", "is not loopback", id="the cable"),
+        pytest.param("[::]:8080", "is not loopback", id="every interface of IPv6"),
+        pytest.param("example:8080", "is not loopback", id="a name"),
+        pytest.param("8080", "--listen", id="no address"),
+        pytest.param("127.0.0.1:9", "lead to itself", id="the very server"),
+    ],
+)
+def test_what_it_must_not_listen_on_is_one_line(listen: str, words: str) -> None:
+    code, out, err = ended("http://127.0.0.1:9/mcp", "--listen", listen)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        code, out, err = ended("http://127.0.0.1:9/mcp", "--listen", f"127.0.0.1:{other.getsockname()[1]}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--listen" in err
+
+
+def test_the_launchd_daemon_runs_this_relay() -> None:
+    code, out, err = ended("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
+    daemon = plistlib.loads(out.encode())
+    assert code == 0
+    assert daemon["ProgramArguments"] == [
+        sys.executable, "-m", "mcpboard", "relay", "http://192.168.42.1:8080/mcp", "--listen", "127.0.0.1:8090",
+    ]  # fmt: skip
+    assert daemon["RunAtLoad"] is daemon["KeepAlive"] is True
+    assert f"/Library/LaunchDaemons/{daemon['Label']}.plist" in err
+    assert "ssh -N -L 8090:127.0.0.1:8080" in err
+
+
+def test_the_systemd_unit_runs_this_relay() -> None:
+    code, out, err = ended("http://192.168.42.1:8080/m%20cp", "--print-service", "systemd")
+    (start,) = [line for line in out.splitlines() if line.startswith("ExecStart=")]
+    assert code == 0
+    assert shlex.split(start.removeprefix("ExecStart=")) == [
+        sys.executable, "-m", "mcpboard", "relay", "http://192.168.42.1:8080/m%%20cp", "--listen", "127.0.0.1:8080",
+    ]  # fmt: skip
+    assert "systemctl --user enable --now" in err
+
+
+def test_the_service_of_this_system_is_the_one_printed() -> None:
+    expected = "<plist" if sys.platform == "darwin" else "[Service]"
+    assert expected in ended("http://192.168.42.1:8080", "--print-service")[1]
