@@ -17,7 +17,8 @@ import pytest
 
 import mcpboard
 from mcpboard.board.tools import ROWS
-from mcpboard.config.schema import AGENT, OURS, SETTINGS
+from mcpboard.config.board import AGENT, SETTINGS
+from mcpboard.config.schema import OURS
 from mcpboard.host.config import HOST_SETTINGS
 from mcpboard.host.tools.rows import ROWS as HOST_ROWS
 from tests.support import ROOT

@@ -14,7 +14,7 @@ from mcpboard.board.front import PAGES, page
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
 from mcpboard.board.undelivered import UndeliveredOutcomes
-from mcpboard.config.schema import Settings
+from mcpboard.config.board import Settings
 from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (

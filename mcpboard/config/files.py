@@ -26,6 +26,7 @@ else:
     import tomli as tomllib
 
 LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
+SHORTEST_TOKEN = 16  # characters; fewer can be tried out over a network
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Document:
     content: Mapping[str, Any]
 
     def table(self, name: str) -> Mapping[str, Any]:
-        """The table of that dotted name, empty when it is not there; "" is the whole file."""
+        """Return the table of that dotted name, empty when it is not there; "" is the whole file."""
         table: Mapping[str, Any] = self.content
         for part in name.split(".") if name else ():
             table = table.get(part, {})
@@ -46,7 +47,7 @@ class Document:
 
 
 def look(path: str) -> tuple[int, ...] | None:
-    """What a file looks like from outside; None while it cannot be seen."""
+    """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen."""
     try:
         seen = os.stat(path)
     except OSError:
@@ -78,7 +79,7 @@ class _Missing(ConfigError):
 
 
 class Files:
-    """Reads files, and remembers how each looked just before, also where there was none.
+    """Read files, and remember how each looked just before, also where there was none.
 
     A file in `present` had content at the last good reading, and must not be without it now.
     """
@@ -89,7 +90,7 @@ class Files:
         self.present: set[str] = set()
 
     def toml(self, path: str, named_by: str | None) -> Document | None:
-        """The file's tables, or None when it is missing and nobody named it."""
+        """Return the file's tables, or None when it is missing and nobody named it."""
         try:
             content = self.read(path, named_by)
         except _Missing:
@@ -99,7 +100,7 @@ class Files:
         return Document(path, _parsed(path, content))
 
     def read(self, path: str, named_by: str | None) -> bytes:
-        """The content, at most LARGEST_FILE bytes."""
+        """Return the content, at most LARGEST_FILE bytes."""
         self.looks[path] = look(path)
         try:
             with open(path, "rb") as file:
@@ -107,7 +108,11 @@ class Files:
         except (FileNotFoundError, NotADirectoryError):
             raise _Missing(f"{path}: no such file" + (f"; {named_by} names it" if named_by else "")) from None
         except PermissionError:
-            raise ConfigError(_not_allowed(path)) from None
+            user = _user()
+            raise ConfigError(
+                f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
+                f"above) and put {user} into that group"
+            ) from None
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
         if len(content) > LARGEST_FILE:
@@ -118,22 +123,25 @@ class Files:
             raise ConfigError(f"{path}: is empty now")
         return content
 
-
-def _not_allowed(path: str) -> str:
-    user = _user()
-    return (
-        f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
-        f"above) and put {user} into that group"
-    )
+    def token(self, path: str) -> bytes:
+        """Return the bearer token that a token file holds, without the spaces around it; ConfigError with the cure."""
+        token = self.read(path, named_by="token_file").strip()
+        if not token:
+            raise ConfigError(f"{path}: the token file is empty; write a token into it, or leave token_file out")
+        if len(token) < SHORTEST_TOKEN:
+            raise ConfigError(f"{path}: the token is shorter than {SHORTEST_TOKEN} characters; write a longer one")
+        if not all(0x21 <= byte <= 0x7E for byte in token):  # what a header can carry without a space
+            raise ConfigError(f"{path}: a token is one line of visible ASCII characters without spaces")
+        return token
 
 
 def _user() -> str:
+    """Return the name of this process's user, or its number, as a service may have."""
     if pwd is None:
         return "this"
     try:
-        name: str = pwd.getpwuid(os.geteuid()).pw_name
-        return name
-    except KeyError:  # a service may run under a bare number
+        return str(pwd.getpwuid(os.geteuid()).pw_name)
+    except KeyError:
         return str(os.geteuid())
 
 

@@ -1,27 +1,48 @@
-"""What can be set of the host role: one table like that of `settings`, and the frozen result."""
+"""The host's settings: a table of what can be set, its converters, and the frozen result.
+
+Where a value comes from: flag > environment > [host] of `--config FILE` > default.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from mcpboard.config.schema import LOG_LEVELS, Setting, boolean, file_path, log, log_level
+from mcpboard import config
+from mcpboard.config.files import Document, Files
+from mcpboard.config.schema import (
+    LOG_LEVELS,
+    Found,
+    Layer,
+    Setting,
+    boolean,
+    defaults,
+    file_path,
+    from_flags,
+    from_table,
+    log,
+    log_level,
+    read,
+)
 from mcpboard.errors import ConfigError
 from mcpboard.net import HIGHEST_PORT, host_port, is_loopback, reachable_here
+from mcpboard.text import did_you_mean
 
 HOST = "host"
 IDENTITY_FILE = "host_identity.json"
+BIND_VARIABLE = "HOST_AGENT_CONSOLE_BIND_HOST"
+ALLOW_VARIABLE = "HOST_AGENT_CONSOLE_ALLOW_NON_LOOPBACK"
 SESSION, TOKEN = "session", "token"  # what a legacy session holds its devices for
 _PROXY_FORM = "a proxy such as http://proxy.example:3128 is expected, without name and password"
-_TRUE = frozenset({"true", "1", "yes"})
+_TRUE = frozenset({"true", "1", "yes"})  # in any case; every other word keeps the door closed
 
 
 def bind_host(value: object) -> str:
-    """An IP address, without brackets; `localhost` is 127.0.0.1, and no other name will do.
+    """Take an IP address without brackets; `localhost` is 127.0.0.1, and no other name will do.
 
     What a name stands for is decided elsewhere and may change, so it cannot be held to loopback.
     """
@@ -36,7 +57,7 @@ def bind_host(value: object) -> str:
 
 
 def port(value: object) -> int:
-    """A TCP port; 0 takes any free one."""
+    """Take a TCP port; 0 is any free one."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= HIGHEST_PORT:
@@ -45,14 +66,14 @@ def port(value: object) -> int:
 
 
 def hold_scope(value: object) -> str:
-    """`session` or `token`."""
+    """Take `session` or `token`."""
     if value in (SESSION, TOKEN):
         return str(value)
     raise ConfigError(f"{SESSION} or {TOKEN} is expected")
 
 
 def adb_server(value: object) -> tuple[str, int]:
-    """Loopback address and port of the adb server: whoever reaches one may do anything on its phones."""
+    """Return loopback address and port of the adb server: whoever reaches one may do anything on its phones."""
     address, _, number = str(value).rpartition(":")
     host = address.strip("[]")
     literal = host.lower() != "localhost" and is_loopback(
@@ -64,7 +85,7 @@ def adb_server(value: object) -> tuple[str, int]:
 
 
 def cloud_proxy(value: object) -> str:
-    """The URL of an HTTP proxy, without the slash at its end."""
+    """Return the URL of an HTTP proxy, without the slash at its end."""
     try:
         parts = urlsplit(str(value))
         whole = parts.scheme == "http" and parts.hostname and parts.port != 0
@@ -74,11 +95,6 @@ def cloud_proxy(value: object) -> str:
     if isinstance(value, str) and whole and bare and parts.username is None:
         return value.rstrip("/")
     raise ConfigError(_PROXY_FORM)
-
-
-def truth(word: str) -> bool:
-    """Whether an environment variable says yes: true, 1 or yes in any case, and nothing else."""
-    return word.strip().lower() in _TRUE
 
 
 HOST_SETTINGS = (
@@ -110,7 +126,7 @@ HOST_SETTINGS = (
 
 @dataclass(frozen=True)
 class HostSettings:
-    """What is in force: a field for each row of HOST_SETTINGS, and where each value came from."""
+    """The effective settings: a field for each row of HOST_SETTINGS, and where each value came from."""
 
     bind_host: str
     port: int
@@ -135,13 +151,48 @@ class HostSettings:
         """The URL that a client on this machine is given, unless port 0 was asked for."""
         return f"http://{host_port(reachable_here(self.bind_host), self.port)}/mcp"
 
-    @classmethod
-    def checked(cls, values: Mapping[str, Any], sources: Mapping[str, str]) -> HostSettings:
-        """The settings, refused where they would listen beyond loopback without being told twice."""
-        found = cls(**values, sources=sources)
-        if not is_loopback(found.bind_host) and not found.allow_non_loopback:
-            raise ConfigError(
-                f"{sources['bind_host']} = {found.bind_host}: other machines reach that address; to allow it set "
-                "HOST_AGENT_CONSOLE_ALLOW_NON_LOOPBACK=true as well, or stay on 127.0.0.1"
-            )
-        return found
+
+def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> HostSettings:
+    """Return the effective settings of the host.
+
+    `flags` maps keys of HOST_SETTINGS, `config` for the file and `data` for the folder of the
+    identity to what the command line gave; None is the same as not given. `environ` is the
+    process's own where it is left out. Raises ConfigError, one line with the cure.
+    """
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    found = dict(defaults(HOST_SETTINGS))
+    if "config" in given:
+        found |= _from_file(file_path(given["config"]))
+    found |= _from_environment(config.environment() if environ is None else environ)
+    found |= from_flags(HOST_SETTINGS, given)
+    if "data" in given:
+        found["identity_path"] = Found(os.path.join(file_path(given["data"]), IDENTITY_FILE), "--data")
+    settings = HostSettings(
+        **{key: each.value for key, each in found.items()}, sources={key: each.source for key, each in found.items()}
+    )
+    if not is_loopback(settings.bind_host) and not settings.allow_non_loopback:
+        raise ConfigError(
+            f"bind_host = {settings.bind_host} ({settings.sources['bind_host']}): other machines reach that address; "
+            f"to allow it set {ALLOW_VARIABLE}=true as well, or stay on 127.0.0.1"
+        )
+    return settings
+
+
+def _from_file(path: str) -> Layer:
+    document = Files().toml(path, "--config") or Document(path, {})
+    known = [row.key for row in HOST_SETTINGS]
+    for key in document.table(HOST):
+        if key not in known:
+            raise ConfigError(f"{path}: unknown key {key!r} in [{HOST}]; {did_you_mean(key, known)}")
+    return from_table(HOST_SETTINGS, document, HOST)
+
+
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    by_key = {row.key: row for row in HOST_SETTINGS}
+    layer: dict[str, Found] = {}
+    if BIND_VARIABLE in environ:  # an empty one is a mistake, and no wish for the default
+        value = read(by_key["bind_host"], environ[BIND_VARIABLE], BIND_VARIABLE)
+        layer["bind_host"] = Found(value, BIND_VARIABLE)
+    if ALLOW_VARIABLE in environ:
+        layer["allow_non_loopback"] = Found(environ[ALLOW_VARIABLE].strip().lower() in _TRUE, ALLOW_VARIABLE)
+    return layer

@@ -29,7 +29,7 @@ from mcpboard.board.doctor.rules import (
     StockAgentFacts,
 )
 from mcpboard.board.tools import ROWS
-from mcpboard.config.schema import Settings
+from mcpboard.config.board import Settings
 from mcpboard.doctor import CheckResult, CheckState, skipped
 from mcpboard.errors import ConfigError
 from mcpboard.simulator import Simulator

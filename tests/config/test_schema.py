@@ -7,7 +7,8 @@ import os
 import pytest
 
 from mcpboard.config import schema
-from mcpboard.config.schema import SETTINGS, Address
+from mcpboard.config.board import SETTINGS
+from mcpboard.config.schema import Address
 from mcpboard.errors import ConfigError
 
 

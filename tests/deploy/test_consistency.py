@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard import config
-from mcpboard.config.schema import SETTINGS
+from mcpboard.config.board import SETTINGS
 from mcpboard.serving.server import GRACE_SECONDS
 from tests.deploy import tree, versions
 

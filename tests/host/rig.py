@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpboard import host
-from mcpboard.host import config_loader
+from mcpboard.host import config as host_config
 from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot
@@ -237,7 +237,7 @@ def agent(
     clock = Clock()
     config = folder.parent / f"{folder.name}.toml"
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
-    settings = config_loader.load({"config": str(config), "data": str(folder)}, environ={})
+    settings = host_config.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
     role = host.build(settings, extra, clock, eyes=eyes or VisionService(None, folder))
     with contextlib.closing(role), served.thread(role.app) as url:

@@ -27,7 +27,7 @@ from mcpboard.board.doctor.rules import (
     StockAgentFacts,
 )
 from mcpboard.board.tools import AGENT, CONFIG_WEB
-from mcpboard.config.schema import Settings
+from mcpboard.config.board import Settings
 from mcpboard.doctor import Check, Finding, run
 from mcpboard.errors import ConfigError, ToolError
 from mcpboard.net import host_port, reachable_here

@@ -12,7 +12,7 @@ from mcpboard.board import catalog as live
 from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.doctor.listeners import Listener
 from mcpboard.board.tools import ROWS
-from mcpboard.config.schema import SETTINGS, Settings
+from mcpboard.config.board import SETTINGS, Settings
 from mcpboard.doctor import CheckResult, failed, ok
 from mcpboard.errors import BackendBroken
 from mcpboard.text import json_object

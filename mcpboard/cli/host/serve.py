@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mcpboard.cli import logs
 from mcpboard.cli.config import Verbs
 from mcpboard.errors import AddressTaken, ConfigError
-from mcpboard.host import config_loader
+from mcpboard.host import config as host_config
 from mcpboard.host.config import HOST_SETTINGS, HostSettings
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _add_devices(verbs: Verbs) -> None:
 def settings(arguments: argparse.Namespace) -> HostSettings:
     """The settings in force, with what the command line said."""
     flags = {key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in HOST_SETTINGS))}
-    return config_loader.load(flags)
+    return host_config.load(flags)
 
 
 # --- run ---------------------------------------------------------------------------------------

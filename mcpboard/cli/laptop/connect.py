@@ -83,10 +83,10 @@ def _target(arguments: argparse.Namespace) -> Target:
 
 def _take_host(arguments: argparse.Namespace) -> None:
     """Fill in what the command line did not say from the host agent of this computer."""
-    from mcpboard.host import config_loader
+    from mcpboard.host import config as host_config
     from mcpboard.host.access.tokens import TOKEN_FILE
 
-    settings = config_loader.load({"data": arguments.data})
+    settings = host_config.load({"data": arguments.data})
     arguments.data = str(settings.folder)
     if arguments.url == client_configs.USB_URL:
         arguments.url = settings.url

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, PeerUnreachable
-from mcpboard.host import cloud, config_loader
+from mcpboard.host import cloud
+from mcpboard.host import config as host_config
 from mcpboard.host.cloud import enrollment, tunnel
 from mcpboard.host.cloud.api import CloudHttp
 from mcpboard.host.cloud.enrollment import ENROLMENT_FILE, checked_url
@@ -332,12 +333,12 @@ def test_the_key_cloud_proxy(tmp_path: Path, written: str, kept: str | None) -> 
     file = tmp_path / "mcpboard.toml"
     file.write_text(f"[host]\ncloud_proxy = {written}\n", "utf-8")
     if kept is not None:
-        assert config_loader.load({"config": str(file)}, {}).cloud_proxy == kept
+        assert host_config.load({"config": str(file)}, {}).cloud_proxy == kept
         return
     with pytest.raises(ConfigError, match="a proxy such as") as refused:
-        config_loader.load({"config": str(file)}, {})
+        host_config.load({"config": str(file)}, {})
     assert "pw" not in str(refused.value)
 
 
 def test_without_the_key_there_is_no_proxy_whatever_the_environment_says() -> None:
-    assert config_loader.load({}, {"HTTPS_PROXY": "http://proxy.example:3128"}).cloud_proxy is None
+    assert host_config.load({}, {"HTTPS_PROXY": "http://proxy.example:3128"}).cloud_proxy is None

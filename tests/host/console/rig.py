@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from mcpboard import host
-from mcpboard.host import config_loader
+from mcpboard.host import config as host_config
 from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.drivers.base import Driver
 from mcpboard.serving import server
@@ -135,7 +135,7 @@ class Agent:
 def agent(folder: Path, *, port: int = 0, real_time: bool = False, **devices: Driver) -> Iterator[Agent]:
     """An agent with these devices and the threads of a host; its clock is turned by hand unless asked otherwise."""
     clock = Clock()
-    settings = config_loader.load({"data": str(folder)}, environ={})
+    settings = host_config.load({"data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
     sockets = server.listeners([("127.0.0.1", port)])
     made = host.build(settings, extra, time.monotonic if real_time else clock)

@@ -16,7 +16,7 @@ import pytest
 from mcpboard import cli
 from mcpboard.cli.host import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host import config_loader
+from mcpboard.host import config as host_config
 from mcpboard.host.drivers import android
 from mcpboard.host.drivers.android import AndroidDriver, adb
 from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice, is_address
@@ -311,7 +311,7 @@ def test_testing_a_phone_names_what_is_missing(
     with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
         flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
         (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\n', "utf-8")
-        assert host_doctor.doctor(config_loader.load(flags, environ={})) == 1
+        assert host_doctor.doctor(host_config.load(flags, environ={})) == 1
         assert "device p: device S1 unauthorized; cure: unlock the phone" in capsys.readouterr().out
     with fake_adb() as server:
         assert device_host_agent(tmp_path, server.adb.port, "devices", "test", "p") == 0

@@ -12,7 +12,7 @@ import pytest
 
 from mcpboard import host
 from mcpboard.errors import ConfigError
-from mcpboard.host import config_loader
+from mcpboard.host import config as host_config
 from mcpboard.host.config import adb_server
 from mcpboard.host.devices import autodiscovery, registry
 from mcpboard.host.devices.manager import DeviceManager
@@ -161,7 +161,7 @@ def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(
         f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\nadb_discover = true\n', "utf-8"
     )
     flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
-    with contextlib.closing(host.build(config_loader.load(flags, environ={}))) as role:
+    with contextlib.closing(host.build(host_config.load(flags, environ={}))) as role:
         tracker.tell("S1 device")
         until(lambda: role.manager.ids() == ["S1"], "the phone")
 
