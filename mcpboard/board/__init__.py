@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 from mcpboard import __version__
-from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.backend import Backend
 from mcpboard.board.catalog import Catalog
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
@@ -30,7 +29,7 @@ from mcpboard.protocol.messages import (
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
 
-CATALOGUE_S = 1.0  # seconds that tools/list may wait for the Agent's schemas (decision 2)
+CATALOG_S = 1.0  # seconds that tools/list may wait for the Agent's schemas
 
 SERVER = {"name": "mcpboard", "title": "Phone board", "version": __version__}
 OFF = "MCP is switched off on this board (mcp_enabled = false)"
@@ -47,55 +46,71 @@ open_url and bridge_clipboard need the phone's companion app; phone_bridge_statu
 """
 
 
-def build(current: Callable[[], Settings], known: Callable[[], Settings] | None = None) -> Application:
-    """The WSGI application of the board role; `current` gives the settings of the moment without waiting.
+def build(current: Callable[[], Settings]) -> Application:
+    """The WSGI application of the board role; `current` gives the settings of the moment without waiting."""
+    board = Board(current, Forwarder(Lanes(LANE_CAPACITY), UndeliveredOutcomes()))
+    return Application(board.role, ConcurrencyLimit(sum(LANE_CAPACITY.values())))
 
-    `known` gives them again, without another look at their files; `current` does where it is left out.
-    """
-    lanes = Lanes(LANE_CAPACITY)
-    board = BoardRole(current, known or current, Forwarder(lanes, UndeliveredOutcomes()))
-    return Application(board, ConcurrencyLimit(sum(LANE_CAPACITY.values())))
+
+class Board:
+    """The parts that stay when settings change, and the role under those of the moment."""
+
+    def __init__(self, current: Callable[[], Settings], forward: Forwarder) -> None:
+        self.forward = forward
+        self.catalog = Catalog(time.monotonic)
+        self._current = current
+        self._backends: dict[tuple[str, str], Backend] = {}
+        self._role: BoardRole | None = None
+
+    def role(self) -> BoardRole:
+        """Return the role under the settings of this moment; a new one only when they changed."""
+        settings = self._current()
+        role = self._role
+        if role is None or role.settings is not settings:
+            self._role = role = BoardRole(self, settings)
+        return role
+
+    def backend(self, name: str, settings: Settings) -> Backend:
+        """Return the backend at the address in `settings`, kept with what it remembers while the address stays."""
+        base_url = settings.agent_base_url if name == AGENT else settings.mcp_config_web_base_url
+        key = (name, base_url)
+        if key not in self._backends:
+            self._backends[key] = Backend(name, base_url)
+        return self._backends[key]
 
 
 class BoardRole:
-    """The role as the edge sees it: an endpoint for the settings of the moment, and calls that are run."""
+    """The board under one set of settings: what a request begins with is what all of it goes by."""
 
-    def __init__(self, current: Callable[[], Settings], known: Callable[[], Settings], forward: Forwarder) -> None:
-        self._current = current  # once for each request
-        self._known = known  # for all that it needs after that
-        self._forward = forward
-        self._backends: dict[tuple[str, str], Backend] = {}
-        self._catalogue = Catalog(self._fetch_catalogue, time.monotonic)
-        self._made: tuple[Settings, tuple[BoardTool, ...], Endpoint] | None = None
+    def __init__(self, board: Board, settings: Settings) -> None:
+        self.settings = settings
+        self._board = board
+        self._made: tuple[tuple[BoardTool, ...], Endpoint] | None = None
 
     def endpoint(self) -> Endpoint:
-        """The endpoint for the settings and tools of this moment; a new one only when they changed."""
-        return self._endpoint(self._current())
-
-    def _endpoint(self, settings: Settings) -> Endpoint:
-        rows = self._catalogue.rows(settings.mcp_shell_enabled)
+        """Return the endpoint for the tools of this moment; a new one only when they changed."""
+        rows = self._board.catalog.rows(self.settings.mcp_shell_enabled)
         made = self._made
-        if made is None or made[0] is not settings or made[1] is not rows:
-            endpoint = Endpoint(_policy(settings), ToolList([row.tool for row in rows]))
-            self._made = made = (settings, rows, endpoint)
-        return made[2]
+        if made is None or made[0] is not rows:
+            self._made = made = (rows, Endpoint(_policy(self.settings), ToolList([row.tool for row in rows])))
+        return made[1]
 
-    def newest(self) -> Endpoint:
-        """The same after the Agent's catalogue was read again, should the copy be old."""
-        self._catalogue.refresh()
-        return self._endpoint(self._known())
+    def refreshed_endpoint(self) -> Endpoint:
+        """Return the endpoint after the Agent's catalog was read again, should the copy be old."""
+        agent = self._board.backend(AGENT, self.settings)
+        self._board.catalog.refresh(lambda: agent.call("GET", "/api/tools", None, CATALOG_S))
+        return self.endpoint()
 
     def run(self, call: ToolCall) -> Outcome:
         """Forward one call; the endpoint has checked that its row is on offer."""
-        settings = self._known()
-        row = next(row for row in self._catalogue.rows(shell=True) if row.tool.name == call.name)
-        backend = self._backend(row.backend, settings)
-        return self._forward.run(row, call, backend, settings.support_bundle_max_bytes)
+        row = next(row for row in self._board.catalog.rows(shell=True) if row.tool.name == call.name)
+        backend = self._board.backend(row.backend, self.settings)
+        return self._board.forward.run(row, call, backend, self.settings.support_bundle_max_bytes)
 
     def page(self, request: PageRequest) -> Reply:
-        """One of the board's own pages."""
-        settings = self._known()
-        backends = {name: self._backend(name, settings) for name in (AGENT, CONFIG_WEB)}
+        """Return one of the board's own pages."""
+        settings = self.settings
+        backends = {name: self._board.backend(name, settings) for name in (AGENT, CONFIG_WEB)}
         return page(request.head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
 
     def open_session(self, step: OpenSession) -> str:
@@ -103,17 +118,6 @@ class BoardRole:
 
     def close_session(self, step: CloseSession) -> None:
         raise NotImplementedError("a board has no sessions, its endpoint never ends one")
-
-    def _fetch_catalogue(self) -> BackendResponse:
-        return self._backend(AGENT, self._known()).call("GET", "/api/tools", None, CATALOGUE_S)
-
-    def _backend(self, name: str, settings: Settings) -> Backend:
-        """The backend at the address of the moment, kept while the address stays."""
-        base_url = settings.agent_base_url if name == AGENT else settings.mcp_config_web_base_url
-        key = (name, base_url)
-        if key not in self._backends:
-            self._backends[key] = Backend(name, base_url)
-        return self._backends[key]
 
 
 def _policy(settings: Settings) -> Policy:

@@ -37,12 +37,10 @@ _DEPTH_LIMIT = 16  # schemas in schemas; the Agent's deepest has 4
 class Catalog:
     """The rows with the schemas of this board's Agent; always all of them, in the same order.
 
-    `fetch` asks the Agent for `GET /api/tools`, within its own limit, and may raise ToolError;
     `clock` is monotonic, in seconds. Nothing is fetched before the first `refresh`.
     """
 
-    def __init__(self, fetch: Callable[[], BackendResponse], clock: Callable[[], float]) -> None:
-        self._fetch = fetch
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._reading = threading.Lock()
         self._due = -math.inf  # clock time from which the copy is old
@@ -56,9 +54,10 @@ class Catalog:
         """The rows on offer with their schemas as last known; the same object until one changes."""
         return self._offers[shell]
 
-    def refresh(self) -> None:
-        """Read the Agent's catalogue again when the copy is old; raises nothing.
+    def refresh(self, fetch: Callable[[], BackendResponse]) -> None:
+        """Read the Agent's catalog again when the copy is old; raises nothing.
 
+        `fetch` asks the Agent for `GET /api/tools`, within its own limit, and may raise ToolError.
         One caller at a time reads. The others go on with the last good copy, as everybody does
         when the reading fails.
         """
@@ -66,13 +65,13 @@ class Catalog:
             return
         try:
             if self._clock() >= self._due:
-                self._due = self._clock() + (FRESH_S if self._read() else RETRY_S)
+                self._due = self._clock() + (FRESH_S if self._read(fetch) else RETRY_S)
         finally:
             self._reading.release()
 
-    def _read(self) -> bool:
+    def _read(self, fetch: Callable[[], BackendResponse]) -> bool:
         try:
-            live = schemas(self._fetch())
+            live = schemas(fetch())
         except (ToolError, ValueError, RecursionError):
             return False
         offers = _offers(tuple(_with_schema(row, live.get(row.tool.name)) for row in ROWS))

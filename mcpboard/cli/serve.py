@@ -45,7 +45,7 @@ def _serve(watched: config.SettingsWatcher) -> int:
     from mcpboard import board
     from mcpboard.serving import server
 
-    app = board.build(watched.current, watched.known)
+    app = board.build(watched.current)
     try:
         sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
     except AddressTaken as taken:

@@ -83,10 +83,6 @@ class SettingsWatcher:
                 break
         return self._settings
 
-    def known(self) -> Settings:
-        """Return the settings as of the latest `current`, without a look at any file."""
-        return self._settings
-
     def _read_again(self) -> None:
         files = Files(self._present)
         try:

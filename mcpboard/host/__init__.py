@@ -95,7 +95,7 @@ class HostRole:
         self._discovery = discovery
         self._rows = {row.tool.name: row for row in ROWS}
         self._endpoint = Endpoint(self._policy(), ToolList([row.tool for row in ROWS]))
-        self.app = Application(self, ConcurrencyLimit(TURNS))
+        self.app = Application(lambda: self, ConcurrencyLimit(TURNS))
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()
@@ -118,8 +118,8 @@ class HostRole:
         """The endpoint; it never varies."""
         return self._endpoint
 
-    def newest(self) -> Endpoint:
-        """The same: the tools are built in."""
+    def refreshed_endpoint(self) -> Endpoint:
+        """Return the same endpoint: the tools are built in."""
         return self._endpoint
 
     def run(self, call: ToolCall) -> Outcome:

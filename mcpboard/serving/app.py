@@ -43,13 +43,13 @@ STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HT
 
 
 class Role(Protocol):
-    """What the edge asks of a role; only `run` and `newest` may wait, each within its own limit."""
+    """A role as it is for one request; only `run` and `refreshed_endpoint` may wait, each within its own limit."""
 
     def endpoint(self) -> Endpoint:
-        """The endpoint of this moment; never waits."""
+        """Return the endpoint; never waits."""
 
-    def newest(self) -> Endpoint:
-        """The same after a look for newer tools; asked for `tools/list` alone."""
+    def refreshed_endpoint(self) -> Endpoint:
+        """Return the endpoint after a look for newer tools; called for `tools/list` alone."""
 
     def run(self, call: ToolCall) -> Outcome:
         """Do it, once; may raise ToolError or ProtocolError instead."""
@@ -69,10 +69,13 @@ def _never() -> bool:
 
 
 class Application:
-    """A WSGI application that serves one role."""
+    """A WSGI application that serves one role.
 
-    def __init__(self, role: Role, turns: ConcurrencyLimit) -> None:
-        self._role = role
+    `current` is called once for each request, and returns the role as it is for all of that request.
+    """
+
+    def __init__(self, current: Callable[[], Role], turns: ConcurrencyLimit) -> None:
+        self._current = current
         self._turns = turns
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -92,33 +95,23 @@ class Application:
 
     def _exchange(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
         """The exchange that `head` begins, or for a page of the role's own just its reply."""
-        endpoint = self._role.endpoint()
+        role = self._current()
+        endpoint = role.endpoint()
         admitted = endpoint.admit(head)
         body = read_body(environ) if head.method == "POST" else b""
         if admitted.page:
-            return self._role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
+            return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
         step = endpoint.receive(admitted, body)
         if isinstance(step, Reply):
             return PendingReply(step)
         if isinstance(step, CloseSession):
-            self._role.close_session(step)
+            role.close_session(step)
             return PendingReply(endpoint.closed())
         if isinstance(step, ToolCall):
-            return self._take_turn(endpoint, step, environ)
-        return PendingReply(self._finish(endpoint, step))
+            return self._take_turn(role, endpoint, step, environ)
+        return PendingReply(_finish(role, endpoint, step))
 
-    def _finish(self, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
-        try:
-            if isinstance(step, ListTools):
-                return self._role.newest().listed(step)
-            return endpoint.opened(step, self._role.open_session(step))
-        except ProtocolError as error:
-            return endpoint.refuse(step.id, error)
-        except Exception:
-            log.exception("%s: internal error", type(step).__name__)
-            return endpoint.crashed(step.id)
-
-    def _take_turn(self, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
+    def _take_turn(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
         started = time.monotonic()
         gone = environ.get("waitress.client_disconnected", _never)
         if gone():
@@ -130,22 +123,35 @@ class Application:
             return PendingReply(endpoint.reply(call, busy), note=_logged(call, busy, started))
         with ExitStack() as owed:
             owed.callback(turn.done)
-            outcome = self._run(call._replace(gone=gone))
+            outcome = _run(role, call._replace(gone=gone))
             for source in sources(outcome.result):
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)
             note = _logged(call, outcome.result, started)
             return PendingReply(reply, owed.pop_all(), note, outcome.fate, environ.get(RECEIPT, on_trust))
 
-    def _run(self, call: ToolCall) -> Outcome:
-        """What the call came to; a bug of ours comes to InternalError."""
-        try:
-            return self._role.run(call)
-        except (ToolError, ProtocolError) as error:
-            return Outcome(error)
-        except Exception:
-            log.exception("%s: internal error", call.name)
-            return Outcome(InternalError(INTERNAL))
+
+def _finish(role: Role, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
+    try:
+        if isinstance(step, ListTools):
+            return role.refreshed_endpoint().listed(step)
+        return endpoint.opened(step, role.open_session(step))
+    except ProtocolError as error:
+        return endpoint.refuse(step.id, error)
+    except Exception:
+        log.exception("%s: internal error", type(step).__name__)
+        return endpoint.crashed(step.id)
+
+
+def _run(role: Role, call: ToolCall) -> Outcome:
+    """Run the call; a bug of ours comes to InternalError."""
+    try:
+        return role.run(call)
+    except (ToolError, ProtocolError) as error:
+        return Outcome(error)
+    except Exception:
+        log.exception("%s: internal error", call.name)
+        return Outcome(InternalError(INTERNAL))
 
 
 def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply, Outcome]:

@@ -11,7 +11,7 @@ import sys
 import threading
 
 from mcpboard import config
-from mcpboard.board import BoardRole
+from mcpboard.board import Board
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.undelivered import UndeliveredOutcomes
@@ -28,7 +28,7 @@ def main(path: str) -> int:
     )  # as board.build joins them, with both in hand
     sockets = server.listeners([("127.0.0.1", 0)])
     threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
-    edge = Application(BoardRole(current, current, Forwarder(lanes, UndeliveredOutcomes())), turns)
+    edge = Application(Board(current, Forwarder(lanes, UndeliveredOutcomes())).role, turns)
     return server.serve(edge, sockets, lambda: print(sockets[0].getsockname()[1], flush=True))
 
 

@@ -28,8 +28,8 @@ class Agent:
             raise self.answer
         return self.answer
 
-    def catalogue(self) -> Catalog:
-        return Catalog(self.fetch, lambda: self.now)
+    def catalog(self) -> Catalog:
+        return Catalog(lambda: self.now)
 
 
 def listing(*entries: Any) -> BackendResponse:
@@ -55,29 +55,29 @@ def built_in(name: str) -> Any:
 
 def test_nothing_is_asked_before_the_first_refresh() -> None:
     agent = Agent(entry("open_app", text_schema()))
-    catalogue = agent.catalogue()
-    assert catalogue.rows(shell=True) == ROWS
-    assert catalogue.rows(shell=False) == allowed(shell=False)
+    catalog = agent.catalog()
+    assert catalog.rows(shell=True) == ROWS
+    assert catalog.rows(shell=False) == allowed(shell=False)
     assert agent.asked == 0
 
 
 def test_a_usable_schema_replaces_the_built_in_one_and_our_words_stay() -> None:
     live = text_schema(description="their words", minLength=1)
     agent = Agent(entry("open_app", live))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    row = next(row for row in catalogue.rows(shell=False) if row.tool.name == "open_app")
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    row = next(row for row in catalog.rows(shell=False) if row.tool.name == "open_app")
     assert row.tool.input_schema == live
     assert row.tool.description != "theirs"
-    assert catalogue.current()["open_app"] == live
+    assert catalog.current()["open_app"] == live
 
 
 def test_properties_without_words_get_ours_also_inside() -> None:
     point = {"type": "object", "properties": {"x": {"type": "number"}, "z": {"type": "number"}}}
     agent = Agent(entry("enter_text", {"type": "object", "properties": {"focus": point}}))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    focus = catalogue.current()["enter_text"]["properties"]["focus"]
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    focus = catalog.current()["enter_text"]["properties"]["focus"]
     assert focus["description"] == built_in("enter_text")["properties"]["focus"]["description"]
     assert focus["properties"]["x"] == {"type": "number", "description": "left to right"}
     assert "does not explain" in focus["properties"]["z"]["description"]
@@ -85,18 +85,18 @@ def test_properties_without_words_get_ours_also_inside() -> None:
 
 def test_a_schema_without_properties_is_closed() -> None:
     agent = Agent(entry("wait_for_stable_screen", {"type": "object", "properties": {}}))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    assert catalogue.current()["wait_for_stable_screen"]["additionalProperties"] is False
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    assert catalog.current()["wait_for_stable_screen"]["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("extra", ["run_script", "mouse_move", "Screenshot", "screenshot "])
 def test_tools_beyond_the_allowlist_never_appear(extra: str) -> None:
     agent = Agent(entry(extra, text_schema()), entry("open_app", text_schema("title")))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    assert [row.tool.name for row in catalogue.rows(shell=True)] == [row.tool.name for row in ROWS]
-    assert catalogue.current()["screenshot"] == built_in("screenshot")
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    assert [row.tool.name for row in catalog.rows(shell=True)] == [row.tool.name for row in ROWS]
+    assert catalog.current()["screenshot"] == built_in("screenshot")
 
 
 def _deep(levels: int) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _deep(levels: int) -> dict[str, Any]:
 
 
 UNUSABLE = [
-    pytest.param(None, id="none, as in old catalogues"),
+    pytest.param(None, id="none, as in old catalogs"),
     pytest.param([], id="a list"),
     pytest.param({}, id="an empty object"),
     pytest.param({"type": "object"}, id="no properties"),
@@ -138,10 +138,10 @@ UNUSABLE = [
 @pytest.mark.parametrize("schema", UNUSABLE)
 def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    assert catalogue.current()["open_app"] == built_in("open_app")
-    assert catalogue.current()["open_url"] == unexplained("address")
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    assert catalog.current()["open_app"] == built_in("open_app")
+    assert catalog.current()["open_url"] == unexplained("address")
 
 
 USABLE = [
@@ -159,13 +159,13 @@ def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
 
 def test_a_copy_is_read_again_when_it_is_old() -> None:
     agent = Agent()
-    catalogue = agent.catalogue()
-    catalogue.refresh()
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
     agent.now += FRESH_S - 0.1
-    catalogue.refresh()
+    catalog.refresh(agent.fetch)
     assert agent.asked == 1
     agent.now += 0.1
-    catalogue.refresh()
+    catalog.refresh(agent.fetch)
     assert agent.asked == 2
 
 
@@ -184,38 +184,38 @@ FAILURES = [
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: BackendResponse | Exception) -> None:
     agent = Agent(entry("open_app", text_schema("title")))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    good = catalogue.rows(shell=True)
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    good = catalog.rows(shell=True)
     agent.answer = failure
     agent.now += FRESH_S
-    catalogue.refresh()
-    catalogue.refresh()
+    catalog.refresh(agent.fetch)
+    catalog.refresh(agent.fetch)
     assert agent.asked == 2
-    assert catalogue.rows(shell=True) is good
+    assert catalog.rows(shell=True) is good
     agent.answer = listing()
     agent.now += RETRY_S
-    catalogue.refresh()
+    catalog.refresh(agent.fetch)
     assert agent.asked == 3
-    assert catalogue.rows(shell=True) == ROWS
+    assert catalog.rows(shell=True) == ROWS
 
 
 def test_entries_that_are_no_tools_are_passed_over() -> None:
     agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    assert catalogue.current()["open_app"] == unexplained("title")
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    assert catalog.current()["open_app"] == unexplained("title")
 
 
 def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stays_good() -> None:
     agent = Agent(entry("open_app", text_schema("title")))
-    catalogue = agent.catalogue()
-    catalogue.refresh()
-    rows = catalogue.rows(shell=False)
+    catalog = agent.catalog()
+    catalog.refresh(agent.fetch)
+    rows = catalog.rows(shell=False)
     agent.now += FRESH_S
-    catalogue.refresh()
+    catalog.refresh(agent.fetch)
     assert agent.asked == 2
-    assert catalogue.rows(shell=False) is rows
+    assert catalog.rows(shell=False) is rows
 
 
 def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
@@ -226,12 +226,12 @@ def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
         assert answer_now.wait(5)
         return listing(entry("open_app", text_schema("title")))
 
-    catalogue = Catalog(fetch, lambda: 0.0)
-    first = threading.Thread(target=catalogue.refresh)
+    catalog = Catalog(lambda: 0.0)
+    first = threading.Thread(target=catalog.refresh, args=(fetch,))
     first.start()
     assert asked.wait(5)
-    catalogue.refresh()  # would never return if it waited: only we let the first one go on
-    assert catalogue.current()["open_app"] == built_in("open_app")
+    catalog.refresh(fetch)  # would never return if it waited: only we let the first one go on
+    assert catalog.current()["open_app"] == built_in("open_app")
     answer_now.set()
     first.join(5)
-    assert catalogue.current()["open_app"] == unexplained("title")
+    assert catalog.current()["open_app"] == unexplained("title")

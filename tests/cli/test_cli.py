@@ -266,7 +266,7 @@ class TestServe:
         seen: dict[str, object] = {}
         monkeypatch.setenv("MCPBOARD_CONFIG", os.devnull)
         monkeypatch.setattr(logs, "configure", lambda *target: seen.setdefault("log", target))
-        monkeypatch.setattr(board, "build", lambda current, known: seen.setdefault("settings", current()))
+        monkeypatch.setattr(board, "build", lambda current: seen.setdefault("settings", current()))
 
         def serve(app: object, sockets: list[socket.socket], announce: Callable[[], None]) -> int:
             announce()

@@ -138,7 +138,7 @@ class FixtureRole:
     def endpoint(self) -> Endpoint:
         return self._endpoint
 
-    def newest(self) -> Endpoint:
+    def refreshed_endpoint(self) -> Endpoint:
         return self._endpoint
 
     def run(self, call: ToolCall) -> Outcome:

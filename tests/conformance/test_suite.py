@@ -34,7 +34,8 @@ UNSCORED_FIXTURE = {revision: [*names, "json-schema-2020-12"] for revision, name
 
 @pytest.fixture(scope="module")
 def fixture_role() -> Iterator[str]:
-    with served.thread(Application(FixtureRole(strict_meta=True), ConcurrencyLimit(6))) as url:
+    role = FixtureRole(strict_meta=True)
+    with served.thread(Application(lambda: role, ConcurrencyLimit(6))) as url:
         yield url
 
 

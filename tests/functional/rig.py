@@ -165,14 +165,13 @@ def serving(
     current: Callable[[], config.Settings],
     sockets: list[socket.socket] | None = None,
     *,
-    known: Callable[[], config.Settings] | None = None,
     send_buffer: int | None = None,
 ) -> Iterator[Client]:
     """The board role over `current`, until the block ends; a client that knows where it is."""
     listeners = sockets or server.listeners([("127.0.0.1", 0)])
     if send_buffer is not None:  # connections inherit it
         listeners[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
-    with served.thread(board.build(current, known), listeners):
+    with served.thread(board.build(current), listeners):
         yield Client(*listeners[0].getsockname()[:2])
 
 

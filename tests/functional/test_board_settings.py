@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from mcpboard import config
 from tests.functional import rig
-from tests.functional.gohttp import GoServer, tool_answer
+from tests.functional.gohttp import Exchange, GoServer, tool_answer
 
 TOKEN, OTHER = "a-token-of-some-length", "another-token-of-some-length"
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -57,7 +58,7 @@ def files(tmp_path: Path, agent: GoServer) -> Files:
 @pytest.fixture
 def client(files: Files) -> Iterator[rig.Client]:
     watched = config.SettingsWatcher({"config": str(files.ours)}, environ={})
-    with rig.serving(watched.current, known=watched.known) as client:
+    with rig.serving(watched.current) as client:
         yield client
 
 
@@ -178,8 +179,39 @@ def test_another_backend_address_counts_at_once(files: Files, client: rig.Client
         assert "from the other one" in client.call("open_app", app="x").text
 
 
-def test_a_call_goes_where_the_newest_settings_say(agent: GoServer) -> None:
-    """Another request, slower than this one, may still hold older settings; they must not come back."""
-    older, newer = rig.settings(), rig.settings(agent.url)
-    with rig.serving(lambda: older, known=lambda: newer) as client:
-        assert client.call("open_app", app="Notes").text == "done"
+def test_a_slower_request_brings_older_settings_to_no_other(agent: GoServer) -> None:
+    """A request keeps the settings that it began with, and only that one does."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(went: Exchange) -> None:
+        begun.set()
+        assert go_on.wait(rig.LIMIT_S)
+        went.reply(tool_answer("late"))
+
+    with GoServer(hold) as slow:
+        settings = rig.settings(slow.url)
+        with rig.serving(lambda: settings) as client, client.begin("open_app", app="Notes") as first:
+            assert begun.wait(rig.LIMIT_S)
+            settings = rig.settings(agent.url, mcp_shell_enabled=True)
+            assert client.call("shell", command="id").text == "done"
+            go_on.set()
+            assert first.answer().text == "late"
+            assert client.call("open_app", app="Notes").text == "done"
+
+
+def test_a_request_asks_once_for_its_settings(agent: GoServer) -> None:
+    asked: list[config.Settings] = []
+
+    def current() -> config.Settings:
+        asked.append(rig.settings(agent.url))
+        return asked[-1]
+
+    with rig.serving(current) as client:
+        client.post("ping")
+        assert len(asked) == 1
+        client.ask("tools/list")
+        assert len(asked) == 2
+        client.call("open_app", app="Notes")
+        assert len(asked) == 3
+        client.get("/health")
+        assert len(asked) == 4

@@ -69,7 +69,7 @@ class PretendRole:
     def endpoint(self) -> Endpoint:
         return self._endpoint
 
-    def newest(self) -> Endpoint:
+    def refreshed_endpoint(self) -> Endpoint:
         self._break()
         return self._endpoint
 

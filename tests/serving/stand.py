@@ -31,7 +31,8 @@ class SpokenRole(PretendRole):
 def main(hosts: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR)
     sockets = listeners([(host, 0) for host in hosts])
-    app: Any = Application(SpokenRole(), ConcurrencyLimit(TURNS))
+    role = SpokenRole()
+    app: Any = Application(lambda: role, ConcurrencyLimit(TURNS))
     ports = "\n".join(str(sock.getsockname()[1]) for sock in sockets)
     return serve(app, sockets, lambda: print(ports, flush=True))
 

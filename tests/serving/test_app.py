@@ -217,7 +217,7 @@ class TestUnfinished:
         self.turns = CountedTurns(1)
         asked: dict[str, Any] = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
         asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
-        return Application(role, self.turns)(asked | environ, lambda status, headers: None)
+        return Application(lambda: role, self.turns)(asked | environ, lambda status, headers: None)
 
     def test_a_reply_never_looked_at_gives_all_back(self) -> None:
         role = PretendRole()

@@ -196,7 +196,7 @@ def serving(role: PretendRole | None = None) -> Iterator[Served]:
     (sock,) = listeners([(HOST, 0)])
     port = sock.getsockname()[1]
     before = set(threading.enumerate())
-    server = Server(Application(role, turns), [sock])
+    server = Server(Application(lambda: role, turns), [sock])
     loop = threading.Thread(target=server.run)
     loop.start()
     workers = set(threading.enumerate()) - before
