@@ -203,7 +203,7 @@ class HostRole:
             if given["device_id"] not in ids:
                 raise UnknownDevice(given["device_id"])
             return str(given["device_id"])
-        for candidates in (ids, self.manager.held_by(owner)):
+        for candidates in (ids, self.manager.leased_by(owner)):
             if len(candidates) == 1:
                 return candidates[0]
         raise InvalidParams(_which(ids))
@@ -263,7 +263,7 @@ def build(
     folder = Path(settings.identity_path).parent
     identity(Path(settings.identity_path))
     manager = DeviceManager(clock)
-    owners = Owners(lambda: [owner.key for owner in manager.holds().values()], settings.hold_scope, clock)
+    owners = Owners(lambda: [owner.key for owner in manager.leases().values()], settings.hold_scope, clock)
 
     def token_removed(principal: str) -> None:
         for owner in owners.close_principal(principal):

@@ -78,7 +78,7 @@ def test_two_clients_exclude_each_other_until_one_has_gone(host: Agent, guest: G
             assert error["code"] == -32000
             assert error["data"]["busy_owner"].startswith("mcp_session:")
             assert second.ask("tools/call", "list_devices", {})["structuredContent"]["devices"][0]["id"] == "X"
-        assert (host.role.manager.holds() == {}) == guest.says_goodbye
+        assert (host.role.manager.leases() == {}) == guest.says_goodbye
         host.clock.pass_by(60)
         assert said(tap(second)) == "tapped 1,1 on X"
         assert tap(second, device_id="Z")["error"]["message"].endswith("unknown device: Z")

@@ -96,7 +96,7 @@ class Fake:
     def probe(self) -> Probe:
         return Probe(READY, {"battery": 80})
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         self.holders += 1
 
     def close(self) -> None:

@@ -95,7 +95,7 @@ def test_each_of_the_nine_works_in_both_eras_and_takes_the_device(
 ) -> None:
     caller = host.caller.modern() if version == MODERN else host.caller.open()
     assert caller.call(tool, **arguments, device_id="X").result.get("isError") is None
-    (owner,) = host.role.manager.holds().values()
+    (owner,) = host.role.manager.leases().values()
     assert owner.label.startswith("mcp_session:")
 
 
@@ -116,7 +116,7 @@ def test_looking_at_devices_takes_none(host: Agent) -> None:
     assert listed.result["structuredContent"] == {"devices": json.loads(listed.text)}
     status = second.call("device_status", device_id="X").result["structuredContent"]
     assert status == {"battery": 80, **entry, "idle_s": 5.0, "free_in_s": 55}
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
 
 
 def test_without_devices_the_list_is_empty_and_a_tap_says_what_to_do(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_session_that_ended_before_its_call_began_holds_nothing(host: Agent, p
         patched.setattr(host.role.manager, "run", late)
         error = caller.call("tap", x=1, y=1).error
     assert (error["message"], error["data"]) == ("the session ended before the call began", {"delivery": "not_sent"})
-    assert (phone.done, host.role.manager.holds()) == ([], {})
+    assert (phone.done, host.role.manager.leases()) == ([], {})
 
 
 def test_ones_own_calls_are_never_busy(host: Agent, phone: Fake) -> None:
@@ -364,7 +364,7 @@ def test_one_session_holds_several_devices_and_another_the_rest(pair: Agent) -> 
     assert second.call("tap", x=1, y=1, device_id="Y").text
     second.end()
     assert first.call("tap", x=1, y=1, device_id="Y").text
-    assert set(pair.role.manager.holds().values()) == {pair.role.manager.holds()["X"]}
+    assert set(pair.role.manager.leases().values()) == {pair.role.manager.leases()["X"]}
 
 
 @pytest.mark.parametrize("version", [MODERN, None])
@@ -386,7 +386,7 @@ def test_two_named_tokens_exclude_each_other_in_the_modern_era(host: Agent) -> N
 
 def test_the_labels_of_principals_are_not_made_of_their_tokens(host: Agent) -> None:
     host.caller.modern().call("tap", x=1, y=1)
-    (owner,) = host.role.manager.holds().values()
+    (owner,) = host.role.manager.leases().values()
     principal = host.role.endpoint().policy.authorise(f"Bearer {host.caller.token}")  # type: ignore[misc]
     assert owner == principal_owner(str(principal))
     assert owner.prefix not in str(host.caller.token)
@@ -431,7 +431,7 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
 def test_a_first_call_that_fails_leaves_no_hold_that_nobody_knows(host: Agent, phone: Fake) -> None:
     phone.fault = OSError("offline")
     assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"] == "offline"
-    assert (host.role.sessions(), host.role.manager.holds()) == ([], {})
+    assert (host.role.sessions(), host.role.manager.leases()) == ([], {})
 
 
 def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:

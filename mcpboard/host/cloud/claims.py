@@ -60,7 +60,7 @@ class Claims:
         """The devices that an assignment may have; none while there should be no further assignment."""
         if self._bells.draining.is_set() or self._crew.full or len(self._outbox.owed()) >= MOST_OWED:
             return []
-        taken = {run.device for run in self._crew.runs()} | set(self._manager.holds())
+        taken = {run.device for run in self._crew.runs()} | set(self._manager.leases())
         return sorted(set(self._manager.ids()) - taken)
 
     def _claim(self, free: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ class Heartbeat:
         """Until `closing` rings, and once more then."""
         while True:
             last = self._bells.closing.is_set()
-            told = self._manager.holds()
+            told = self._manager.leases()
             pause = self.attempts.make(self._beat)
             if last:
                 return
@@ -66,7 +66,7 @@ class Heartbeat:
         self._pace.wait(self._bells.closing, SHORTEST_PAUSE)
         while not self._bells.closing.is_set() and self._pace.now() < over:
             self._bells.news.clear()
-            if self._manager.holds() != told:
+            if self._manager.leases() != told:
                 return
             if not self._bells.closing.is_set():  # it rings the news as well, perhaps before they were cleared
                 self._pace.wait(self._bells.news, over - self._pace.now())
@@ -74,7 +74,7 @@ class Heartbeat:
     def _beat(self) -> None:
         runs, devices, asked_at = self._crew.runs(), self._devices(), self._pace.now()
         self._seq += 1
-        busy = sorted(device for device, owner in self._manager.holds().items() if owner.kind == MCP)  # as it is now
+        busy = sorted(device for device, owner in self._manager.leases().items() if owner.kind == MCP)  # as it is now
         answer = self._cloud.heartbeat(
             {
                 "seq": self._seq,
@@ -96,7 +96,7 @@ class Heartbeat:
         if now - self._looked_at >= self._seconds / 2 and not self._bells.closing.is_set():
             self._looked_at = now
             self._states = {str(each["id"]): str(each["state"]) for each in self._survey()}
-        standings = self._manager.standings()
+        standings = self._manager.states()
         return [{"id": each.id, "kind": each.kind, "state": self._states.get(each.id, "unknown")} for each in standings]
 
     def _confirm(self, runs: Sequence[AssignmentRun], lost: Any, asked_at: float) -> None:

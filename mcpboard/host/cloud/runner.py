@@ -88,7 +88,7 @@ class Runner:
     def _ending(self, run: AssignmentRun) -> AssignmentOutcome | None:
         try:
             wanted = order(run.document, run.device)
-            with self._manager.holding(run.device, run.owner, "its assignment ended"):
+            with self._manager.lease(run.device, run.owner, "its assignment ended"):
                 return self._begin(run, wanted)
         except DeviceBusy as busy:
             return turned_away(busy)

@@ -104,15 +104,15 @@ class Presenter:
 
     def devices(self) -> list[DeviceSummary]:
         """Every device."""
-        return [self._device(standing) for standing in self.manager.standings()]
+        return [self._device(standing) for standing in self.manager.states()]
 
     def device(self, device_id: str) -> DeviceSummary:
         """One of them; UnknownDevice."""
-        return self._device(self.manager.standing(device_id))
+        return self._device(self.manager.state(device_id))
 
     def ask_again(self, device_id: str) -> None:
         """Forget how the device was, so that the next look asks it; UnknownDevice."""
-        self.manager.standing(device_id)
+        self.manager.state(device_id)
         self._states.drop(device_id)
         self._states.latest(device_id)
 
@@ -120,7 +120,7 @@ class Presenter:
         known = self._states.latest(standing.id)
         status: dict[str, Any] = {} if known is None or self._old(known) else known.value
         state = str(status.get("state", ASKING))
-        ended = self.manager.last_ending(standing.id)
+        ended = self.manager.last_ended(standing.id)
         return DeviceSummary(
             id=standing.id,
             kind=standing.kind,
@@ -145,7 +145,7 @@ class Presenter:
 
     def picture(self, device_id: str) -> ScreenshotState:
         """The device's screen as it was seen last; UnknownDevice."""
-        self.manager.standing(device_id)
+        self.manager.state(device_id)
         known = self._pictures.latest(device_id)
         if known is None:
             return ScreenshotState(None)
@@ -168,7 +168,7 @@ class Presenter:
 
     def mcp(self) -> tuple[list[SessionSummary], int]:
         """The sessions, those used last first, and how many more there are than are shown."""
-        holds = self.manager.holds()
+        holds = self.manager.leases()
         sessions = list(self.sessions())
         ids = {session.id for session in sessions}
         loose = {owner: None for owner in holds.values() if owner.kind == MCP and owner.key not in ids}
@@ -187,8 +187,8 @@ class Presenter:
 
     def _loose(self, owner: Owner) -> SessionSummary:
         """A token without a session: all that is known of it are its holds."""
-        held = self.manager.held_by(owner)
-        idle = [each.idle_s for each in self.manager.standings() if each.holder == owner and each.idle_s is not None]
+        held = self.manager.leased_by(owner)
+        idle = [each.idle_s for each in self.manager.states() if each.holder == owner and each.idle_s is not None]
         return SessionSummary(owner.prefix, "without a session", _era(""), min(idle, default=0.0), held)
 
 

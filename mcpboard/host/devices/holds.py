@@ -98,7 +98,7 @@ class DeviceLeases:
         self.expire()
         return self._book.all()
 
-    def last_ending(self, device: str) -> Ended | None:
+    def last_ended(self, device: str) -> Ended | None:
         """How the last hold on the device came to its end."""
         return self._endings.get(device)
 

@@ -92,18 +92,18 @@ class DeviceManager:
         with self._lock:
             return list(self._devices)
 
-    def standing(self, device_id: str) -> DeviceState:
+    def state(self, device_id: str) -> DeviceState:
         """One device and its holder; UnknownDevice. Needs no hold and waits for nothing."""
         with self._lock:
-            return self._standing(self._known(device_id), self._holds.on(device_id))
+            return self._state(self._known(device_id), self._holds.on(device_id))
 
-    def standings(self) -> list[DeviceState]:
+    def states(self) -> list[DeviceState]:
         """The same of every device."""
         with self._lock:
             leases = {lease.device: lease for lease in self._holds.all()}
-            return [self._standing(device, leases.get(device.id)) for device in self._devices.values()]
+            return [self._state(device, leases.get(device.id)) for device in self._devices.values()]
 
-    def _standing(self, device: _Device, lease: Lease | None) -> DeviceState:
+    def _state(self, device: _Device, lease: Lease | None) -> DeviceState:
         if lease is None:
             return DeviceState(device.id, device.kind, device.driver)
         now = self._clock()
@@ -128,7 +128,7 @@ class DeviceManager:
             self._leave(device_id, number)
 
     @contextmanager
-    def holding(self, device_id: str, owner: Owner, why: str) -> Iterator[None]:
+    def lease(self, device_id: str, owner: Owner, why: str) -> Iterator[None]:
         """Hold the device until the block ends, for an assignment of the cloud; `why` is told of its end.
 
         When the operator ends the hold in between, `run` raises ToolFailed and nobody else gets in
@@ -158,7 +158,7 @@ class DeviceManager:
                 raise ToolFailed("the caller has gone", delivery=NOT_SENT)
             fresh, device.last_number = device.last_number != number, number
         if fresh:
-            device.driver.new_holder()
+            device.driver.new_owner()
 
     def _leave(self, device_id: str, number: int) -> None:
         with self._lock:
@@ -221,19 +221,19 @@ class DeviceManager:
         with self._lock:
             self._holds.end_owner(owner, why)
 
-    def holds(self) -> dict[str, Owner]:
+    def leases(self) -> dict[str, Owner]:
         """Who holds which device of those that are here."""
         with self._lock:
             return {lease.device: lease.owner for lease in self._holds.all() if lease.device in self._devices}
 
-    def held_by(self, owner: Owner) -> list[str]:
+    def leased_by(self, owner: Owner) -> list[str]:
         """The devices that `owner` holds."""
-        return [device for device, holder in self.holds().items() if holder == owner]
+        return [device for device, holder in self.leases().items() if holder == owner]
 
-    def last_ending(self, device_id: str) -> Ended | None:
+    def last_ended(self, device_id: str) -> Ended | None:
         """How the last hold on the device came to its end."""
         with self._lock:
-            return self._holds.last_ending(device_id)
+            return self._holds.last_ended(device_id)
 
     def sweep(self) -> None:
         """End what has been idle for too long, and hand it to who waits."""

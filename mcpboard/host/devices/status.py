@@ -27,15 +27,15 @@ class StatusSurvey:
 
     def devices(self) -> list[dict[str, Any]]:
         """Id, kind, state and holder of every device."""
-        standings = self._manager.standings()
+        standings = self._manager.states()
         probes = self._probes(standings)
         return [_summary(each, probes[each.id]) for each in standings]
 
     def status(self, device_id: str) -> dict[str, Any]:
         """The same of one device, with what its driver says besides; UnknownDevice."""
-        standing = self._manager.standing(device_id)
+        standing = self._manager.state(device_id)
         probe = self._probes([standing])[device_id]
-        ended = self._manager.last_ending(device_id)
+        ended = self._manager.last_ended(device_id)
         told = {**probe.details, **_summary(standing, probe), "free_in_s": standing.free_in_s}
         if ended is not None:
             told["last_hold"] = {"held_by": ended.owner.label, "ended": ended.why}

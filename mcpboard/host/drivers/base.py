@@ -66,7 +66,7 @@ class Driver(Protocol):
     def probe(self) -> Probe:
         """Whether the device answers, within two seconds."""
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         """Forget what the last owner left behind, such as where it tapped."""
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class UnavailableDriver:
     def probe(self) -> Probe:
         return Probe("no driver", {"error": self._why})
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         """Nothing was left behind."""
 
     def close(self) -> None:

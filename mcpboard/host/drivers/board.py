@@ -68,7 +68,7 @@ class BoardDriver(ScreenshotMixin):
             return Probe(OFFLINE, {"url": self._where, "error": str(error)})
         return Probe(READY, {"url": self._where, "server": dict(self._client.server)})
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         self._focus = None
 
     def close(self) -> None:

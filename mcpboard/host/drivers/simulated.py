@@ -75,7 +75,7 @@ class SimulatedDriver:
         width, height = self.phone.view().pixels
         return Probe(READY, {"app": self.phone.app, "width": width, "height": height})
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         self._size = None
 
     def close(self) -> None:

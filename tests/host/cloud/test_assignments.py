@@ -152,7 +152,7 @@ def test_a_lost_lease_stops_it_frees_the_device_and_is_said(
     assert (told["status"], told["failure_code"], told["retryable"]) == ("failed", "lease_lost", False)
     assert len(told["results"]) == 1
     assert phone.done == [("tap", (1, 2))]
-    assert host.role.manager.holds() == {}
+    assert host.role.manager.leases() == {}
     assert "the lease is lost" in caplog.text
     assert host.caller.call("tap", x=3, y=3).text
 

@@ -177,8 +177,8 @@ def test_no_time_ends_the_hold_of_an_assignment(host: Agent, scheduler: Schedule
         assert host.caller.call("tap", x=1, y=2).error == CLOUD_BUSY
     assert scheduler.outcome(job)["status"] == "succeeded"
     assert phone.done == [("tap", (1, 2)), ("take_screenshot",)]
-    assert host.role.manager.holds() == {}
-    ended = host.role.manager.last_ending("X")
+    assert host.role.manager.leases() == {}
+    ended = host.role.manager.last_ended("X")
     assert ended is not None
     assert (ended.owner.label, ended.why) == ("cloud_assignment", "its assignment ended")
 

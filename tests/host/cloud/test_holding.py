@@ -38,15 +38,15 @@ def bench() -> Bench:
 
 
 def test_the_block_holds_without_touching_and_lets_go_at_its_end(bench: Bench) -> None:
-    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
         bench.clock.pass_by(10 * IDLE_SECONDS)
         bench.manager.sweep()
-        assert bench.manager.holds() == {"X": CLOUD_OWNER}
+        assert bench.manager.leases() == {"X": CLOUD_OWNER}
         with pytest.raises(DeviceBusy):
             bench.tap(session("other"))
         bench.tap(CLOUD_OWNER)
-    assert bench.manager.holds() == {}
-    ended = bench.manager.last_ending("X")
+    assert bench.manager.leases() == {}
+    ended = bench.manager.last_ended("X")
     assert ended is not None
     assert ended.why == WHY
     assert (bench.driver.done, bench.driver.holders) == ([("tap", (1, 1))], 1)
@@ -54,36 +54,36 @@ def test_the_block_holds_without_touching_and_lets_go_at_its_end(bench: Bench) -
 
 def test_it_waits_for_nobody(bench: Bench) -> None:
     bench.tap(session("first"))
-    with pytest.raises(DeviceBusy), bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with pytest.raises(DeviceBusy), bench.manager.lease("X", CLOUD_OWNER, WHY):
         pytest.fail("inside")
-    with pytest.raises(UnknownDevice), bench.manager.holding("Y", CLOUD_OWNER, WHY):
+    with pytest.raises(UnknownDevice), bench.manager.lease("Y", CLOUD_OWNER, WHY):
         pytest.fail("inside")
     bench.manager.close()
-    with pytest.raises(ToolFailed, match="shutting down"), bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with pytest.raises(ToolFailed, match="shutting down"), bench.manager.lease("X", CLOUD_OWNER, WHY):
         pytest.fail("inside")
 
 
 def test_a_released_owner_gets_nothing_more_and_nobody_else_gets_in_before_its_end(bench: Bench) -> None:
-    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
         assert bench.manager.release("X")
         with pytest.raises(ToolFailed, match="released by the operator"):
             bench.tap(CLOUD_OWNER)
         with pytest.raises(DeviceBusy):
             bench.tap(session("other"))
     bench.tap(session("other"))
-    ended = bench.manager.last_ending("X")
+    ended = bench.manager.last_ended("X")
     assert ended is not None
     assert ended.why == "released by the operator"
 
 
 def test_the_end_of_a_block_leaves_the_hold_of_the_next_owner_alone(bench: Bench) -> None:
     """The device goes and comes back under its id, while the block still stands."""
-    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
         bench.manager.remove("X")
         bench.manager.add("X", "fake", Fake())
     bench.tap(session("next"))
     assert bench.driver.closed
-    assert [owner.kind for owner in bench.manager.holds().values()] == ["mcp_session"]
+    assert [owner.kind for owner in bench.manager.leases().values()] == ["mcp_session"]
 
 
 def test_news_of_every_hold_that_begins_or_ends_and_of_nothing_else(bench: Bench) -> None:
@@ -100,7 +100,7 @@ def test_news_of_every_hold_that_begins_or_ends_and_of_nothing_else(bench: Bench
     assert bench.manager.wait_until_usable("X", one, 0)
     assert bench.told == 5
     bench.manager.release("X")
-    with bench.manager.holding("X", CLOUD_OWNER, WHY):
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
         assert bench.told == 7
     assert bench.told == 8
 
@@ -135,9 +135,9 @@ def test_assignments_and_sessions_at_random_are_never_in_one_device_at_once(benc
             owner = Owner(CLOUD, f"{number}-{turn}") if number % 2 else session(f"client-{number}")
             try:
                 if owner.kind == CLOUD:
-                    with bench.manager.holding("X", owner, WHY):
+                    with bench.manager.lease("X", owner, WHY):
                         command(owner)
-                        wrong.extend([{owner}] if bench.manager.holds().get("X") not in (owner, None) else [])
+                        wrong.extend([{owner}] if bench.manager.leases().get("X") not in (owner, None) else [])
                         command(owner)
                 else:
                     command(owner)

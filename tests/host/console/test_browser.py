@@ -202,12 +202,12 @@ def test_a_hold_is_released_with_the_keyboard_alone_after_asking(inside: Screen,
     assert focus() == "release-X", "the page renews itself around the focus"
     inside.keys(Keys.ENTER)
     inside.reads("Release X?", "A call inside finishes first")
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
     tab_to("Release")
     assert inside.js("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
     inside.keys(Keys.ENTER)
     inside.reads("X was released", "ended: released by the operator.")
-    assert host.role.manager.holds() == {}
+    assert host.role.manager.leases() == {}
 
 
 def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> None:
@@ -223,7 +223,7 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
     inside.click("form[action$='/remove'] button")
     inside.reads("new-1 was removed.", "Add a device")
     assert registry.specs(host.folder) == []
-    assert host.role.manager.holds() == {}
+    assert host.role.manager.leases() == {}
 
 
 def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
@@ -238,7 +238,7 @@ def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phon
     first = inside.until(shown, "no picture came")
     phone.phone.show("Notes")
     inside.until(lambda: shown() not in ("", first), "the picture stood still")
-    assert host.role.manager.holds() == {}
+    assert host.role.manager.leases() == {}
 
 
 def test_a_phone_that_was_unplugged_is_told_and_comes_back(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:

@@ -49,7 +49,7 @@ def test_a_foreign_origin_is_refused_on_every_route(host: Agent, origin: str) ->
     host.caller.open().call("tap", x=1, y=1)
     refused = {each: knock(browser, *each, csrf, Origin=origin) for each in EVERY}
     assert set(refused.values()) == {403}, refused
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
     assert browser.get("/").status == 200
 
 
@@ -73,12 +73,12 @@ def test_a_form_without_our_csrf_token_changes_nothing(host: Agent, path: str, c
     host.caller.open().call("tap", x=1, y=1)
     given = {"missing": {}, "empty": {"csrf": ""}, "wrong": {"csrf": "0" * 64}}
     form = given.get(csrf, {"csrf": other.get("/devices").csrf})
-    (holder,) = host.role.manager.holds().values()
+    (holder,) = host.role.manager.leases().values()
     page = browser.post(path, {**form, "token": host.token, "holder": holder.label, "id": "Y", "kind": "simulated"})
     assert page.status == 403
     assert "Nothing was changed" in page.text
     assert host.role.manager.ids() == ["X"]
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
     assert browser.get("/").status == 200, "still logged in"
 
 

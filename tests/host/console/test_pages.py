@@ -130,7 +130,7 @@ def test_sessions_are_shown_with_client_version_last_call_and_what_they_hold(hos
 
 def test_a_token_that_holds_without_a_session_is_shown_too(host: Agent) -> None:
     host.caller.modern().call("tap", x=1, y=1, device_id="Y")
-    (owner,) = host.role.manager.holds().values()
+    (owner,) = host.role.manager.leases().values()
     assert f"{owner.prefix} without a session 2026-07-28 or none just now Y" in host.browser().get("/").text
 
 
@@ -261,16 +261,16 @@ def test_a_hold_is_released_after_asking(host: Agent) -> None:
     browser, caller = host.browser(), host.caller.open()
     caller.call("tap", x=1, y=1, device_id="X")
     asked = browser.get("/devices/X/release")
-    (owner,) = host.role.manager.holds().values()
+    (owner,) = host.role.manager.leases().values()
     assert f"Release X? It is held by MCP session {owner.prefix}." in asked.text
-    assert host.role.manager.holds() == {"X": owner}, "asking alone changes nothing"
+    assert host.role.manager.leases() == {"X": owner}, "asking alone changes nothing"
     form = {"csrf": asked.csrf, "holder": owner.label}
     assert f'name="holder" value="{owner.label}"' in asked.html
     assert browser.post("/devices/X/release", form).goes_to == "/"
     page = browser.get("/")
     assert "X was released; a call inside finishes first." in page.text
     assert "ended: released by the operator." in card(page, "X")
-    assert host.role.manager.holds() == {}
+    assert host.role.manager.leases() == {}
     assert "was released" not in browser.get("/").text, "told once"
 
 
@@ -278,19 +278,19 @@ def test_the_hold_of_somebody_else_who_came_meanwhile_stays(host: Agent) -> None
     browser, first, second = host.browser(), host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1, device_id="X")
     asked = browser.get("/devices/X/release")
-    (owner,) = host.role.manager.holds().values()
+    (owner,) = host.role.manager.leases().values()
     first.end()
     second.call("tap", x=1, y=1, device_id="X")
     assert browser.post("/devices/X/release", {"csrf": asked.csrf, "holder": owner.label}).goes_to == "/"
     assert "Nothing was released: that hold on X was over already." in browser.get("/").text
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
 
 
 def test_a_form_that_names_no_holder_releases_nobody(host: Agent) -> None:
     browser = host.browser()
     host.caller.open().call("tap", x=1, y=1, device_id="X")
     browser.submit("/devices/X/release", "/devices/X/release")
-    assert list(host.role.manager.holds()) == ["X"]
+    assert list(host.role.manager.leases()) == ["X"]
 
 
 def test_nothing_to_release_is_said(host: Agent) -> None:
@@ -410,8 +410,8 @@ def test_the_picture_is_shown_and_holds_nothing(host: Agent) -> None:
     picture = browser.get(found[1])
     assert (picture.content, picture.headers["content-type"]) == (b"picture", "image/png")
     assert "Live; looking holds nothing." in page.text
-    assert host.role.manager.holds() == {}
-    assert host.role.manager.last_ending("X") is None
+    assert host.role.manager.leases() == {}
+    assert host.role.manager.last_ended("X") is None
 
 
 def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:

@@ -43,10 +43,10 @@ def tap(driver: Driver) -> None:
 
 def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
     assert manager.peek("X") == phone.peek()
-    assert (manager.holds(), manager.last_ending("X"), phone.holders) == ({}, None, 0)
+    assert (manager.leases(), manager.last_ended("X"), phone.holders) == ({}, None, 0)
     manager.run("X", ALICE, tap)
     assert manager.peek("X")
-    assert manager.holds() == {"X": ALICE}
+    assert manager.leases() == {"X": ALICE}
 
 
 def test_a_look_keeps_no_hold_alive(phone: Fake) -> None:
@@ -57,7 +57,7 @@ def test_a_look_keeps_no_hold_alive(phone: Fake) -> None:
     clock.pass_by(59)
     manager.peek("X")
     clock.pass_by(1)
-    assert manager.holds() == {}
+    assert manager.leases() == {}
 
 
 def test_a_look_gives_way_to_who_is_there(manager: DeviceManager, phone: Fake) -> None:
@@ -142,10 +142,10 @@ def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone
 def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager) -> None:
     manager.run("X", BOB, tap)
     assert manager.release("X", only=ALICE.label) is False
-    assert manager.holds() == {"X": BOB}
+    assert manager.leases() == {"X": BOB}
     assert manager.release("X", only=BOB.label) is True
     assert manager.release("X", only=BOB.label) is False
-    assert manager.holds() == {}
+    assert manager.leases() == {}
 
 
 def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(phone: Fake) -> None:
@@ -155,7 +155,7 @@ def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(pho
     manager.run("X", ALICE, tap)
     clock.pass_by(60)
     assert manager.release("X", only=ALICE.label) is False
-    ended = manager.last_ending("X")
+    ended = manager.last_ended("X")
     assert ended is not None
     assert ended.why == "idle"
 

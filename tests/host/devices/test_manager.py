@@ -64,7 +64,7 @@ def _note(order: list[int], number: int, driver: Driver) -> None:
 
 
 def held(bench: Bench) -> dict[str, str]:
-    return {device: owner.label for device, owner in bench.manager.holds().items()}
+    return {device: owner.label for device, owner in bench.manager.leases().items()}
 
 
 # --- holds -------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_a_client_that_died_loses_its_hold_after_a_minute_without_being_asked() 
     bench.tap(ANN)
     bench.clock.pass_by(60)
     bench.manager.sweep()
-    ended = bench.manager.last_ending("X")
+    ended = bench.manager.last_ended("X")
     assert ended is not None
     assert (ended.owner, ended.why) == (ANN, "idle")
     assert held(bench) == {}
@@ -317,7 +317,7 @@ def test_a_stuck_device_delays_no_other() -> None:
         stuck = pool.submit(bench.tap, ANN)
         bench.x.wait_inside()
         bench.tap(BOB, "Y")
-        assert [each.id for each in bench.manager.standings()] == ["X", "Y"]
+        assert [each.id for each in bench.manager.states()] == ["X", "Y"]
         bench.x.go_on.set()
         result(stuck)
 

@@ -85,7 +85,7 @@ def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1", "the only one held"
         registry.remove(folder, "p1")
         assert caller.call("tap", x=1, y=1, device_id="p1").error["message"] == "unknown device: p1"
-        assert host.role.manager.holds() == {}
+        assert host.role.manager.leases() == {}
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p2"
 
 

@@ -68,7 +68,7 @@ class Player:
     def use(self, device: str) -> None:
         def command(driver: Driver) -> None:
             with self.watch.in_device(device, self.owner):
-                holder = self.manager.standing(device).holder
+                holder = self.manager.state(device).holder
                 if holder != self.owner:
                     self.watch.intruders.append((device, self.owner, holder))
                 driver.tap((self.dice.randrange(100), 1))
@@ -114,6 +114,6 @@ def test_no_two_owners_are_ever_inside_one_device(seed: int) -> None:
     assert {driver.most_inside for driver in drivers.values()} == {1}
     assert watch.done > THREADS * ROUNDS / 20, "hardly anything happened"
     clock.pass_by(IDLE_SECONDS)
-    assert manager.holds() == {}
+    assert manager.leases() == {}
     manager.close()
     assert all(driver.closed for driver in drivers.values())

@@ -151,7 +151,7 @@ def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer,
             tracker.tell("S1 device", "S2 device")
             until(lambda: len(discovery.found) == 2, "both phones")
             until(lambda: manager.ids() == ["S1", "S2"], "both devices")
-        assert isinstance(manager.standing("S1").driver, AndroidDriver)
+        assert isinstance(manager.state("S1").driver, AndroidDriver)
 
 
 def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(

@@ -99,7 +99,7 @@ def test_a_phone_that_was_turned_is_tapped_in_the_picture_that_was_seen(phone: S
     shot = phone.take_screenshot()
     assert phone.size() == (shot.width, shot.height) == (1920, 886)
     phone.phone.rotate(False)
-    phone.new_holder()
+    phone.new_owner()
     assert phone.size() == (498, 1080)
 
 
@@ -164,7 +164,7 @@ def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path,
         error = caller.call("tap", x=1, y=1).error
         assert (error["code"], error["message"]) == (-32000, "device offline: the phone is unplugged")
         assert json.loads(caller.call("list_devices").text)[0]["state"] == OFFLINE
-        assert list(host.role.manager.holds()) == ["X"]
+        assert list(host.role.manager.leases()) == ["X"]
         phone.plugged_in = True
         assert caller.call("tap", x=1, y=1).text
 
@@ -251,7 +251,7 @@ def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> No
     board.tap((249, 300))
     board.input_text("hello")
     assert rack.simulator.phone.text == "hello"
-    board.new_holder()
+    board.new_owner()
     with pytest.raises(ToolFailed, match="tap into the text field first"):
         board.input_text("where another owner tapped")
 
@@ -383,7 +383,7 @@ def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
         driver = factory.driver(spec)
         assert isinstance(driver, UnavailableDriver)
         assert driver.probe().state == "no driver"
-        driver.new_holder()
+        driver.new_owner()
         driver.close()
         with pytest.raises(ToolFailed):
             driver.tap((1, 1))

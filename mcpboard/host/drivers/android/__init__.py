@@ -115,7 +115,7 @@ class AndroidDriver(ScreenshotMixin):
             return Probe(OFFLINE, {"error": str(error)})
         return Probe(READY, {"serial": serial, **details})
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         """A phone keeps nothing of its holder."""
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ class IPhoneDriver(ScreenshotMixin):
             return Probe(OFFLINE, {"url": self._wda.url, "error": str(error)})
         return Probe(READY, details)
 
-    def new_holder(self) -> None:
+    def new_owner(self) -> None:
         """A phone keeps nothing of its holder."""
 
     def close(self) -> None:
