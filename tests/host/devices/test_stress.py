@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from mcpboard.host.drivers.base import Driver
 from tests.host.rig import LIMIT_S, Clock, Fake, session, threads
 
 THREADS, OWNERS, ROUNDS = 14, 7, 300
+ENOUGH = THREADS * ROUNDS // 20  # commands that were executed; what a busy machine lets through varies
 DEVICES = ("X", "Y", "Z")
 
 
@@ -59,7 +61,10 @@ class Player:
     def play(self) -> None:
         self.start.wait(LIMIT_S)
         moves = [self.use] * 6 + [self.release, self.end, self.wait, self.die]
-        for _ in range(ROUNDS):
+        deadline = time.monotonic() + LIMIT_S
+        played = 0
+        while played < ROUNDS or (self.watch.done <= ENOUGH and time.monotonic() < deadline):
+            played += 1
             try:
                 self.dice.choice(moves)(self.dice.choice(DEVICES))
             except (DeviceBusy, ToolFailed):
@@ -112,7 +117,7 @@ def test_no_two_owners_are_ever_inside_one_device(seed: int) -> None:
             played.result(60)
     assert (watch.collisions, watch.intruders) == ([], [])
     assert {driver.most_inside for driver in drivers.values()} == {1}
-    assert watch.done > THREADS * ROUNDS / 20, "hardly anything happened"
+    assert watch.done > ENOUGH, "hardly anything happened"
     clock.pass_by(IDLE_SECONDS)
     assert manager.leases() == {}
     manager.close()
