@@ -124,15 +124,15 @@ def _policy(settings: Settings) -> Policy:
     return Policy(
         server=SERVER,
         instructions=INSTRUCTIONS,
-        off=None if settings.mcp_enabled else OFF,
+        disabled=None if settings.mcp_enabled else OFF,
         strict_meta=settings.strict_meta,
         pages=PAGES,
-        authorise=_bearer_gate(settings.token) if settings.token else None,
+        authorize=_bearer_gate(settings.token) if settings.token else None,
     )
 
 
 def _bearer_gate(token: bytes) -> Callable[[str | None], str | None]:
-    def authorise(authorization: str | None) -> str | None:
+    def authorize(authorization: str | None) -> str | None:
         return "token" if access.is_one_of(access.bearer(authorization), [token]) else None
 
-    return authorise
+    return authorize

@@ -105,7 +105,7 @@ class HostRole:
             server=SERVER,
             instructions=INSTRUCTIONS,
             pages=self._console.paths,
-            authorise=self._tokens.authorise,
+            authorize=self._tokens.authorize,
             knows_session=self._owners.knows,
             echoed_versions=ECHOED,
             unknown_method_legacy=200,

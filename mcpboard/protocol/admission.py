@@ -21,8 +21,8 @@ ORIGIN_REFUSED = (
 def admit(policy: Policy, head: RequestHead) -> Admitted:
     """Let `head` in; raises Refused with the answer of the first gate that is shut."""
     is_mcp = head.path in MCP_PATHS
-    if is_mcp and policy.off is not None:
-        return _switched_off(head, policy.off)
+    if is_mcp and policy.disabled is not None:
+        return _switched_off(head, policy.disabled)
     if not access.same_origin(head.origin, head.host):
         raise Refused(403, _rpc_error(ORIGIN_REFUSED))
     if head.path in policy.pages:
@@ -52,9 +52,9 @@ def _check_method(head: RequestHead, policy: Policy) -> None:
 
 
 def _principal(head: RequestHead, policy: Policy) -> str:
-    if policy.authorise is None:
+    if policy.authorize is None:
         return ""
-    principal = policy.authorise(head.authorization)
+    principal = policy.authorize(head.authorization)
     if principal is None:
         raise Refused(401, {"error": "invalid token"}, [("WWW-Authenticate", "Bearer")])
     return principal

@@ -58,7 +58,7 @@ class Endpoint:
     """One role's MCP endpoint, as a calculation; the answers that never vary are written once."""
 
     policy: Policy
-    listing: ToolList
+    tool_list: ToolList
     _fixed: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,8 +90,8 @@ class Endpoint:
             if admitted.head.method == "DELETE":
                 return self._close_session(admitted)
             document = self._load(admitted, body)
-            if self.policy.off is not None:
-                raise MethodNotFound(self.policy.off)
+            if self.policy.disabled is not None:
+                raise MethodNotFound(self.policy.disabled)
             session = self._session(admitted, document)
             return self._message(admitted, session, jsonrpc.shape(document))
         except ProtocolError as error:
@@ -101,7 +101,7 @@ class Endpoint:
         try:
             return jsonrpc.load(body)
         except ProtocolError:
-            if self.policy.off is not None:
+            if self.policy.disabled is not None:
                 return None
             self._session(admitted, None)  # a dead session is told before a broken body
             raise
@@ -112,11 +112,11 @@ class Endpoint:
         return _acknowledge(message, admitted.head.standard.version)
 
     def _request(self, admitted: Admitted, session: str | None, request: Request) -> Step:
-        wire = headers.check(admitted.head.standard, request, strict_meta=self.policy.strict_meta)
+        request_version = headers.check(admitted.head.standard, request, strict_meta=self.policy.strict_meta)
         answer = METHODS.get(request.method)
-        if answer is None or (wire.enveloped and request.method in REMOVED):
-            raise self._unknown(request.method, wire)
-        return answer(self, request, wire, session, admitted.principal)
+        if answer is None or (request_version.enveloped and request.method in REMOVED):
+            raise self._unknown(request.method, request_version)
+        return answer(self, request, request_version, session, admitted.principal)
 
     def _session(self, admitted: Admitted, document: Any) -> str | None:
         """The live legacy session of the post; SessionGone for one that is not (rows 83-84)."""
@@ -131,25 +131,27 @@ class Endpoint:
             raise SessionGone("the session is unknown or over: initialize again")
         return head.session
 
-    def _unknown(self, method: str, wire: RequestVersion) -> MethodNotFound:
+    def _unknown(self, method: str, request_version: RequestVersion) -> MethodNotFound:
         hint = (
             f"; this is {versions.MODERN} traffic, {method} belongs to {versions.LEGACY}" if method in REMOVED else ""
         )
         error = MethodNotFound(f"method not found: {ascii(method)[:80]}{hint}")
-        if not wire.modern:
+        if not request_version.modern:
             error.status = self.policy.unknown_method_legacy
         return error
 
     # --- the methods, in METHODS below ---
 
-    def _initialize(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
+    def _initialize(
+        self, request: Request, request_version: RequestVersion, session: str | None, principal: str
+    ) -> Step:
         asked = request.params.get("protocolVersion")
         if not isinstance(asked, str):
             raise InvalidParams("initialize needs protocolVersion, a string")
         version = versions.negotiate(asked, self.policy.echoed_versions)
-        if self.policy.sessions and not wire.modern:
+        if self.policy.sessions and not request_version.modern:
             return OpenSession(request.id, version, _client(request.params), principal)
-        return self._handshake(request.id, version, modern=wire.modern)
+        return self._handshake(request.id, version, modern=request_version.modern)
 
     def _handshake(
         self, request_id: Id, version: str, extra: tuple[tuple[str, str], ...] = (), *, modern: bool = False
@@ -162,33 +164,33 @@ class Endpoint:
         }
         return self._result(request_id, compact(answer)[1:-1], extra, modern=modern)
 
-    def _ping(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
+    def _ping(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
         # One client family rejects any member in the answer to a ping sent under a legacy header
         # (row 55); without such a header the mission's word stands.
-        bare = wire.version in versions.KNOWN and not wire.modern
+        bare = request_version.header in versions.KNOWN and not request_version.modern
         body = b"{}" if bare else b'{"resultType":"complete"}'
         return Reply(200, (JSON,), (jsonrpc.result(request.id, body),))
 
-    def _discover(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
+    def _discover(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
         return self._result(request.id, self._fixed["discover"], modern=True)
 
-    def _list(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
+    def _list(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
         cursor = request.params.get("cursor")
         if cursor is not None:
             raise InvalidParams("there is one page only: no cursor was ever given out")
-        return ListTools(request.id, wire)
+        return ListTools(request.id, request_version)
 
-    def _call(self, request: Request, wire: RequestVersion, session: str | None, principal: str) -> Step:
+    def _call(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
         name, arguments = request.params.get("name"), request.params.get("arguments")
         if not isinstance(name, str):
             raise InvalidParams('tools/call needs "name", a string')
         if arguments is not None and not isinstance(arguments, dict):
             raise InvalidParams('"arguments" must be an object')
-        tool = self.listing.tools.get(name)
+        tool = self.tool_list.tools.get(name)
         if tool is None:
             raise InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
         arguments = arguments or {}
-        call = ToolCall(request.id, name, arguments, _argument_bytes(arguments), wire, session, principal)
+        call = ToolCall(request.id, name, arguments, _argument_bytes(arguments), request_version, session, principal)
         try:
             check_arguments(tool.input_schema, arguments)
         except BadArgument as fault:
@@ -216,16 +218,16 @@ class Endpoint:
         if isinstance(outcome, ToolError):
             if not self.policy.faults_as_results:
                 return self.refuse(call.id, ToolFailed(outcome.text, delivery=self._delivery(call, outcome)))
-            outcome = error_content(outcome, self.listing.acts(call.name))
-        fixed = self._fixed["modern" if call.wire.modern else "legacy"]
+            outcome = error_content(outcome, self.tool_list.acts(call.name))
+        fixed = self._fixed["modern" if call.request_version.modern else "legacy"]
         return Reply(200, (JSON,), result_parts(call.id, outcome, fixed))
 
     def _delivery(self, call: ToolCall, error: ToolError) -> str | None:
-        return error.delivery if self.listing.acts(call.name) else None
+        return error.delivery if self.tool_list.acts(call.name) else None
 
     def listed(self, step: ListTools) -> Reply:
         """The answer to `tools/list`, from this endpoint's own listing."""
-        return self._result(step.id, self.listing.result, modern=step.wire.modern)
+        return self._result(step.id, self.tool_list.result, modern=step.request_version.modern)
 
     def opened(self, step: OpenSession, session_id: str) -> Reply:
         """The handshake's answer, with the session id that the role minted."""

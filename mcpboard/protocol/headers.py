@@ -45,7 +45,7 @@ def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False)
     envelope = meta if isinstance(meta, dict) else {}
     if request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope:
         _meta_is_object(meta)
-        return RequestVersion(modern=False, enveloped=False, version=sent.version)  # row 61: not judged
+        return RequestVersion(modern=False, enveloped=False, header=sent.version)  # row 61: not judged
     _agreement(sent, request, envelope, strict_meta)
     supported(sent.version)
     _meta_is_object(meta)
@@ -54,7 +54,7 @@ def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False)
     return RequestVersion(
         modern=sent.version == MODERN,
         enveloped=enveloped,
-        version=sent.version,
+        header=sent.version,
         capabilities=envelope[CAPABILITIES_KEY] if VERSION_KEY in envelope else {},
     )
 

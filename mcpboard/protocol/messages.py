@@ -71,7 +71,7 @@ class ToolCall(NamedTuple):
     name: str
     arguments: Mapping[str, Any]
     arguments_json: bytes  # the same as UTF-8 JSON, ready for a backend
-    wire: RequestVersion
+    request_version: RequestVersion
     session: str | None  # the live legacy session it came in
     principal: str
     # True once the caller has hung up: what has to wait looks again before it begins (row 88).
@@ -80,14 +80,14 @@ class ToolCall(NamedTuple):
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """What the client declared with this request."""
-        return self.wire.capabilities
+        return self.request_version.capabilities
 
 
 class ListTools(NamedTuple):
     """`tools/list`: the role may look for newer tools before it is answered."""
 
     id: Id
-    wire: RequestVersion
+    request_version: RequestVersion
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ Arrived = Callable[[], bool]
 class Outcome:
     """What a tool call came to, and who wants to know what becomes of its reply.
 
-    `fate` is called once: with None for a reply that was not handed over whole, else with a way to
+    `on_delivered` is called once: with None for a reply that was not handed over whole, else with a way to
     ask, from then on, whether it has arrived.
     """
 
     result: Content | ToolError | ProtocolError
-    fate: Callable[[Arrived | None], None] | None = None
+    on_delivered: Callable[[Arrived | None], None] | None = None
 
 
 # --- what a role decides -------------------------------------------------------------------
@@ -149,11 +149,11 @@ class Policy:
 
     server: Mapping[str, str]  # serverInfo: name, title, version
     instructions: str
-    off: str | None = None  # why MCP is switched off; None when it is on
+    disabled: str | None = None  # why MCP is switched off; None when it is on
     strict_meta: bool = False  # refuse header-only modern traffic (rows 40, 51)
     pages: Container[str] = frozenset()  # paths of the role that are not MCP
     # Authorization header -> who that is, None to refuse; no gate at all when left out.
-    authorise: Callable[[str | None], str | None] | None = None
+    authorize: Callable[[str | None], str | None] | None = None
     # True for a live session of this principal; left out by a role that mints none.
     knows_session: Callable[[str, str], bool] | None = None
     echoed_versions: frozenset[str] = frozenset()  # older versions that initialize echoes (row 59)

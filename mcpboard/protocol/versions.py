@@ -30,10 +30,10 @@ class RequestVersion(NamedTuple):
     """How one request came: decided per request, never per connection.
 
     `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;
-    `version` is the header's value, None when there was none.
+    `header` is the header's value, None when there was none.
     """
 
     modern: bool
     enveloped: bool
-    version: str | None
+    header: str | None
     capabilities: Mapping[str, Any] = {}  # nobody writes to it

@@ -128,7 +128,7 @@ class Application:
                 owed.callback(source.close)
             reply, outcome = _written(endpoint, call, outcome)
             note = _logged(call, outcome.result, started)
-            return PendingReply(reply, owed.pop_all(), note, outcome.fate, environ.get(RECEIPT, on_trust))
+            return PendingReply(reply, owed.pop_all(), note, outcome.on_delivered, environ.get(RECEIPT, on_trust))
 
 
 def _finish(role: Role, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
@@ -160,8 +160,8 @@ def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Repl
         return endpoint.reply(call, outcome.result), outcome
     except Exception:
         log.exception("%s: its result cannot be written", call.name)
-        if outcome.fate is not None:
-            outcome.fate(None)  # what became of the call will not be in this reply
+        if outcome.on_delivered is not None:
+            outcome.on_delivered(None)  # what became of the call will not be in this reply
         crashed = Outcome(InternalError(INTERNAL))
         return endpoint.reply(call, crashed.result), crashed
 

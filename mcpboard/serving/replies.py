@@ -30,7 +30,7 @@ class PendingReply(NamedTuple):
     reply: Reply
     owed: ExitStack = _NOTHING  # gives back the turn, closes the sources
     note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
-    fate: Callable[[Arrived | None], None] | None = None  # the outcome's own
+    on_delivered: Callable[[Arrived | None], None] | None = None  # the outcome's own
     receipt: Callable[[], Arrived] = on_trust  # for what was handed over
 
 
@@ -76,8 +76,8 @@ class ReplyBody:
             exchange.owed.close()
         finally:
             try:
-                if exchange.fate is not None:
-                    exchange.fate(exchange.receipt() if self._whole else None)
+                if exchange.on_delivered is not None:
+                    exchange.on_delivered(exchange.receipt() if self._whole else None)
             finally:
                 if exchange.note is not None:
                     exchange.note(self._sent, self._whole)

@@ -1,4 +1,4 @@
-"""HTTP to one server: a connection for each request, a deadline for every read, a cord to end it by.
+"""HTTP to one server: a connection for each request, a deadline for every read, a token to end it by.
 
 Each request has a connection of its own, because a kept one may have died unnoticed, and then
 nobody could tell whether the phone was touched.
@@ -55,7 +55,7 @@ class HttpClient:
 
     `token` is sent as a bearer token, `headers` with every request. With `interface` every
     connection leaves by that network interface: several boards have the same address, each on a
-    cable of its own. `way` opens the TCP connections where they are not to be direct. May be
+    cable of its own. `connect` opens the TCP connections where they are not to be direct. May be
     shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
     """
 
@@ -65,11 +65,11 @@ class HttpClient:
         token: str | None = None,
         headers: Iterable[tuple[str, str]] = (),
         interface: str | None = None,
-        way: Callable[[str, int, Deadline], DeadlineSocket] | None = None,
+        connect: Callable[[str, int, Deadline], DeadlineSocket] | None = None,
     ) -> None:
         self._parts = _checked_url(url)
         self._interface = interface
-        self._way = way or self._direct
+        self._connect = connect or self._direct
         self._headers = {**transport.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
@@ -92,30 +92,30 @@ class HttpClient:
 
     @contextmanager
     def exchange(
-        self, ask: HttpRequest, limit: Deadline, cord: CancelToken | None = None, path: str | None = None
+        self, ask: HttpRequest, limit: Deadline, cancel: CancelToken | None = None, path: str | None = None
     ) -> Iterator[StreamedResponse]:
         """Send `ask` and give its answer once the head is here; the connection ends with the block.
 
-        `cord` lets another thread end it; `path` goes elsewhere than the URL says. Raises
+        `cancel` lets another thread end it; `path` goes elsewhere than the URL says. Raises
         PeerUnreachable, PeerTimeout, PeerBroken and NotMcp, each with its `delivery`.
         """
-        cord = cord or CancelToken()
+        cancel = cancel or CancelToken()
         url = self.url if path is None else self.origin + path
         sock = self._connected(limit)
         try:
             with _translated(sock, "the connection broke"):
-                cord.attach(cast(socket.socket, sock))
+                cancel.attach(cast(socket.socket, sock))
                 response = transport.send(sock, ask.method, url, ask.body, self._headers | dict(ask.headers))
             with closing(response):
                 yield StreamedResponse(response, sock)
         finally:
-            cord.release()
+            cancel.release()
             sock.hang_up()
 
     def _connected(self, limit: Deadline) -> DeadlineMixin:
         host, port = self.address
         try:
-            sock = self._way(host, port, limit)
+            sock = self._connect(host, port, limit)
             return _over_tls(sock, host) if self._parts.scheme == "https" else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             reason = one_line(str(error))
@@ -189,37 +189,37 @@ class StreamedResponse:
 
 
 class CancelToken:
-    """What another thread pulls to end an exchange; one that has not begun then never sends."""
+    """Let another thread end an exchange; one that has not begun then never sends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sock: socket.socket | None = None
-        self._pulled = threading.Event()
+        self._cancelled = threading.Event()
 
     @property
-    def pulled(self) -> bool:
-        return self._pulled.is_set()
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
 
-    def pulled_within(self, seconds: float) -> bool:
-        """Wait that long, or until it is pulled; True when it is."""
-        return self._pulled.wait(seconds)
+    def wait(self, seconds: float) -> bool:
+        """Wait `seconds`, or until it is cancelled; return True when it is."""
+        return self._cancelled.wait(seconds)
 
     def attach(self, sock: socket.socket) -> None:
-        """Tie the cord to the connection of the moment; ConnectionAbortedError once it is pulled."""
+        """Watch the connection of the moment; raises ConnectionAbortedError once cancelled."""
         with self._lock:
-            if self.pulled:
+            if self.cancelled:
                 raise ConnectionAbortedError
             self._sock = sock
 
     def release(self) -> None:
-        """Untie it, before the connection is closed and its number goes to another."""
+        """Let go of it, before the connection is closed and its number goes to another."""
         with self._lock:
             self._sock = None
 
-    def pull(self) -> None:
+    def cancel(self) -> None:
         """End the exchange: whoever reads or writes there wakes with an error."""
         with self._lock:
-            self._pulled.set()
+            self._cancelled.set()
             if self._sock is not None:
                 with contextlib.suppress(OSError):  # it has ended by itself
                     self._sock.shutdown(socket.SHUT_RDWR)

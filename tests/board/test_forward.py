@@ -72,8 +72,8 @@ def text(outcome: Outcome) -> str:
 
 
 def lose(outcome: Outcome) -> None:
-    assert outcome.fate is not None
-    outcome.fate(None)
+    assert outcome.on_delivered is not None
+    outcome.on_delivered(None)
 
 
 def test_arguments_are_carried_over_as_they_came(forward: Forwarder) -> None:
@@ -114,5 +114,5 @@ def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: Any, 
 
 
 def test_input_is_the_only_lane_with_orphans(forward: Forwarder) -> None:
-    kept = {row.tool.name for row in ROWS if not row.streams and run(forward, row.tool.name).fate is not None}
+    kept = {row.tool.name for row in ROWS if not row.streams and run(forward, row.tool.name).on_delivered is not None}
     assert kept == {row.tool.name for row in ROWS if row.lane == "input"}

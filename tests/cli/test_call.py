@@ -121,7 +121,7 @@ def test_nobody_there_is_one_line_and_ends_in_one(capsys: pytest.CaptureFixture[
 
 def test_the_token_is_read_from_its_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
-    with serving(Peer(authorise=lambda header: "me" if header == f"Bearer {TOKEN}" else None)) as peer:
+    with serving(Peer(authorize=lambda header: "me" if header == f"Bearer {TOKEN}" else None)) as peer:
         assert main(["call", peer.url, "status", "--token-file", str(tmp_path / "token")]) == 0
         assert main(["call", peer.url, "status"]) == 1
     assert "--token-file" in capsys.readouterr().err

@@ -96,7 +96,7 @@ def test_a_session_is_ended_with_the_client() -> None:
 
 
 def test_token_and_headers_go_with_every_request() -> None:
-    with serving(Peer(authorise=lambda header: "me" if header == f"Bearer {TOKEN}" else None)) as peer:
+    with serving(Peer(authorize=lambda header: "me" if header == f"Bearer {TOKEN}" else None)) as peer:
         with Client(peer.url, TOKEN, [("X-Device", "left")]) as client:
             client.call("status")
         assert all(sent["x-device"] == "left" for sent in peer.headers)
@@ -107,7 +107,7 @@ def test_token_and_headers_go_with_every_request() -> None:
 
 def test_mcp_switched_off_is_said() -> None:
     with (
-        serving(Peer(off="MCP is switched off on this board (mcp_enabled = false)")) as peer,
+        serving(Peer(disabled="MCP is switched off on this board (mcp_enabled = false)")) as peer,
         Client(peer.url) as client,
         pytest.raises(PeerError, match="mcp_enabled = false"),
     ):

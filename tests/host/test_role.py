@@ -387,7 +387,7 @@ def test_two_named_tokens_exclude_each_other_in_the_modern_era(host: Agent) -> N
 def test_the_labels_of_principals_are_not_made_of_their_tokens(host: Agent) -> None:
     host.caller.modern().call("tap", x=1, y=1)
     (owner,) = host.role.manager.leases().values()
-    principal = host.role.endpoint().policy.authorise(f"Bearer {host.caller.token}")  # type: ignore[misc]
+    principal = host.role.endpoint().policy.authorize(f"Bearer {host.caller.token}")  # type: ignore[misc]
     assert owner == principal_owner(str(principal))
     assert owner.prefix not in str(host.caller.token)
 

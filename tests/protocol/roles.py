@@ -67,7 +67,7 @@ PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
 BOARD = Policy(SERVER, "Look first.", pages=frozenset({"/", "/health"}))
 HOST = replace(
     BOARD,
-    authorise=lambda sent: PRINCIPALS.get(access.bearer(sent) or b""),
+    authorize=lambda sent: PRINCIPALS.get(access.bearer(sent) or b""),
     knows_session=lambda session, principal: (session, principal) == ("s-1", "alice"),
     echoed_versions=frozenset({"2025-06-18", "2025-03-26"}),
     unknown_method_legacy=200,
@@ -77,7 +77,7 @@ ALICE, BOB = "Bearer token-a", "Bearer token-b"
 
 POLICIES = {
     "board": BOARD,
-    "board that is off": replace(BOARD, off=OFF),
+    "board that is off": replace(BOARD, disabled=OFF),
     "board with strict_meta": replace(BOARD, strict_meta=True),
     "host": HOST,
 }

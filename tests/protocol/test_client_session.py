@@ -133,7 +133,7 @@ def test_a_server_of_both_eras_is_spoken_to_in_the_modern_one() -> None:
     assert [tool["name"] for tool in tools] == list(NAMES)
     assert (result.text, result.structured, result.is_error) == ("said", {"said": True}, False)
     assert pair.methods == ["server/discover", "tools/list", "tools/call"]
-    assert pair.calls[0].wire.enveloped
+    assert pair.calls[0].request_version.enveloped
     assert pair.calls[0].arguments == {"text": "hello"}
 
 
@@ -230,14 +230,14 @@ def test_an_unknown_tool_is_an_error_that_says_nothing_was_done() -> None:
 
 
 def test_a_board_with_mcp_switched_off_says_so() -> None:
-    pair = Pair(off="MCP is switched off on this board (mcp_enabled = false)")
+    pair = Pair(disabled="MCP is switched off on this board (mcp_enabled = false)")
     with pytest.raises(PeerError, match="mcp_enabled = false") as caught:
         pair.run(pair.dialogue.list_tools())
     assert caught.value.status == 404
 
 
 def test_a_wrong_token_is_final() -> None:
-    pair = Pair(authorise=lambda header: None)
+    pair = Pair(authorize=lambda header: None)
     with pytest.raises(PeerRefused, match=r"invalid token.*--token-file"):
         pair.run(pair.dialogue.list_tools())
     assert pair.methods == ["server/discover"]

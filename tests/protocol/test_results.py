@@ -92,7 +92,7 @@ def test_an_acknowledgement_is_nothing_at_all() -> None:
 
 
 def test_a_refusal_while_switched_off_is_exact() -> None:
-    got = Role(replace(BOARD, off=OFF)).post(head(), message("tools/list", id=0))
+    got = Role(replace(BOARD, disabled=OFF)).post(head(), message("tools/list", id=0))
     assert got.body == b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"' + OFF.encode() + b'"}}'
 
 
@@ -230,7 +230,11 @@ def test_a_call_carries_who_asks_and_how() -> None:
     role.post(modern("tools/call", "status", authorization=ALICE, session="s-1"), body)
     (call,) = role.calls
     assert (call.id, call.name, call.principal, call.session) == (0, "status", "alice", None)
-    assert (call.wire.modern, call.wire.enveloped, dict(call.capabilities)) == (True, True, {"sampling": {}})
+    assert (call.request_version.modern, call.request_version.enveloped, dict(call.capabilities)) == (
+        True,
+        True,
+        {"sampling": {}},
+    )
 
 
 def test_a_legacy_call_carries_its_session() -> None:

@@ -87,7 +87,7 @@ class Owners:
         """
         asked = arguments.get("session_id")
         if asked == NEW:
-            minted = self._enter(self._named, "hs_", call.wire.version or "", call.principal, "")
+            minted = self._enter(self._named, "hs_", call.request_version.header or "", call.principal, "")
             return _session_owner(minted, call.principal), minted
         if asked is not None:
             return self._named_owner(str(asked), call.principal), None

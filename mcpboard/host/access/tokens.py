@@ -139,7 +139,7 @@ class Tokens:
         self._named: list[NamedToken] = []
         self.follow()
 
-    def authorise(self, authorization: str | None) -> str | None:
+    def authorize(self, authorization: str | None) -> str | None:
         """The id of the principal whose token the header carries, None to refuse."""
         self.follow()
         token = access.bearer(authorization)

@@ -34,7 +34,7 @@ class CloudHttp:
     def __init__(self, url: str, token: str | None = None, proxy: str | None = None) -> None:
         parts = urlsplit(url)
         way = tunnel.through(proxy) if proxy and parts.scheme == "https" else None
-        self._link = HttpClient(url, token, way=way)
+        self._link = HttpClient(url, token, connect=way)
         self._prefix = parts.path.rstrip("/")
         self._lock = threading.Lock()
         self._cords: set[CancelToken] = set()
@@ -55,14 +55,14 @@ class CloudHttp:
             self._over = True
             cords = list(self._cords)
         for cord in cords:
-            cord.pull()
+            cord.cancel()
 
     @contextmanager
     def _cord(self) -> Iterator[CancelToken]:
         cord = CancelToken()
         with self._lock:
             if self._over:
-                cord.pull()
+                cord.cancel()
             self._cords.add(cord)
         try:
             yield cord

@@ -112,7 +112,7 @@ class Bridge:
             pending = self._under_way.pop(cancelled, None)
         if pending is not None:
             pending.cancelled = True
-            pending.cord.pull()
+            pending.cord.cancel()
 
     def _refuse(self, request_id: Id | None, error: ProtocolError) -> None:
         self._output.line([jsonrpc.error(error, request_id)])
@@ -245,7 +245,7 @@ class Bridge:
         with self._lock:
             pending = list(self._under_way.values())
         for each in pending:
-            each.cord.pull()
+            each.cord.cancel()
         self._join(ABANDON_SECONDS)
 
     def _running(self) -> list[threading.Thread]:

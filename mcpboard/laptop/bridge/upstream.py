@@ -111,13 +111,13 @@ class Upstream:
             return Spool(arriving)
 
     def _pause(self, error: ClientError, cord: CancelToken, patience: Deadline) -> None:
-        """Wait a moment; raises `error` when the patience is over or the cord is pulled."""
+        """Wait a moment; raises `error` when the patience is over or the request is cancelled."""
         try:
             left = patience.remaining()
         except TimeoutError:
             raise error from None
         self._tell_away(error, left)
-        if cord.pulled_within(min(PAUSE_SECONDS, left)):
+        if cord.wait(min(PAUSE_SECONDS, left)):
             raise error
 
     def _tell_away(self, error: ClientError, left: float) -> None:

@@ -107,7 +107,7 @@ class Relay:
         except Refused as refused:
             status, headers, pieces = _refusal(refused)
         except ClientError as error:
-            if not passing.cord.pulled:
+            if not passing.cord.cancelled:
                 log.warning("%s: %s", self._link.url, error)
             status, headers, pieces = _refusal(_unanswered(error, sent))
         else:
@@ -135,7 +135,7 @@ class Relay:
         with self._lock:
             ended = [passing for passing in self._passing if which(passing)]
         for passing in ended:
-            passing.cord.pull()
+            passing.cord.cancel()
 
     def _forget(self, passing: ForwardedRequest) -> None:
         with self._lock:

@@ -58,8 +58,8 @@ def test_rotation_is_to_delete_the_file_and_start_again(tmp_path: Path) -> None:
     old = main_token(tmp_path)
     (tmp_path / TOKEN_FILE).unlink()
     tokens = Tokens(tmp_path)
-    assert tokens.authorise(f"Bearer {old}") is None
-    assert tokens.authorise(f"Bearer {read_main_token(tmp_path)}") is not None
+    assert tokens.authorize(f"Bearer {old}") is None
+    assert tokens.authorize(f"Bearer {read_main_token(tmp_path)}") is not None
 
 
 UNUSABLE = [
@@ -218,12 +218,12 @@ def test_the_scheme_is_tolerant_and_the_token_exact(tmp_path: Path, header: str 
     """BL-503."""
     tokens = Tokens(tmp_path)
     sent = None if header is None else header.format(read_main_token(tmp_path))
-    assert (tokens.authorise(sent) is not None) == well
+    assert (tokens.authorize(sent) is not None) == well
 
 
 def test_the_case_of_the_token_matters(tmp_path: Path) -> None:
     tokens, drawn = Tokens(tmp_path), read_main_token(tmp_path)
-    assert tokens.authorise(f"Bearer {drawn.swapcase()}") is None
+    assert tokens.authorize(f"Bearer {drawn.swapcase()}") is None
 
 
 # --- named tokens ------------------------------------------------------------------------------
@@ -233,13 +233,13 @@ def test_named_tokens_come_and_go_without_a_restart(tmp_path: Path) -> None:
     removed: list[str] = []
     book = Tokens(tmp_path, removed.append)
     drawn = tokens.add_named(tmp_path, "hermes")
-    main, named = (book.authorise(f"Bearer {each}") for each in (read_main_token(tmp_path), drawn))
+    main, named = (book.authorize(f"Bearer {each}") for each in (read_main_token(tmp_path), drawn))
     assert None not in (main, named)
     assert main != named
     tokens.add_named(tmp_path, "other")
-    assert book.authorise(f"Bearer {drawn}") == named
+    assert book.authorize(f"Bearer {drawn}") == named
     tokens.remove_named(tmp_path, "hermes")
-    assert book.authorise(f"Bearer {drawn}") is None
+    assert book.authorize(f"Bearer {drawn}") is None
     assert removed == [named]
     assert [each.name for each in tokens.named(tmp_path)] == ["other"]
 
@@ -273,10 +273,10 @@ def test_a_broken_list_leaves_the_tokens_as_they_were(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     book, drawn = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
-    assert book.authorise(f"Bearer {drawn}") is not None
+    assert book.authorize(f"Bearer {drawn}") is not None
     (tmp_path / NAMED_FILE).write_text(content)
-    assert book.authorise(f"Bearer {drawn}") is not None
-    assert book.authorise("Bearer ") is None
+    assert book.authorize(f"Bearer {drawn}") is not None
+    assert book.authorize("Bearer ") is None
     assert "stay as they were" in caplog.text
     with pytest.raises(ConfigError, match="delete it"):
         tokens.named(tmp_path)
