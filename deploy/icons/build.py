@@ -1,4 +1,4 @@
-"""Builds mcpboard/host/vision/icons/icons.npz from the drawings of open icon families.
+"""Build mcpboard/host/vision/icons/icons.npz from the drawings of open icon families.
 
     python -m venv /tmp/icons && /tmp/icons/bin/pip install numpy Pillow opencv-python-headless resvg-py==0.5.0
     PYTHONPATH=. /tmp/icons/bin/python deploy/icons/build.py        # needs npm; writes the file and says its size
@@ -23,15 +23,15 @@ import numpy as np
 import resvg_py
 from PIL import Image
 
-from mcpboard.host.vision.icons.descriptor import squared
-from mcpboard.host.vision.icons.index import BUILT_IN, pack
+from mcpboard.host.vision.icons.descriptor import fitted
+from mcpboard.host.vision.icons.index import BUILT_IN, save
 
 Array = Any  # numpy.ndarray
 
 HERE = Path(__file__).parent
 NPM = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
 INSTALL_S = 300  # seconds for npm; twenty are usual
-PIXELS = 64  # the side that a drawing is rasterised at: twice what is kept
+PIXELS = 64  # the side that a drawing is rasterized at: twice what is kept
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Family:
 
     package: str
     version: str
-    licence: str
+    license: str
     drawings: tuple[str, ...]
 
 
@@ -66,14 +66,14 @@ UNSEEN: Mapping[str, Family] = {
 
 
 def shapes(path: Path = HERE / "shapes.txt") -> dict[str, list[str]]:
-    """Shape -> the names of its drawings, as the file has them."""
+    """Return the names of the drawings of each shape, as the file has them."""
     lines = [line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     rows = (line.split(": ") for line in lines)
     return {shape: names.split() for shape, names in rows}
 
 
 def drawings(family: str, names: list[str], node_modules: Path) -> Iterator[Path]:
-    """The files of a family that show a shape."""
+    """Yield the files of a family that show a shape."""
     made = {**FAMILIES, **UNSEEN}[family]
     for name in names:
         owner, _, own = name.rpartition("/")
@@ -85,28 +85,28 @@ def drawings(family: str, names: list[str], node_modules: Path) -> Iterator[Path
                 yield path
 
 
-def rasterised(path: Path, pixels: int) -> Array:
-    """The ink of a drawing, pixels x pixels, 255 where it covers a pixel whole."""
+def rasterized(path: Path, pixels: int) -> Array:
+    """Return the ink of a drawing, pixels x pixels, 255 where it covers a pixel whole."""
     png = bytes(resvg_py.svg_to_bytes(svg_string=path.read_text("utf-8"), width=pixels, height=pixels))
     with Image.open(io.BytesIO(png)) as image:
         return np.asarray(image.convert("RGBA"))[:, :, 3]
 
 
 def build(out: Path, node_modules: Path) -> int:
-    """Write the file; how many drawings are in it."""
+    """Write the file; return how many drawings are in it."""
     found = {}
     for shape, names in shapes().items():
         for family in FAMILIES:
             for path in drawings(family, names, node_modules):
-                picture = squared(rasterised(path, PIXELS))
-                if picture is not None:
-                    found[shape, picture.tobytes()] = picture  # families share some drawings
-    pack(out, [shape for shape, _ in found], np.stack(list(found.values())))
+                drawing = fitted(rasterized(path, PIXELS))
+                if drawing is not None:
+                    found[shape, drawing.tobytes()] = drawing  # families share some drawings
+    save(out, [shape for shape, _ in found], np.stack(list(found.values())))
     return len(found)
 
 
 def install(prefix: Path) -> Path:
-    """The families' packages, installed by npm; no script of theirs is run."""
+    """Install the families' packages by npm, without running any script of theirs."""
     wanted = [f"{family.package}@{family.version}" for family in FAMILIES.values()]
     subprocess.run([*NPM, "--prefix", prefix, *wanted], check=True, timeout=INSTALL_S)
     return prefix / "node_modules"

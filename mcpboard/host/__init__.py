@@ -277,7 +277,7 @@ def build(
     discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
     survey = StatusSurvey(manager)
     enrolled = joined or enrollment.read(folder)
-    sees = eyes or service.opened(folder / ICONS)
+    sees = eyes or service.create_service(folder / ICONS)
     cloud = Worker(manager, survey.devices, sees, enrolled, folder, settings.cloud_proxy) if enrolled else None
     told = cloud.status if cloud else None
     pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told)

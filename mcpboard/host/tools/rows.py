@@ -14,7 +14,7 @@ from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.specs import TOOLS
 from mcpboard.host.vision import describe, find
-from mcpboard.host.vision.service import NO_EYES, VisionService
+from mcpboard.host.vision.service import NO_VISION, VisionService
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.host.vision.types import Icon, TextLine
 from mcpboard.protocol.tools import Content, Image, Text, Tool
@@ -107,7 +107,7 @@ def _find_icon(driver: Driver, arguments: Arguments, eyes: VisionService) -> Con
 
 def _looked(eyes: VisionService, told: list[find.Match], look: Callable[[], list[find.Match]]) -> list[find.Match]:
     """What the tree told, with what the picture shows where the tree left doubts."""
-    if eyes.closed or find.sure(told):
+    if not eyes.available or find.sure(told):
         return told
     try:
         return find.together(told, look())
@@ -122,7 +122,7 @@ def _describe(driver: Driver, arguments: Arguments, eyes: VisionService) -> Cont
     lines: tuple[TextLine, ...] = ()
     icons: tuple[Icon, ...] = ()
     try:
-        if not eyes.closed:
+        if eyes.available:
             picture = driver.take_screenshot().content
             lines, icons = eyes.lines(picture), eyes.icons(picture)
     except ToolFailed as failure:
@@ -137,8 +137,8 @@ def _describe(driver: Driver, arguments: Arguments, eyes: VisionService) -> Cont
 def _tree(driver: Driver, eyes: VisionService) -> UiNode | None:
     """The elements on the screen, None for a device that has to be looked at; ToolFailed where nothing can look."""
     tree = driver.ui_tree()
-    if tree is None and eyes.closed:
-        raise ToolFailed(NO_EYES)
+    if tree is None and not eyes.available:
+        raise ToolFailed(NO_VISION)
     return tree
 
 

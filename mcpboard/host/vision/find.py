@@ -1,4 +1,4 @@
-"""Finding words and icons on a screen, best match first: among its elements, and in its picture."""
+"""Finding text and icons on a screen, best match first: among its elements, and in its screenshot."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from mcpboard.host.vision.icons.synonyms import meant_by, shapes_called
 from mcpboard.host.vision.text_match import SURE, likeness, part
-from mcpboard.host.vision.tree import Box, UiNode
-from mcpboard.host.vision.types import Icon, TextLine, centre, inside
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Box, Icon, TextLine, center, inside
 
-LEAST_SCORE = 0.75  # of 1; below that a match is a coincidence (contract, find_icon)
+LEAST_SCORE = 0.75  # of 1; below that a match is a coincidence
 TILE = "stop"  # a plain square is a stop button, unless something is drawn on it
 NEARLY_BEST = 0.05  # of 1; an icon may be meant that is a little more like something else
 PART_OF = 0.05  # of 1; a whole that is this much less certain than its part is still the whole
@@ -21,94 +21,90 @@ Match = dict[str, Any]
 
 
 def text_in_tree(tree: UiNode, query: str) -> list[Match]:
-    """Every element whose text or description is, holds, or nearly is `query`."""
-    found = []
+    """Return every element whose text or description is, contains, or nearly is `query`."""
+    matches = []
     for node in tree.walk():
-        scored = [(*likeness(words, query), words) for words in (node.text, node.desc) if words]
-        score, match, words = max(scored, default=(0.0, "", ""))
+        scored = [(*likeness(text, query), text) for text in (node.text, node.desc) if text]
+        score, match, text = max(scored, default=(0.0, "", ""))
         if score >= LEAST_SCORE:
-            found.append({"text": words, "score": score, **_place(node.box), "match": match, "source": "tree"})
-    return _best(found)
+            matches.append({"text": text, "score": score, **_place(node.box), "match": match, "source": "tree"})
+    return _best(matches)
 
 
 def text_in_picture(lines: Iterable[TextLine], query: str) -> list[Match]:
-    """The same among the lines that were read; the box is that of the words asked for, within their line."""
-    found = []
+    """Return the same among lines that were read; the box is that of the text asked for, within its line."""
+    matches = []
     for line in lines:
         score, match = likeness(line.text, query)
-        if score >= LEAST_SCORE:
-            box = _part_of(line, query) if match == "contains" else line.box
-            sure = round(score * line.score, 2)
-            found.append({"text": line.text, "score": sure, **_place(box), "match": match, "source": "ocr"})
-    return _best(found)
+        if score < LEAST_SCORE:
+            continue
+        box = line.box
+        if match == "contains":
+            left, top, right, bottom = box
+            start, end = part(line.text, query)
+            box = round(left + start * (right - left)), top, round(left + end * (right - left)), bottom
+        score = round(score * line.score, 2)
+        matches.append({"text": line.text, "score": score, **_place(box), "match": match, "source": "ocr"})
+    return _best(matches)
 
 
 def icon_in_tree(tree: UiNode, name: str) -> list[Match]:
-    """Every icon or button that is called `name`, or what people mean by it."""
+    """Return every icon or button that is called `name`, or what people mean by it."""
     wanted = shapes_called(name)
-    found = []
+    matches = []
     for node in tree.walk():
-        words = [words for words in (node.text, node.desc, node.id) if words and node.role in ICON_ROLES]
-        score = max((_called(each, name, wanted) for each in words), default=0.0)
+        labels = [label for label in (node.text, node.desc, node.id) if label and node.role in ICON_ROLES]
+        score = 0.0
+        for label in labels:
+            meaning = SURE if meant_by(label) & wanted else 0.0
+            score = max(score, meaning, *(likeness(label, each)[0] for each in (name, *wanted)))
         if score >= LEAST_SCORE:
-            found.append({"name": words[0], "score": score, **_place(node.box), "confident": score >= SURE})
-    return _best(found)
-
-
-def _called(words: str, name: str, wanted: frozenset[str]) -> float:
-    """How much an element with these words is what `name` names, or means."""
-    means = SURE if meant_by(words) & wanted else 0.0
-    return max(means, likeness(words, name)[0], *(likeness(words, shape)[0] for shape in wanted))
+            matches.append({"name": labels[0], "score": score, **_place(node.box), "confident": score >= SURE})
+    return _best(matches)
 
 
 def icon_in_picture(icons: Iterable[Icon], name: str) -> list[Match]:
-    """Every icon that shows what is called `name`, and is hardly more like anything else."""
+    """Return every icon that shows what is called `name` and is hardly more like anything else, one for each place."""
     wanted = shapes_called(name)
-    found = []
+    matches = []
     for icon in icons:
-        shape, score = next(((shape, score) for shape, score in icon.likes if shape in wanted), ("", 0.0))
+        shape, score = next(((shape, score) for shape, score in icon.shapes if shape in wanted), ("", 0.0))
         best, most = icon.best
         if score >= max(LEAST_SCORE, most - NEARLY_BEST):
-            sure = score >= SURE and best in wanted
-            found.append({"name": shape, "score": round(score, 2), **_place(icon.box), "confident": sure})
-    return _apart(_best(found))
+            confident = score >= SURE and best in wanted
+            matches.append({"name": shape, "score": round(score, 2), **_place(icon.box), "confident": confident})
+    kept: list[Match] = []
+    for match in _best(matches):
+        if not any(_within(match, other) or _within(other, match) for other in kept):
+            kept.append(match)
+    return kept
 
 
 def together(first: Sequence[Match], second: Sequence[Match]) -> list[Match]:
-    """Both, without what the second found within a place of the first."""
+    """Return both, without those of the second that lie within the box of one of the first."""
     new = [match for match in second if not any(_within(match, known) for known in first)]
     return _best([*first, *new])
 
 
-def sure(found: Sequence[Match]) -> bool:
-    """Whether there is one that may be tapped without looking any further."""
-    return any(match["score"] >= SURE for match in found)
+def sure(matches: Iterable[Match]) -> bool:
+    """Return true where one match may be tapped without looking any further."""
+    return any(match["score"] >= SURE for match in matches)
 
 
 def distinct(icons: Iterable[Icon]) -> list[Icon]:
-    """One icon for each place: a plus in a circle is a plus in a circle, a plus on a tile is a plus."""
+    """Return one icon for each place: a plus in a circle is a plus in a circle, a plus on a tile is a plus."""
     kept: list[Icon] = []
-    for icon in sorted(icons, key=lambda icon: -_area(icon.box)):
-        around = [whole for whole in kept if inside(centre(icon.box), whole.box)]
+    areas = [((icon.box[2] - icon.box[0]) * (icon.box[3] - icon.box[1]), icon) for icon in icons]
+    for _, icon in sorted(areas, key=lambda each: -each[0]):
+        around = [whole for whole in kept if inside(center(icon.box), whole.box)]
         if any(whole.best[0] != TILE and whole.best[1] >= icon.best[1] - PART_OF for whole in around):
             continue
         kept = [each for each in kept if each not in around] + [icon]
     return kept
 
 
-def _part_of(line: TextLine, query: str) -> Box:
-    left, top, right, bottom = line.box
-    start, end = part(line.text, query)
-    return round(left + start * (right - left)), top, round(left + end * (right - left)), bottom
-
-
 def _place(box: Box) -> Match:
-    return {"box": list(box), "center": list(centre(box))}
-
-
-def _area(box: Box) -> int:
-    left, top, right, bottom = box
-    return (right - left) * (bottom - top)
+    return {"box": list(box), "center": list(center(box))}
 
 
 def _within(match: Match, known: Match) -> bool:
@@ -117,15 +113,6 @@ def _within(match: Match, known: Match) -> bool:
     return inside((x, y), (left, top, right, bottom))
 
 
-def _apart(found: Sequence[Match]) -> list[Match]:
-    """The best match of each place."""
-    kept: list[Match] = []
-    for match in found:
-        if not any(_within(match, other) or _within(other, match) for other in kept):
-            kept.append(match)
-    return kept
-
-
-def _best(found: Iterable[Match]) -> list[Match]:
-    """Best first; the order of the screen where they are alike."""
-    return sorted(found, key=lambda match: -match["score"])[:MOST_MATCHES]
+def _best(matches: Iterable[Match]) -> list[Match]:
+    """Sort best first, in the order of the screen where they are alike, and cut the list."""
+    return sorted(matches, key=lambda match: -match["score"])[:MOST_MATCHES]

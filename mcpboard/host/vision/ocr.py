@@ -1,4 +1,4 @@
-"""Reading the words of a picture with RapidOCR, whose models come inside its wheel: no network is needed, ever."""
+"""Reading the text of an image with RapidOCR, whose models come inside its wheel: no network is needed, ever."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ SETTINGS = {
 
 
 class TextReader:
-    """One engine; not to be shared between threads."""
+    """One OCR engine; not to be shared between threads."""
 
     def __init__(self) -> None:
         self._engine: Any = RapidOCR(params=SETTINGS)  # its type says any of four results
 
-    def read(self, picture: Array) -> tuple[TextLine, ...]:
-        """The lines of text in a picture (height x width x 3, uint8, blue first)."""
-        found = self._engine(picture)
-        if found.boxes is None or found.txts is None:
+    def read(self, pixels: Array) -> tuple[TextLine, ...]:
+        """Return the lines of text in an image (height x width x 3, uint8, blue first)."""
+        result = self._engine(pixels)
+        if result.boxes is None or result.txts is None:
             return ()
-        lines = zip(found.txts, found.scores, found.boxes, strict=True)
-        return tuple(TextLine(text, round(float(score), 3), _box(corners)) for text, score, corners in lines)
-
-
-def _box(corners: Array) -> tuple[int, int, int, int]:
-    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-    return round(float(left)), round(float(top)), round(float(right)), round(float(bottom))
+        lines = []
+        for text, score, corners in zip(result.txts, result.scores, result.boxes, strict=True):
+            (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+            box = round(float(left)), round(float(top)), round(float(right)), round(float(bottom))
+            lines.append(TextLine(text, round(float(score), 3), box))
+        return tuple(lines)

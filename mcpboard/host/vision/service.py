@@ -1,6 +1,6 @@
-"""The host's eyes: one worker that reads pictures, a short queue before it, and what it saw a moment ago.
+"""Vision for the host role: one worker that reads screenshots, a short queue before it, and a cache of results.
 
-Seeing needs the vision extra, which is heavy and may be absent: it is looked for at the start and imported by the
+It needs the vision extra, which is heavy and may be absent: the extra is looked for at the start and imported by the
 worker, at first use. Nothing of it is ever loaded by the board role.
 """
 
@@ -11,144 +11,126 @@ import importlib.util
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.vision.types import Icon, TextLine
+from mcpboard.host.vision.types import Icon, OwnIcons, TextLine, VisionEngine
 
-MOST_WAITING = 4  # pictures behind the one that is read
-WAIT_SECONDS = 45.0  # for five pictures on a slow machine; below the minute after which common clients hang up
-MOST_KEPT = 16  # answers; a model asks about the same screen several times in a row
-MOST_OWN = 500  # pictures of the user's folder
+MOST_WAITING = 4  # screenshots behind the one that is read
+WAIT_SECONDS = 45.0  # for five screenshots on a slow machine; below the minute after which common clients hang up
+MOST_CACHED = 16  # results; a model asks about the same screen several times in a row
+MOST_OWN = 500  # icons of the user's folder
 
 EXTRA = ("rapidocr", "onnxruntime", "cv2", "numpy", "PIL")
 INSTALL = "pip install 'mcpboard[vision]' where the host agent runs, and start it again"
-NO_EYES = (
-    f"this device tells no UI tree, and finding things in its picture needs the vision extra: {INSTALL}; until then "
+NO_VISION = (
+    f"this device tells no UI tree, and finding things in its screenshot needs the vision extra: {INSTALL}; until then "
     "look at take_screenshot yourself"
 )
-
-OwnIcons = tuple["tuple[Path, int]", ...]  # the user's pictures, with the time of their last change
 
 T = TypeVar("T")
 
 
-class VisionEngine(Protocol):
-    """What reads a picture; made and used by one thread."""
-
-    def lines(self, picture: bytes) -> tuple[TextLine, ...]: ...
-
-    def icons(self, picture: bytes, own: OwnIcons) -> tuple[Icon, ...]: ...
-
-
 class VisionService:
-    """Words and icons of pictures, one picture at a time; safe to use from any thread.
+    """Text and icons of screenshots, one screenshot at a time; safe to use from any thread.
 
-    `make` gives what reads them, None where the extra is not installed. `folder` holds the user's own icons as PNGs
-    and need not exist. To be closed when serving is over.
+    `create_engine` makes the reader, None where the extra is not installed. `folder` holds the user's own icons as
+    PNGs and need not exist. To be closed when serving is over.
     """
 
     def __init__(
-        self, make: Callable[[], VisionEngine] | None, folder: Path, wait_seconds: float = WAIT_SECONDS
+        self, create_engine: Callable[[], VisionEngine] | None, folder: Path, wait_seconds: float = WAIT_SECONDS
     ) -> None:
-        self._make = make
+        self._create_engine = create_engine
         self._folder = folder
         self._wait_seconds = wait_seconds
-        self._sees: VisionEngine | None = None
-        self._places = threading.Semaphore(1 + MOST_WAITING)
-        self._worker = ThreadPoolExecutor(1, "eyes")
+        self._engine: VisionEngine | None = None  # of the worker's thread alone
+        self._slots = threading.Semaphore(1 + MOST_WAITING)
+        self._worker = ThreadPoolExecutor(1, "vision")
         self._lock = threading.Lock()
-        self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._cache: OrderedDict[object, Any] = OrderedDict()
 
     @property
-    def closed(self) -> bool:
-        """Whether nothing can be seen, for want of the extra."""
-        return self._make is None
+    def available(self) -> bool:
+        """True with the extra; without it nothing can be read."""
+        return self._create_engine is not None
 
-    def lines(self, picture: bytes) -> tuple[TextLine, ...]:
-        """The lines of text in an encoded picture; ToolFailed when busy, too slow or without the extra."""
-        return self._seen(("lines", _digest(picture)), lambda sees: sees.lines(picture))
+    def lines(self, image: bytes) -> tuple[TextLine, ...]:
+        """Return the lines of text in an encoded image; ToolFailed when busy, too slow or without the extra."""
+        return self._read(("lines", hashlib.sha256(image).digest()), lambda engine: engine.lines(image))
 
-    def icons(self, picture: bytes) -> tuple[Icon, ...]:
-        """Whatever may be an icon in it; the same errors."""
+    def icons(self, image: bytes) -> tuple[Icon, ...]:
+        """Return whatever may be an icon in it; the same errors."""
         own = own_icons(self._folder)
-        return self._seen(("icons", _digest(picture), own), lambda sees: sees.icons(picture, own))
+        return self._read(("icons", hashlib.sha256(image).digest(), own), lambda engine: engine.icons(image, own))
 
     def close(self) -> None:
-        """Let the picture that is being read end, drop the others, join the worker."""
+        """Let the screenshot that is being read end, drop the others, join the worker."""
         self._worker.shutdown(wait=True, cancel_futures=True)
 
-    # --- the queue ---
-
-    def _seen(self, key: object, look: Callable[[VisionEngine], T]) -> T:
-        if self._make is None:
-            raise ToolFailed(NO_EYES)
-        found = self._recalled(key)
-        return cast(T, found) if found is not None else self._queued(key, look)
-
-    def _queued(self, key: object, look: Callable[[VisionEngine], T]) -> T:
-        if not self._places.acquire(blocking=False):
-            raise ToolFailed("the eyes are busy: too many pictures wait to be read; try again in a few seconds")
+    def _read(self, key: object, read: Callable[[VisionEngine], T]) -> T:
+        """Return the result of `read`, from the cache or by the worker; refuse at once where the queue is full."""
+        if not self.available:
+            raise ToolFailed(NO_VISION)
+        cached = self._cached(key)
+        if cached is not None:
+            return cast(T, cached)
+        if not self._slots.acquire(blocking=False):
+            raise ToolFailed("vision is busy: too many screenshots wait to be read; try again in a few seconds")
         try:
-            future = self._worker.submit(self._look, key, look)
+            future = self._worker.submit(self._work, key, read)
         except RuntimeError:  # closed
-            self._places.release()
+            self._slots.release()
             raise ToolFailed("the host agent is shutting down") from None
-        future.add_done_callback(lambda _: self._places.release())
-        return self._result(future)
-
-    def _result(self, future: Future[T]) -> T:
+        future.add_done_callback(lambda _: self._slots.release())
         try:
             return future.result(self._wait_seconds)
         except TooLong:
             future.cancel()
-            words = f"the picture was not read within {self._wait_seconds:g} s: this computer is busy; try again later"
-            raise ToolFailed(words) from None
+            seconds = f"{self._wait_seconds:g} s"
+            raise ToolFailed(
+                f"the screenshot was not read within {seconds}: this computer is busy; try again later"
+            ) from None
         except CancelledError:
             raise ToolFailed("the host agent is shutting down") from None
 
-    def _look(self, key: object, look: Callable[[VisionEngine], T]) -> T:
-        found = self._recalled(key)  # by the one before us in the queue
-        if found is None:
-            found = look(self._opened())
-            self._remember(key, found)
-        return cast(T, found)
-
-    def _opened(self) -> VisionEngine:
-        if self._sees is None:
-            assert self._make is not None
+    def _work(self, key: object, read: Callable[[VisionEngine], T]) -> T:
+        """Read in the worker's thread, with the engine that the first call makes."""
+        cached = self._cached(key)  # by the one before us in the queue
+        if cached is not None:
+            return cast(T, cached)
+        if self._engine is None:
+            assert self._create_engine is not None
             try:
-                self._sees = self._make()
+                self._engine = self._create_engine()
             except ImportError as error:
                 raise ToolFailed(f"the vision extra is there but does not start ({error}): {INSTALL}") from error
-        return self._sees
-
-    # --- what was seen a moment ago ---
-
-    def _recalled(self, key: object) -> Any:
+        result = read(self._engine)
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            self._cache[key] = result
+            while len(self._cache) > MOST_CACHED:
+                self._cache.popitem(last=False)
+        return result
 
-    def _remember(self, key: object, found: object) -> None:
+    def _cached(self, key: object) -> Any:
+        """Return the result that is remembered under a key, which makes it the newest; None where there is none."""
         with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            return self._cache.get(key)
 
 
-def opened(folder: Path) -> VisionService:
-    """Eyes over the vision extra, or closed ones where it is not installed."""
+def create_service(folder: Path) -> VisionService:
+    """Return a service over the vision extra, or one that says what to install where it is missing."""
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
-    return VisionService(None if missing else _vision, folder)
+    return VisionService(None if missing else _create_engine, folder)
 
 
 def own_icons(folder: Path) -> OwnIcons:
-    """The user's pictures by name; differs whenever one came, went or changed."""
+    """Return the user's icons by name; the result differs whenever one came, went or changed."""
     found = []
     for path in sorted(folder.glob("*.png"))[:MOST_OWN]:
         try:
@@ -158,12 +140,8 @@ def own_icons(folder: Path) -> OwnIcons:
     return tuple(found)
 
 
-def _digest(picture: bytes) -> str:
-    return hashlib.sha256(picture).hexdigest()
-
-
-def _vision() -> VisionEngine:
-    """The one place where the extra is imported."""
+def _create_engine() -> VisionEngine:
+    """Import the extra, which happens nowhere else."""
     from mcpboard.host.vision.engine import Engine
 
     return Engine()

@@ -1,4 +1,4 @@
-"""The elements on a screen in one normal form, whatever kind of device told them."""
+"""The elements on a screen in one normal form for every type of device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels of the picture
+from mcpboard.host.vision.types import Box, center
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,22 @@ class UiNode:
 
     @property
     def center(self) -> tuple[int, int]:
-        """Where to tap it."""
-        left, top, right, bottom = self.box
-        return (left + right) // 2, (top + bottom) // 2
+        """The point to tap it at."""
+        return center(self.box)
 
     @property
     def label(self) -> str:
-        """The words that a person would call it by."""
+        """The text that a person would call it by."""
         return self.text or self.desc
 
     def walk(self) -> Iterator[UiNode]:
-        """This element and all below it, each before its children."""
+        """Yield this element and all below it, each before its children."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def as_json(self) -> dict[str, Any]:
-        """The normal form of the contract, with every member of it."""
+        """Return the element as `get_ui_tree` sends it, with every member even where it is empty."""
         return {
             "role": self.role,
             "text": self.text,

@@ -1,6 +1,6 @@
-"""Measures the eyes, with the network cut: what is read, what is recognised, how long it takes and in how much memory.
+"""Measure vision, with the network cut: what is read, what is recognised, how long it takes and in how much memory.
 
-    python -m tests.host.vision.measure words
+    python -m tests.host.vision.measure texts
     python -m tests.host.vision.measure icons NODE_MODULES FAMILY ...
     python -m tests.host.vision.measure odds FOLDER
 
@@ -24,54 +24,56 @@ from mcpboard.host.vision import service
 from mcpboard.host.vision.engine import Engine
 from mcpboard.host.vision.find import distinct, text_in_picture
 from mcpboard.host.vision.icons import index, synonyms
-from mcpboard.host.vision.types import Icon, centre
+from mcpboard.host.vision.types import Icon, center
 from tests.host.vision import screens
 
 NEAR = 20  # pixels between the middle of an icon as drawn and as found
 
 
-def words() -> dict[str, Any]:
+def texts() -> dict[str, Any]:
     """For each look: how many of the strings are found where they are, what was not, and the seconds."""
-    vision, told = Engine(), {}
+    engine, results = Engine(), {}
     for name, look in screens.LOOKS.items():
         picture = screens.text_screen(look)
-        seconds, lines = _timed(vision.lines, picture)
+        seconds, lines = _timed(engine.lines, picture)
         missed = [text for text in screens.STRINGS if not _found(text_in_picture(lines, text))]
-        told[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
-    return {"looks": told, "mb": _megabytes()}
+        results[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
+    return {"looks": results, "mb": _megabytes()}
 
 
 def icons(node_modules: Path, families: list[str]) -> dict[str, Any]:
-    """For each family: how many icons there are, which were told wrongly, and the seconds a screen."""
+    """For each family: how many icons there are, which were named wrongly, and the seconds a screen."""
     from deploy.icons import build
 
-    vision, told = Engine(), {}
+    engine, results = Engine(), {}
     for family in families:
         drawn = [(shape, path) for shape, called in build.shapes().items()
                  for path in build.drawings(family, called, node_modules)]  # fmt: skip
         wrong, seconds = [], []
-        for picture, placed in screens.icon_screens(drawn, build.rasterised):
-            took, found = _timed(vision.icons, picture, ())
+        for picture, placed in screens.icon_screens(drawn, build.rasterized):
+            took, found = _timed(engine.icons, picture, ())
             seconds.append(took)
             wrong += [(icon.shape, seen) for icon in placed if (seen := _shown(found, icon)) != icon.shape]
-        told[family] = {"of": len(drawn), "wrong": wrong, "s": sorted(seconds)[len(seconds) // 2]}
-    return {"families": told, "mb": _megabytes()}
+        results[family] = {"of": len(drawn), "wrong": wrong, "s": sorted(seconds)[len(seconds) // 2]}
+    return {"families": results, "mb": _megabytes()}
 
 
 def odds(folder: Path) -> dict[str, Any]:
     """What becomes of the user's own icons, of pictures that are none, and of those with nothing on them."""
-    vision, own = Engine(), service.own_icons(folder)
-    told: dict[str, Any] = {name: _fate(vision, picture) for name, picture in ODD.items()}
-    seen = distinct(vision.icons(_home_screen(), own))
-    told["own"] = {name: [centre(icon.box) for icon in seen if icon.best[0] == name] for name in ("my app", "logo")}
-    told["without"] = sorted({icon.best[0] for icon in distinct(vision.icons(_home_screen(), ()))} & {"my app", "logo"})
-    told["shapes"] = sorted(set(index.built_in()[0])) == sorted(synonyms.SHAPES)
-    return told
+    engine, own = Engine(), service.own_icons(folder)
+    results: dict[str, Any] = {name: _outcome(engine, picture) for name, picture in ODD.items()}
+    seen = distinct(engine.icons(_home_screen(), own))
+    results["own"] = {name: [center(icon.box) for icon in seen if icon.best[0] == name] for name in ("my app", "logo")}
+    results["without"] = sorted(
+        {icon.best[0] for icon in distinct(engine.icons(_home_screen(), ()))} & {"my app", "logo"}
+    )
+    results["shapes"] = sorted(set(index.load_built_in()[0])) == sorted(synonyms.SHAPES)
+    return results
 
 
-def _fate(vision: Engine, picture: bytes) -> Any:
+def _outcome(engine: Engine, image: bytes) -> Any:
     try:
-        return [len(vision.lines(picture)), len(vision.icons(picture, ()))]
+        return [len(engine.lines(image)), len(engine.icons(image, ()))]
     except ToolFailed as failure:
         return str(failure)
 
@@ -95,7 +97,7 @@ ODD = {
 
 
 def _home_screen() -> bytes:
-    """Two drawings that no family has, as the user's PNGs have them but in other colours and sizes."""
+    """Two drawings that no family has, as the user's PNGs have them but in other colors and sizes."""
     image = Image.new("RGB", (1080, 2400), "#203040")
     pen = ImageDraw.Draw(image)
     screens.zigzag(pen, (300, 500), 90, "#ffcc00")
@@ -108,8 +110,8 @@ def _found(matches: list[dict[str, Any]]) -> bool:
 
 
 def _shown(found: tuple[Icon, ...], icon: screens.Placed) -> str:
-    """The shape that is told at the place of an icon."""
-    here = [each for each in distinct(found) if _near(centre(each.box), icon)]
+    """The shape that is found at the place of an icon."""
+    here = [each for each in distinct(found) if _near(center(each.box), icon)]
     return max(here, key=lambda each: each.best[1]).best[0] if here else ""
 
 
@@ -130,18 +132,18 @@ def _megabytes() -> int:
 
 def _no_network(event: str, arguments: tuple[object, ...]) -> None:
     if event in ("socket.connect", "socket.getaddrinfo", "socket.bind"):
-        raise AssertionError(f"the eyes asked for the network: {event} {arguments}")
+        raise AssertionError(f"vision asked for the network: {event} {arguments}")
 
 
 def main() -> None:
     sys.addaudithook(_no_network)
-    what, *rest = sys.argv[1:]
+    name, *rest = sys.argv[1:]
     measures: dict[str, Callable[[], Any]] = {
-        "words": words,
+        "texts": texts,
         "icons": lambda: icons(Path(rest[0]), rest[1:]),
         "odds": lambda: odds(Path(rest[0])),
     }
-    sys.stdout.write(json.dumps(measures[what](), ensure_ascii=False))
+    sys.stdout.write(json.dumps(measures[name](), ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ LIMIT_S = 240.0  # seconds for a measurement; a quiet machine needs twenty
 UNSEEN = {"iconoir", "eva-icons"}  # packages that are not in the file of drawings
 
 FEWEST_STRINGS = 26  # of 27 on each screen
-KNOWN, UNKNOWN = 0.95, 0.8  # of 1, told rightly at first sight
+KNOWN, UNKNOWN = 0.95, 0.8  # of 1, named rightly at first sight
 SECONDS_A_SCREEN = 3.4  # of OCR, shown and not asserted
 MEGABYTES = 800  # of the whole process: 450 to 660 were seen, as chance has it in the engine's allocator
 
@@ -42,8 +42,8 @@ def node_modules() -> Path:
 
 
 @functools.lru_cache
-def words() -> dict[str, Any]:
-    return _measured("words")
+def texts() -> dict[str, Any]:
+    return _measured("texts")
 
 
 @functools.lru_cache
@@ -57,15 +57,17 @@ def odds(folder: Path) -> dict[str, Any]:
 
 
 def _measured(*arguments: str) -> dict[str, Any]:
-    """The program's object; it runs with no network but its own loopback, which is down."""
-    command = ["unshare", "--map-root-user", "--net", python(), "-W", "error", "-m", "tests.host.vision.measure"]
-    told: dict[str, Any] = json.loads(provision.run([*command, *arguments], limit_s=LIMIT_S, cwd=ROOT))
-    return told
+    """Run the program with no network but its own loopback, which is down, and return its object."""
+    command: list[str | Path] = ["unshare", "--map-root-user", "--net", python(), "-W", "error"]
+    results: dict[str, Any] = json.loads(
+        provision.run([*command, "-m", "tests.host.vision.measure", *arguments], limit_s=LIMIT_S, cwd=ROOT)
+    )
+    return results
 
 
 def rows() -> list[tuple[str, str, str, str, bool]]:
     """Metric, measured, beside, target and whether it was reached: of the OCR and of the icons."""
-    read, seen = words(), icons()
+    read, seen = texts(), icons()
     looks, families = read["looks"].values(), seen["families"]
     found = min(look["of"] - len(look["missed"]) for look in looks)
     seconds = sorted(look["s"] for look in looks)

@@ -38,7 +38,7 @@ STRINGS = tuple(text for row in ROWS for text in row if text)
 
 @dataclass(frozen=True)
 class Look:
-    """How a screen is drawn: pixels, colours, font, and the size of letters in thousandths of its width."""
+    """How a screen is drawn: pixels, colors, font, and the size of letters in thousandths of its width."""
 
     width: int
     height: int
@@ -89,7 +89,7 @@ def _font(name: str, size: int) -> Any:
 
 # --- icons ---------------------------------------------------------------------------------------
 
-GROUNDS = (  # ground, ink, and whether each icon stands on a tile of its own colour
+GROUNDS = (  # ground, ink, and whether each icon stands on a tile of its own color
     ("#ffffff", "#111111", False),
     ("#121212", "#eeeeee", False),
     ("#f2f2f7", "#007aff", False),
@@ -113,16 +113,16 @@ class Placed:
     y: int
 
 
-def icon_screens(icons: list[tuple[str, Path]], rasterised: Any) -> Iterator[tuple[bytes, list[Placed]]]:
+def icon_screens(icons: list[tuple[str, Path]], rasterized: Any) -> Iterator[tuple[bytes, list[Placed]]]:
     """Screens 1080x2400 of sixty named icons each, shuffled so that every shape meets many looks."""
     shuffled = random.Random(1).sample(icons, len(icons))
     for start in range(0, len(shuffled), PER_SCREEN):
         look = GROUNDS[start // PER_SCREEN % len(GROUNDS)]
-        yield _icon_screen(shuffled[start : start + PER_SCREEN], look, rasterised)
+        yield _icon_screen(shuffled[start : start + PER_SCREEN], look, rasterized)
 
 
 def _icon_screen(
-    icons: list[tuple[str, Path]], look: tuple[str, str, bool], rasterised: Any
+    icons: list[tuple[str, Path]], look: tuple[str, str, bool], rasterized: Any
 ) -> tuple[bytes, list[Placed]]:
     ground, ink, tiled = look
     image = Image.new("RGB", (1080, 2400), ground)
@@ -132,7 +132,7 @@ def _icon_screen(
         x, y, size = 110 + index % ACROSS * 172, 120 + index // ACROSS * 220, SIZES[index % len(SIZES)]
         if tiled:
             pen.rounded_rectangle((x - 70, y - 70, x + 70, y + 70), 30, TILES[index % len(TILES)])
-        mask = Image.fromarray(rasterised(drawing, size))
+        mask = Image.fromarray(rasterized(drawing, size))
         image.paste(Image.new("RGB", mask.size, ink), (x - size // 2, y - size // 2), mask)
         label = shape[:9]
         pen.text((x - pen.textlength(label, font) / 2, y + 80), label, "#000000" if tiled else ink, font)

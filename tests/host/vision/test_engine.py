@@ -1,4 +1,4 @@
-"""The eyes themselves, run by a Python that has the extra, with the network cut."""
+"""The vision engine itself, run by a Python that has the extra, with the network cut."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from mcpboard.host.access.tokens import read_main_token
 from tests.host.rig import Caller
 from tests.host.vision import measured, screens
-from tests.host.vision.measured import ROOT, UNSEEN
-from tests.support import provision
+from tests.host.vision.measured import UNSEEN
+from tests.support import ROOT, provision
 from tests.support.served import Board
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
@@ -26,31 +26,31 @@ START_S = 60.0  # seconds until an agent serves, and reads its first picture, on
 @pytest.mark.parametrize("look", screens.LOOKS)
 def test_the_words_of_a_screen_are_read(look: str) -> None:
     """At least 26 of 27 strings, English, Chinese and digits, each as a line of its own."""
-    told = measured.words()["looks"][look]
-    assert told["of"] == 27
-    assert len(told["missed"]) <= told["of"] - measured.FEWEST_STRINGS, told["missed"]
+    results = measured.texts()["looks"][look]
+    assert results["of"] == 27
+    assert len(results["missed"]) <= results["of"] - measured.FEWEST_STRINGS, results["missed"]
 
 
 def test_reading_takes_a_bounded_amount_of_memory() -> None:
-    assert measured.words()["mb"] <= measured.MEGABYTES
+    assert measured.texts()["mb"] <= measured.MEGABYTES
 
 
 @pytest.mark.parametrize("family", ["lucide", "tabler", "bootstrap", "ionicons", "mdi", "phosphor"])
-def test_icons_of_the_families_that_are_known_are_told(family: str) -> None:
+def test_icons_of_the_families_that_are_known_are_named(family: str) -> None:
     """At least 95 % at first sight, on light, dark and coloured grounds, 40 to 96 pixels large."""
     assert _share(family) >= measured.KNOWN, measured.icons()["families"][family]["wrong"]
 
 
 @pytest.mark.parametrize("family", ["iconoir", "eva"])
-def test_icons_of_families_that_were_never_seen_are_told(family: str) -> None:
+def test_icons_of_families_that_were_never_seen_are_named(family: str) -> None:
     """At least 80 % at first sight."""
     assert _share(family) >= measured.UNKNOWN, measured.icons()["families"][family]["wrong"]
 
 
 def _share(family: str) -> float:
-    told = measured.icons()["families"][family]
-    assert told["of"] > 100
-    return float(1 - len(told["wrong"]) / told["of"])
+    results = measured.icons()["families"][family]
+    assert results["of"] > 100
+    return float(1 - len(results["wrong"]) / results["of"])
 
 
 # --- the file of drawings --------------------------------------------------------------------------
@@ -62,7 +62,7 @@ MOST_BYTES = 1_500_000  # of the file; a wheel has it at a fifth
 def test_the_drawings_are_built_again_to_the_byte(tmp_path: Path) -> None:
     """From the same versions, whoever builds them; no drawing of an unseen family is in it."""
     out = tmp_path / "icons.npz"
-    command = ["env", f"PYTHONPATH={ROOT}", measured.python(), ROOT / "deploy/icons/build.py"]
+    command: list[str | Path] = ["env", f"PYTHONPATH={ROOT}", measured.python(), ROOT / "deploy/icons/build.py"]
     provision.run([*command, "--node-modules", measured.node_modules(), "--out", out], limit_s=60.0)
     assert out.read_bytes() == FILE.read_bytes()
     assert len(FILE.read_bytes()) < MOST_BYTES
@@ -79,33 +79,33 @@ def test_the_notice_names_every_family_and_its_licence() -> None:
 
 def test_odd_pictures_are_refused_or_found_empty(tmp_path: Path) -> None:
     screens.own_icons(tmp_path)
-    told = measured.odds(tmp_path)
+    results = measured.odds(tmp_path)
     for name in ("nothing", "no picture", "too large"):
-        assert told[name] == "the device sent a picture that cannot be read; take the screenshot again"
+        assert results[name] == "the device sent a screenshot that cannot be read; take it again"
     for name in ("black", "one pixel", "a line", "wide and black", "with alpha", "grey, 16 bits"):
-        assert told[name] == [0, 0], name
-    assert told["half a picture"]  # whatever the decoder makes of it, it is an answer
+        assert results[name] == [0, 0], name
+    assert results["half a picture"]  # whatever the decoder makes of it, it is an answer
 
 
-def test_the_users_own_icons_are_told_by_the_names_of_their_files(tmp_path: Path) -> None:
+def test_the_users_own_icons_are_named_by_the_names_of_their_files(tmp_path: Path) -> None:
     screens.own_icons(tmp_path)
-    told = measured.odds(tmp_path)
-    ((x, y),), ((left, top),) = told["own"]["my app"], told["own"]["logo"]
+    results = measured.odds(tmp_path)
+    ((x, y),), ((left, top),) = results["own"]["my app"], results["own"]["logo"]
     assert abs(x - 300) + abs(y - 500) + abs(left - 700) + abs(top - 1500) < 20
-    assert (told["without"], told["shapes"]) == ([], True)
+    assert (results["without"], results["shapes"]) == ([], True)
 
 
-# --- the host role with its eyes open --------------------------------------------------------------------
+# --- the host role with the vision extra --------------------------------------------------------------------
 
 
 @contextmanager
 def host(folder: Path, *devices: str) -> Iterator[Caller]:
     """A real agent with the extra and one device, as a person runs it."""
     command = [str(measured.python()), "-m", "mcpboard", "host"]
-    told = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONWARNINGS": "error"}
+    environ = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONWARNINGS": "error"}
     provision.run([*command, "devices", "add", "phone", "--data", folder, *devices], limit_s=START_S, cwd=ROOT)
     with subprocess.Popen(
-        [*command, "--port", "0", "--data", str(folder)], cwd=ROOT, env=told, text=True, stdout=subprocess.PIPE
+        [*command, "--port", "0", "--data", str(folder)], cwd=ROOT, env=environ, text=True, stdout=subprocess.PIPE
     ) as child:
         guard = threading.Timer(START_S, child.kill)
         guard.start()
@@ -120,13 +120,13 @@ def host(folder: Path, *devices: str) -> Iterator[Caller]:
 
 
 def test_a_board_is_read_over_mcp(board: Board, tmp_path: Path) -> None:
-    """From the pretend phone's video picture to words and icons with the places to tap; the agent ends well."""
+    """From the simulated phone's video picture to words and icons with the places to tap; the agent ends well."""
     with host(tmp_path / "data", "--kind", "board", "--url", board.url) as client:
         (match, *_) = client.call("find_text", query="Settings").result["structuredContent"]["matches"]
         assert (match["text"], match["match"], match["source"]) == ("Settings", "exact", "ocr")
         (icon, *_) = client.call("find_icon", name="envelope").result["structuredContent"]["candidates"]
         assert (icon["name"], icon["confident"]) == ("mail", True)
         assert icon["center"][1] > 950  # in the dock, where nothing is written
-        told = client.call("describe_screen").text
-        assert f'text "Settings" @{match["center"][0]},{match["center"][1]}' in told
-        assert 'icon "mail" @' in told
+        table = client.call("describe_screen").text
+        assert f'text "Settings" @{match["center"][0]},{match["center"][1]}' in table
+        assert 'icon "mail" @' in table

@@ -1,4 +1,4 @@
-"""Finding and telling what is on a screen, from trees as devices give them."""
+"""Finding and describing what is on a screen, from trees as devices give them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_words_are_found_with_how_sure_that_is(query: str, expected: list[Any]) 
 
 
 def test_a_match_says_where_to_tap() -> None:
-    """Contract: `{text, score, box, center, match, source}`."""
+    """The members are `{text, score, box, center, match, source}`."""
     assert text_in_tree(SCREEN, "settings")[0] == {
         "text": "Settings",
         "score": 1.0,
@@ -52,7 +52,7 @@ ICONS = [
     pytest.param("Settings", [("Settings", 1.0, True)], id="by its name"),
     pytest.param("gear", [("Settings", 1.0, True)], id="by what it shows"),
     pytest.param("setings", [("Settings", 1.0, True)], id="nearly"),
-    pytest.param("sittinks", [("Settings", 0.75, False)], id="just alike enough to be told, and not to be sure"),
+    pytest.param("sittinks", [("Settings", 0.75, False)], id="just alike enough to be listed, and not to be sure"),
     pytest.param("back", [("back", 1.0, True)], id="by its id"),
     pytest.param("Wi-Fi", [], id="no icon"),
 ]
@@ -68,16 +68,16 @@ def test_matches_are_counted() -> None:
     assert len(text_in_tree(crowd, "settings")) == MOST_MATCHES
 
 
-def test_a_screen_is_told_in_reading_order() -> None:
-    told = describe(SCREEN, 100, 200)
-    assert told.text.splitlines() == [
+def test_a_screen_is_described_in_reading_order() -> None:
+    description = describe(SCREEN, 100, 200)
+    assert description.text.splitlines() == [
         "screen 100x200, 4 of 4 elements",
         '[1] button "" @4,4',
         '[2] icon "Settings" @20,25',
         '[3] label "Battery nearly empty" @45,55',
         '[4] row "Wi-Fi  Settings" @45,110',
     ]
-    assert (told.elements, told.truncated) == (4, False)
+    assert (description.elements, description.truncated) == (4, False)
 
 
 LONG = UiNode("label", (0, 0, 9, 9), "ü" * 1000)
@@ -90,20 +90,20 @@ CAPS = [
 
 @pytest.mark.parametrize(("node", "count", "kept"), CAPS)
 def test_a_description_is_capped_and_says_so(node: UiNode, count: int, kept: int) -> None:
-    told = describe(UiNode("screen", (0, 0, 9, 9), children=(node,) * count), 9, 9)
-    assert told.elements == kept
-    assert told.truncated == (kept < count)
-    assert (", truncated" in told.text) == told.truncated
-    assert len(told.text.encode()) <= MOST_BYTES + 100
+    description = describe(UiNode("screen", (0, 0, 9, 9), children=(node,) * count), 9, 9)
+    assert description.elements == kept
+    assert description.truncated == (kept < count)
+    assert (", truncated" in description.text) == description.truncated
+    assert len(description.text.encode()) <= MOST_BYTES + 100
 
 
 def test_a_line_break_in_a_text_stays_on_its_line() -> None:
-    told = describe(UiNode("field", (0, 0, 9, 9), 'one\n[2] button "buy"'), 9, 9)
-    assert len(told.text.splitlines()) == 2
+    description = describe(UiNode("field", (0, 0, 9, 9), 'one\n[2] button "buy"'), 9, 9)
+    assert len(description.text.splitlines()) == 2
 
 
 def test_the_normal_form_has_every_member() -> None:
-    """Contract: `{role,text,desc,id,box,clickable,children}`."""
+    """The members are `{role,text,desc,id,box,clickable,children}`."""
     (group,) = [each for each in SCREEN.as_json()["children"] if each["role"] == "group"]
     assert list(group) == ["role", "text", "desc", "id", "box", "clickable", "children"]
     assert json.loads(json.dumps(group))["children"][1]["desc"] == "Battery nearly empty"

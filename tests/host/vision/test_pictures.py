@@ -1,4 +1,4 @@
-"""What is found in a picture, once it has been read: words, icons, and a screen told from three sources."""
+"""What is found in a picture, once it has been read: words, icons, and a screen described from three sources."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_icons_are_found_by_name(name: str, expected: Any) -> None:
 
 
 def test_an_icon_says_where_to_tap() -> None:
-    """Contract: `{name, score, box, center, confident}`."""
+    """The members are `{name, score, box, center, confident}`."""
     assert icon_in_picture((BACK,), "back") == [
         {"name": "chevron left", "score": 0.99, "box": [0, 40, 20, 60], "center": [10, 50], "confident": True}
     ]
@@ -88,19 +88,19 @@ WHOLES = [
 
 
 @pytest.mark.parametrize(("icons", "shapes"), WHOLES)
-def test_one_icon_is_told_for_each_place(icons: list[Icon], shapes: list[str]) -> None:
+def test_one_icon_is_kept_for_each_place(icons: list[Icon], shapes: list[str]) -> None:
     assert [icon.best[0] for icon in distinct(icons)] == shapes
 
 
-def test_the_same_is_not_told_twice() -> None:
-    told = [{"score": 0.8, "box": [0, 0, 50, 50], "center": [25, 25]}]
-    seen = [
+def test_the_same_match_is_not_listed_twice() -> None:
+    first = [{"score": 0.8, "box": [0, 0, 50, 50], "center": [25, 25]}]
+    second = [
         {"score": 0.9, "box": [5, 5, 9, 9], "center": [7, 7]},
         {"score": 1.0, "box": [60, 0, 70, 9], "center": [65, 4]},
     ]
-    found = together(told, seen)
+    found = together(first, second)
     assert [match["score"] for match in found] == [1.0, 0.8]
-    assert (sure(told), sure(found)) == (False, True)
+    assert (sure(first), sure(found)) == (False, True)
 
 
 # --- a screen in words ---------------------------------------------------------------------------
@@ -110,7 +110,7 @@ TREE = UiNode("screen", (0, 0, 200, 400), children=(
     UiNode("label", (50, 0, 190, 40), "Settings"),
     UiNode("field", (0, 300, 200, 340), "", "Name", clickable=True),
 ))  # fmt: skip
-SEEN = (
+READ = (
     TextLine("Settings", 0.9, (60, 10, 150, 30)),
     TextLine("drawn by hand", 0.9, (10, 100, 100, 120)),
     TextLine("口", 0.6, (110, 205, 120, 215)),
@@ -125,7 +125,7 @@ DRAWN = (
 
 def test_tree_words_and_icons_make_one_table_in_reading_order() -> None:
     """A button without words is called by its icon; what an element says is not repeated; smudges are left out."""
-    assert describe(TREE, 200, 400, SEEN, DRAWN).text.splitlines()[1:] == [
+    assert describe(TREE, 200, 400, READ, DRAWN).text.splitlines()[1:] == [
         '[1] button "arrow left" @20,20',
         '[2] label "Settings" @120,20',
         '[3] text "drawn by hand" @55,110',
@@ -135,8 +135,8 @@ def test_tree_words_and_icons_make_one_table_in_reading_order() -> None:
     ]
 
 
-def test_a_device_without_a_tree_is_told_from_its_picture() -> None:
-    assert describe(None, 200, 400, SEEN[:1], DRAWN[2:3]).text.splitlines() == [
+def test_a_device_without_a_tree_is_described_from_its_picture() -> None:
+    assert describe(None, 200, 400, READ[:1], DRAWN[2:3]).text.splitlines() == [
         "screen 200x400, 2 of 2 elements",
         '[1] text "Settings" @105,20',
         '[2] icon "camera" @65,215',

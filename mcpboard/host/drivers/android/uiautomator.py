@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.base import Point
-from mcpboard.host.vision.tree import Box, UiNode
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Box
 
 DEEPEST = 200  # levels; a real screen has thirty, and each costs a frame of the interpreter's stack
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.host.drivers.base import Point
-from mcpboard.host.vision.tree import Box, UiNode
+from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.types import Box
 
 DEEPEST = 200  # levels; a real screen has sixty, and each costs a frame of the interpreter's stack
 

@@ -1,4 +1,4 @@
-"""Where icons may be in a picture: small things on a plain ground that are not part of a line of text.
+"""Places in an image where icons may be: small things on a plain ground that are not part of a line of text.
 
 Edges are found, thickened by several widths so that the parts of one icon grow together (three dots, the arcs of
 Wi-Fi), and what hangs together is boxed. Most boxes are no icons; what they show decides that later.
@@ -6,24 +6,23 @@ Wi-Fi), and what hangs together is boxed. Most boxes are no icons; what they sho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
-from mcpboard.host.vision.tree import Box
+from mcpboard.host.vision.types import Box
 
 Array = Any  # numpy.ndarray
 
-EDGE = 24  # of 255 between neighbours; the noise of a JPEG stays below
+EDGE = 24  # of 255 between neighbors; the noise of a JPEG stays below
 REFERENCE = 540  # pixels; larger screens are halved, or more, until their shorter side is about that
 REACHES = (1, 2, 3, 5, 8)  # pixels of a halved screen by which edges grow
 LEAST = 6  # pixels of a halved screen that an icon has on its longer side; with fewer nobody can tell it
-LARGEST = 0.25  # of the shorter side of the screen; larger things are pictures
+LARGEST = 0.25  # of the shorter side of the screen; larger things are photographs
 SLIMMEST = 9  # times as long as wide: three dots
-MOST = 1500  # boxes of one picture: bounds the time to about a second
-DARK = 16  # of 255; the bars beside a phone's picture in a video frame are darker
+MOST = 1500  # boxes of one image: bounds the time to about a second
+DARK = 16  # of 255; the bars beside a phone's screen in a video frame are darker
 NARROWEST_PHONE = 0.3  # of its height
 RING = 2  # pixels around a box that show its ground
 FLAT = 6  # of 255; a ground that differs more from itself may fade
@@ -33,71 +32,54 @@ FAINTEST = 32  # of 255; what stands out less from its ground is not meant to be
 SAME_LINE = 0.6  # of the lower height that two letters share
 LETTER_GAP = 0.5  # of the lower height between letters, and between words
 TALLEST_LETTER = 40  # pixels of a halved screen
-LIKE_HEIGHT = 2.5  # times as tall as its neighbour may a letter be
+LIKE_HEIGHT = 2.5  # times as tall as its neighbor may a letter be
 FEWEST_LETTERS = 3  # side by side are text
 
 
-def blobs(picture: Array) -> list[tuple[Box, Array]]:
-    """Box and mask (uint8, 255 is ink) of whatever may be an icon in a picture (height x width x 3, uint8)."""
-    slope = _brightest(cv2.morphologyEx(picture, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)))
-    shorter = _shorter_side(picture)
+def blobs(pixels: Array) -> list[tuple[Box, Array]]:
+    """Return box and mask (uint8, 255 is ink) of whatever may be an icon in an image (height x width x 3, uint8)."""
+    slope = _brightest(cv2.morphologyEx(pixels, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)))
+    shorter = _shorter_side(pixels)
     factor = max(1, round(shorter / REFERENCE))
-    edges = _halved((slope > EDGE).astype(np.uint8), factor)
+    # Each factor x factor pixels become one, which is an edge where any of them was.
+    edges = cv2.dilate((slope > EDGE).astype(np.uint8), np.ones((factor, factor), np.uint8), anchor=(0, 0))
+    height, width = (side // factor for side in edges.shape)
+    edges = edges[: height * factor : factor, : width * factor : factor].copy()
     found: dict[Box, None] = {}
     for reach in REACHES:
-        boxes = _icon_sized(_without_text(_boxes(edges, reach)), LARGEST * shorter / factor)
-        found.update(dict.fromkeys(_times(box, factor) for box in boxes))
-    return list(_masks(picture, list(found)[:MOST]))
+        grown = cv2.dilate(edges, np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
+        _, _, stats, _ = cv2.connectedComponentsWithStats(grown, connectivity=8)
+        boxes = [
+            (left + reach, top + reach, left + width - reach, top + height - reach)
+            for left, top, width, height, _ in stats[1:].tolist()
+        ]
+        for left, top, right, bottom in _without_text(boxes):
+            short, long = sorted((right - left, bottom - top))
+            if LEAST <= long <= LARGEST * shorter / factor and long <= SLIMMEST * short:
+                found[left * factor, top * factor, right * factor, bottom * factor] = None
+    masks = ((box, mask_of(pixels, box)) for box in list(found)[:MOST])
+    return [(box, mask) for box, mask in masks if mask is not None]
 
 
-def _brightest(picture: Array) -> Array:
-    """Of three colours the strongest, at each pixel."""
-    blue, green, red = cv2.split(picture)
+def _brightest(pixels: Array) -> Array:
+    """Return the strongest of three colors at each pixel."""
+    blue, green, red = cv2.split(pixels)
     return cv2.max(cv2.max(blue, green), red)
 
 
-def _shorter_side(picture: Array) -> int:
-    """Of the phone's screen: in a video frame it stands upright between dark bars."""
-    height, width = (int(side) for side in picture.shape[:2])
+def _shorter_side(pixels: Array) -> int:
+    """Return that of the phone's screen: in a video frame it stands upright between dark bars."""
+    height, width = (int(side) for side in pixels.shape[:2])
     if width > height:
-        lit = np.flatnonzero(_brightest(picture).max(axis=0) > DARK)
+        lit = np.flatnonzero(_brightest(pixels).max(axis=0) > DARK)
         between = int(lit[-1] - lit[0] + 1) if len(lit) else 0
         if NARROWEST_PHONE * height <= between < height:
             return between
     return min(height, width)
 
 
-def _halved(edges: Array, factor: int) -> Array:
-    """Each factor x factor pixels as one, which is an edge where any of them was."""
-    height, width = (side // factor for side in edges.shape)
-    whole = cv2.dilate(edges, np.ones((factor, factor), np.uint8), anchor=(0, 0))
-    return whole[: height * factor : factor, : width * factor : factor].copy()
-
-
-def _boxes(edges: Array, reach: int) -> list[Box]:
-    """The boxes of what hangs together once edges have grown by `reach` pixels."""
-    grown = cv2.dilate(edges, np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
-    _, _, stats, _ = cv2.connectedComponentsWithStats(grown, connectivity=8)
-    return [
-        (left + reach, top + reach, left + width - reach, top + height - reach)
-        for left, top, width, height, _ in stats[1:].tolist()
-    ]
-
-
-def _times(box: Box, factor: int) -> Box:
-    left, top, right, bottom = box
-    return left * factor, top * factor, right * factor, bottom * factor
-
-
-def _icon_sized(boxes: Iterable[Box], largest: float) -> Iterator[Box]:
-    for left, top, right, bottom in boxes:
-        short, long = sorted((right - left, bottom - top))
-        if LEAST <= long <= largest and long <= SLIMMEST * short:
-            yield left, top, right, bottom
-
-
 def _without_text(boxes: list[Box]) -> list[Box]:
-    """The boxes that do not stand side by side like letters and words do."""
+    """Return the boxes that do not stand side by side like letters and words do."""
     row = sorted(boxes)
     chain = list(range(len(row)))  # index of the first letter of the line that a box belongs to
     for right, box in enumerate(row):
@@ -121,18 +103,11 @@ def _side_by_side(left: Box, right: Box) -> bool:
     )
 
 
-def _masks(picture: Array, boxes: Iterable[Box]) -> Iterator[tuple[Box, Array]]:
-    for box in boxes:
-        mask = mask_of(picture, box)
-        if mask is not None:
-            yield box, mask
-
-
-def mask_of(picture: Array, box: Box) -> Array | None:
-    """How far each pixel of a box is from its ground, 255 the farthest; None where there is no plain ground."""
-    height, width = picture.shape[:2]
+def mask_of(pixels: Array, box: Box) -> Array | None:
+    """Return how far each pixel of a box is from its ground, 255 the farthest; None where there is no plain ground."""
+    height, width = pixels.shape[:2]
     left, top, right, bottom = box
-    cut = picture[max(0, top - RING) : min(height, bottom + RING), max(0, left - RING) : min(width, right + RING)]
+    cut = pixels[max(0, top - RING) : min(height, bottom + RING), max(0, left - RING) : min(width, right + RING)]
     apart = _brightest(cv2.absdiff(cut, _ground(cut)))
     if np.percentile(_ring(apart), 75) > PLAIN:
         return None
@@ -143,7 +118,7 @@ def mask_of(picture: Array, box: Box) -> Array | None:
 
 
 def _ground(cut: Array) -> Array:
-    """What a cut would look like without its drawing: of one colour, or fading from side to side as its ring does."""
+    """Return a cut without its drawing: of one color, or fading from side to side as its ring does."""
     ring = _ring(cut)
     middle = np.median(ring, axis=0)
     if np.percentile(np.abs(ring - middle).max(axis=1), 75) <= FLAT:
@@ -156,5 +131,5 @@ def _ground(cut: Array) -> Array:
 
 
 def _ring(cut: Array) -> Array:
-    """The outermost pixels of a cut."""
+    """Return the outermost pixels of a cut."""
     return np.concatenate([cut[0], cut[-1], cut[:, 0], cut[:, -1]])

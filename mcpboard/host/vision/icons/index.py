@@ -10,57 +10,55 @@ import numpy as np
 from PIL import Image
 
 from mcpboard.host.vision.icons.blobs import mask_of
-from mcpboard.host.vision.icons.descriptor import SIDE, marks, squared
+from mcpboard.host.vision.icons.descriptor import SIDE, descriptors, fitted
 from mcpboard.host.vision.text_match import plain
 
 Array = Any  # numpy.ndarray
 
 BUILT_IN = Path(__file__).with_name("icons.npz")
-MOST_LIKES = 8  # shapes told of one icon
-LEAST_LIKE = 0.5  # of 1; less is like everything
+MOST_SHAPES = 8  # reported of one icon
+LEAST_LIKENESS = 0.5  # of 1; less is like everything
 STEPS = 15  # of brightness in the file: four bits a pixel
-LONGEST_SIDE = 1024  # pixels of a user's picture; it ends as 32
+LONGEST_SIDE = 1024  # pixels of a user's icon; it ends as 32
 
 
 class IconIndex:
-    """Drawings by the shape they show."""
+    """Drawings (n x SIDE x SIDE, uint8) by the shape that each shows."""
 
-    def __init__(self, shapes: list[str], pictures: Array) -> None:
+    def __init__(self, shapes: list[str], drawings: Array) -> None:
         self.shapes = shapes
-        self._names, self._index = np.unique(np.array(shapes, dtype=object), return_inverse=True)
-        self._marks = marks(pictures)
+        self._names, self._name_of = np.unique(np.array(shapes, dtype=object), return_inverse=True)
+        self._descriptors = descriptors(drawings)
 
-    def likes(self, masks: Iterable[Array]) -> list[tuple[tuple[str, float], ...]]:
-        """The shapes that each mask is like, best first; none for a blank, and for what is like nothing."""
-        pictures: list[Array] = [squared(mask) for mask in masks]
-        shown = [index for index, picture in enumerate(pictures) if picture is not None]
-        told: list[tuple[tuple[str, float], ...]] = [()] * len(pictures)
-        if shown and self.shapes:
-            scores = marks(np.stack([pictures[index] for index in shown])) @ self._marks.T
-            for index, row in zip(shown, scores, strict=True):
-                told[index] = self._best(row)
-        return told
-
-    def _best(self, scores: Array) -> tuple[tuple[str, float], ...]:
-        best = np.zeros(len(self._names), np.float32)
-        np.maximum.at(best, self._index, scores)
-        order = np.argsort(-best, kind="stable")[:MOST_LIKES]
-        return tuple((self._names[at], round(float(best[at]), 3)) for at in order if best[at] >= LEAST_LIKE)
+    def match(self, masks: Iterable[Array]) -> list[tuple[tuple[str, float], ...]]:
+        """Return the shapes that each mask resembles, best first; none for a blank, and for what is like nothing."""
+        drawings: list[Array] = [fitted(mask) for mask in masks]
+        drawn = [index for index, drawing in enumerate(drawings) if drawing is not None]
+        matches: list[tuple[tuple[str, float], ...]] = [()] * len(drawings)
+        if not drawn or not self.shapes:
+            return matches
+        scores = descriptors(np.stack([drawings[index] for index in drawn])) @ self._descriptors.T
+        for index, row in zip(drawn, scores, strict=True):
+            best = np.zeros(len(self._names), np.float32)
+            np.maximum.at(best, self._name_of, row)
+            order = [at for at in np.argsort(-best, kind="stable")[:MOST_SHAPES] if best[at] >= LEAST_LIKENESS]
+            matches[index] = tuple((self._names[at], round(float(best[at]), 3)) for at in order)
+        return matches
 
 
-def built_in(path: Path = BUILT_IN) -> tuple[list[str], Array]:
-    """Shapes and pictures of the package's own file."""
+def load_built_in(path: Path = BUILT_IN) -> tuple[list[str], Array]:
+    """Return shapes and drawings of the package's own file."""
     with np.load(path, allow_pickle=False) as kept:
         names, index, packed = kept["names"], kept["shapes"], kept["pictures"]
-    pictures = np.empty((len(packed), SIDE, SIDE), np.uint8)
-    pictures[:, :, 0::2], pictures[:, :, 1::2] = packed >> 4, packed & STEPS
-    pictures *= 255 // STEPS
-    return [str(names[at]) for at in index], pictures
+    drawings = np.empty((len(packed), SIDE, SIDE), np.uint8)
+    drawings[:, :, 0::2], drawings[:, :, 1::2] = packed >> 4, packed & STEPS
+    drawings *= 255 // STEPS
+    return [str(names[at]) for at in index], drawings
 
 
-def pack(path: Path, shapes: list[str], pictures: Array) -> None:
+def save(path: Path, shapes: list[str], drawings: Array) -> None:
     """Write such a file, the same bytes for the same drawings: nothing in it is compressed or dated."""
-    steps = np.round(pictures.astype(np.float32) * (STEPS / 255)).astype(np.uint8)
+    steps = np.round(drawings.astype(np.float32) * (STEPS / 255)).astype(np.uint8)
     packed = steps[:, :, 0::2] << 4 | steps[:, :, 1::2]
     names = sorted(set(shapes))
     index = np.array([names.index(shape) for shape in shapes], np.uint8)
@@ -68,16 +66,20 @@ def pack(path: Path, shapes: list[str], pictures: Array) -> None:
         np.savez(file, names=np.array(names), shapes=index, pictures=packed)
 
 
-def opened(own: Iterable[Path]) -> IconIndex:
-    """The package's drawings and the user's, `my-app.png` for "my app"; what is no picture is left out."""
-    shapes, pictures = built_in()
-    found = [(plain(path.stem.replace("-", " ").replace("_", " ")), drawn(path)) for path in own]
-    kept = [(shape, picture) for shape, picture in found if picture is not None]
-    return IconIndex(shapes + [shape for shape, _ in kept], np.stack([*pictures, *(picture for _, picture in kept)]))
+def load_index(own: Iterable[Path]) -> IconIndex:
+    """Load the package's drawings and the user's, `my-app.png` for "my app"; what is no image is left out."""
+    shapes, drawings = load_built_in()
+    added = []
+    for path in own:
+        drawing = load_drawing(path)
+        if drawing is not None:
+            shapes.append(plain(path.stem.replace("-", " ").replace("_", " ")))
+            added.append(drawing)
+    return IconIndex(shapes, np.stack([*drawings, *added]))
 
 
-def drawn(path: Path) -> Array | None:
-    """The drawing in a PNG: what is not transparent, or else what stands out from its ground."""
+def load_drawing(path: Path) -> Array | None:
+    """Return the drawing in a PNG: what is not transparent, or else what stands out from its ground."""
     try:
         with Image.open(path) as image:
             image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -86,4 +88,4 @@ def drawn(path: Path) -> Array | None:
         return None
     alpha = pixels[:, :, 3]
     mask = alpha if alpha.min() < STEPS else mask_of(pixels[:, :, :3], (0, 0, pixels.shape[1], pixels.shape[0]))
-    return None if mask is None else squared(mask)
+    return None if mask is None else fitted(mask)

@@ -1,4 +1,4 @@
-"""What icons show, and what people call them, in English and Chinese: one row a shape.
+"""Names of icons by what they show and what people call them, in English and Chinese: one row a shape.
 
 The first name of a row is the shape's own, by which its drawings stand in `icons.npz`; after it come words for what
 it shows and for what it means. One word may mean several shapes: "back" is an arrow here and a chevron there.
@@ -200,29 +200,29 @@ SHAPES = tuple(row.split(", ")[0] for row in _ROWS.strip().splitlines())
 
 
 def shapes_called(name: str) -> frozenset[str]:
-    """The shapes that people mean by `name`, or by the word nearest to it.
+    """Return the shapes that people mean by `name`, or by the word nearest to it.
 
-    A word that nobody uses stands for itself: it may name a picture of the user's own.
+    A word that nobody uses stands for itself: it may name an icon of the user's own.
     """
     wanted = plain(name).removesuffix(" icon").removesuffix("图标").strip()
-    if wanted in CALLED_SO:
-        return frozenset(CALLED_SO[wanted])
-    nearest = difflib.get_close_matches(wanted, CALLED_SO, 1, NEAREST)
-    return frozenset({wanted}.union(*(CALLED_SO[word] for word in nearest)))
+    if wanted in SHAPES_BY_WORD:
+        return frozenset(SHAPES_BY_WORD[wanted])
+    nearest = difflib.get_close_matches(wanted, SHAPES_BY_WORD, 1, NEAREST)
+    return frozenset({wanted}.union(*(SHAPES_BY_WORD[word] for word in nearest)))
 
 
-def meant_by(words: str) -> frozenset[str]:
-    """The shapes that exactly these words name or mean; none for words that nobody uses."""
-    return frozenset(CALLED_SO.get(plain(words), ()))
+def meant_by(text: str) -> frozenset[str]:
+    """Return the shapes that exactly this text names or means; none for words that nobody uses."""
+    return frozenset(SHAPES_BY_WORD.get(plain(text), ()))
 
 
-def _called() -> dict[str, set[str]]:
-    called: dict[str, set[str]] = {}
+def _shapes_by_word() -> dict[str, set[str]]:
+    shapes: dict[str, set[str]] = {}
     for row in _ROWS.strip().splitlines():
         shape, *others = row.split(", ")
         for word in (shape, *others):
-            called.setdefault(plain(word), set()).add(shape)
-    return called
+            shapes.setdefault(plain(word), set()).add(shape)
+    return shapes
 
 
-CALLED_SO = _called()
+SHAPES_BY_WORD = _shapes_by_word()
