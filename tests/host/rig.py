@@ -55,7 +55,7 @@ class Fake:
         self.fault: Exception | None = None
         self.most_inside = 0
         self.closed = False
-        self.holders = 0
+        self.owners = 0
         self.entered = threading.Semaphore(0)
         self.go_on = threading.Event()
         self.go_on.set()
@@ -97,7 +97,7 @@ class Fake:
         return Probe(READY, {"battery": 80})
 
     def new_owner(self) -> None:
-        self.holders += 1
+        self.owners += 1
 
     def close(self) -> None:
         assert not self._inside, "closed under a command"

@@ -127,7 +127,7 @@ class Presenter:
             state=state,
             sentence=SENTENCES.get(state, "" if state == READY else f"It cannot be used at the moment: {state}."),
             detail=str(status.get("error", "")),
-            holder=None if standing.holder is None else standing.holder.label,
+            holder=None if standing.owner is None else standing.owner.label,
             in_use=standing.idle_s == 0,
             idle_s=None if standing.idle_s is None else int(standing.idle_s),
             free_in_s=standing.free_in_s,
@@ -188,7 +188,7 @@ class Presenter:
     def _loose(self, owner: Owner) -> SessionSummary:
         """A token without a session: all that is known of it are its holds."""
         held = self.manager.leased_by(owner)
-        idle = [each.idle_s for each in self.manager.states() if each.holder == owner and each.idle_s is not None]
+        idle = [each.idle_s for each in self.manager.states() if each.owner == owner and each.idle_s is not None]
         return SessionSummary(owner.prefix, "without a session", _era(""), min(idle, default=0.0), held)
 
 

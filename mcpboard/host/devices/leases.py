@@ -1,21 +1,26 @@
-"""Who holds which device until when, as a book: times are passed in, nothing is measured or locked here.
+"""Leases: who has which device until when, and who is next. A calculation: times are passed in, nothing is locked.
 
-A hold is taken by the first call. That of an MCP session is over 60 s after the end of its last
-call, that of a cloud assignment when the assignment says so. None ends under a call: when something
-else ends it (a DELETE, the operator), the calls inside finish first, and until then the hold is
-`ending`: nobody new gets in, its owner included. Each hold has a number of its own, so that whoever
-comes back from waiting can tell whether it is still the same one.
+A lease begins with the first call of its owner on a device. That of an MCP session is over 60 s
+after the end of its last call, that of a cloud assignment when the assignment says so. None ends
+under a call: when something else ends it (a DELETE, the operator), the calls inside finish first,
+and until then the lease is `ending`: no further call gets in, its owner's included. Each lease has
+a number of its own, so that whoever comes back from waiting can tell whether it is still the same.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mcpboard.errors import DeviceBusy
+from mcpboard.errors import NOT_SENT, DeviceBusy, ToolFailed
 
-IDLE_SECONDS = 60.0  # without a call, counted from the end of the last one (mission, Concurrency model)
+log = logging.getLogger(__name__)
+
+IDLE_SECONDS = 60.0  # without a call, counted from the end of the last one
+MOST_WAITERS = 16  # for one device; each is a thread
 
 CLOUD = "cloud_assignment"
 MCP = "mcp_session"
@@ -23,7 +28,7 @@ MCP = "mcp_session"
 
 @dataclass(frozen=True)
 class Owner:
-    """Who may hold devices: a cloud assignment, or one MCP session of a principal.
+    """The party that leases devices: a cloud assignment, or one MCP session of a principal.
 
     `key` tells owners apart and is a secret; `prefix` is what others may see of it.
     """
@@ -35,13 +40,13 @@ class Owner:
 
     @property
     def label(self) -> str:
-        """As it is told to others: `cloud_assignment` or `mcp_session:<prefix>`."""
+        """The name that others see: `cloud_assignment` or `mcp_session:<prefix>`."""
         return self.kind if self.kind == CLOUD else f"{self.kind}:{self.prefix}"
 
 
 @dataclass
 class Lease:
-    """One hold on one device."""
+    """The right of one owner to use one device."""
 
     device: str
     owner: Owner
@@ -51,11 +56,11 @@ class Lease:
     ending: str | None = None  # why it is over once its calls have ended
 
     def idle(self, now: float) -> float:
-        """Seconds without a call; none while one is under way."""
+        """Return the seconds without a call; none while one is under way."""
         return 0.0 if self.calls else max(0.0, now - self.idle_since)
 
     def free_in(self, now: float) -> int | None:
-        """Whole seconds until it is free if left alone, at least one; None when that does not free it."""
+        """Return the whole seconds until it is free if left alone, at least one; None when that does not free it."""
         if self.owner.kind == CLOUD:
             return None
         if self.ending is not None:
@@ -64,107 +69,187 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A hold that is over, and why."""
+class EndedLease:
+    """A lease that is over, and why."""
 
     device: str
     owner: Owner
     why: str
 
 
-class Held(Exception):
-    """The device is held by somebody else, or the caller's own hold is just ending."""
+@dataclass(eq=False)
+class LeaseWaiter:
+    """An owner that waits for a device: `answered` is set when that is over, `granted` when it has the device."""
 
-    def __init__(self, lease: Lease) -> None:
-        super().__init__(lease.device)
-        self.lease = lease
+    device: str
+    owner: Owner
+    answered: threading.Event = field(default_factory=threading.Event)
+    granted: bool = False
+
+    def answer(self, granted: bool) -> None:
+        """End the waiting."""
+        self.granted = granted
+        self.answered.set()
 
 
-class LeaseBook:
-    """Every hold of the moment. Not locked, and without a clock: `holds` has that, and its owner the lock.
+class DeviceLeases:
+    """The lease of each device, how the last one ended (`last_ended`), and who waits for it.
 
-    What is over for lack of calls leaves the book in `expire` alone, which is therefore to be
-    asked before anything else.
+    Not locked: the DeviceManager, which owns it, owns the lock and the clock; only the waiting itself,
+    for `LeaseWaiter.answered`, is done without the lock. `on_change` is called under it whenever
+    a lease begins or ends, so it must not wait. What has been idle for too long ends in `expire`,
+    which every look at a lease and every request for one begins with.
     """
 
     def __init__(self) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        self.last_ended: dict[str, EndedLease] = {}
         self._leases: dict[str, Lease] = {}
         self._last_number = 0
+        self._waiters: list[LeaseWaiter] = []  # of all devices, in the order of asking
 
-    def enter(self, device: str, owner: Owner, now: float) -> int:
-        """Begin a call of `owner` and give the number of its hold, a new one or its own; raises Held."""
-        lease = self._leases.get(device)
+    # --- a call ----------------------------------------------------------------------------------
+
+    def begin_call(self, device: str, owner: Owner, now: float) -> int:
+        """Begin a call of `owner` and return the number of its lease, a new one or the one that it has.
+
+        Raises DeviceBusy, and ToolFailed while the owner's own lease is ending.
+        """
+        self.expire(now)
+        lease = self._acquire(device, owner, now)
         if lease is None:
-            self._last_number += 1
-            lease = self._leases[device] = Lease(device, owner, self._last_number, now)
-        elif lease.owner != owner or lease.ending is not None:
-            raise Held(lease)
+            raise refusal(self._leases[device], owner, now)
         lease.calls += 1
         return lease.number
 
-    def leave(self, device: str, number: int, now: float) -> list[Ended]:
-        """End a call; the last one of a hold that is ending ends it. Late numbers change nothing."""
+    def end_call(self, device: str, number: int, now: float) -> None:
+        """End a call; the last one of a lease that is ending ends it. The number of a former lease changes nothing."""
         lease = self._leases.get(device)
         if lease is None or lease.number != number:
-            return []
+            return
         lease.calls -= 1
         lease.idle_since = now
-        return self._strike([lease]) if lease.ending is not None and not lease.calls else []
+        if lease.ending is not None:
+            self._end([lease], lease.ending, now)
 
-    def why_not(self, device: str, number: int) -> str | None:
-        """Why the hold of that number may not be used any more; None while it may."""
+    def why_over(self, device: str, number: int) -> str | None:
+        """Return why the lease of that number may not be used any more; None while it may."""
         lease = self._leases.get(device)
         if lease is None or lease.number != number:
             return "it is over"
         return lease.ending
 
-    def end(self, device: str, why: str) -> list[Ended]:
-        """End the hold on a device, whoever has it: at once, or with the last call inside."""
-        return self._end([lease for lease in self._leases.values() if lease.device == device], why)
+    def _acquire(self, device: str, owner: Owner, now: float) -> Lease | None:
+        """Return the owner's lease, begun where the device is free; None while it is not to be had."""
+        lease = self._leases.get(device)
+        if lease is None:
+            self._last_number += 1
+            lease = self._leases[device] = Lease(device, owner, self._last_number, now)
+            self.on_change()
+        elif lease.owner != owner or lease.ending is not None:
+            return None
+        lease.idle_since = now
+        return lease
 
-    def end_owner(self, owner: Owner, why: str) -> list[Ended]:
-        """End every hold of `owner`."""
-        return self._end(self.of(owner), why)
+    # --- looking ---------------------------------------------------------------------------------
 
-    def expire(self, now: float) -> list[Ended]:
-        """End the holds of MCP sessions that had no call for IDLE_SECONDS."""
-        idle = [lease for lease in self._leases.values() if not lease.calls and lease.owner.kind == MCP]
-        return self._end([lease for lease in idle if lease.idle(now) >= IDLE_SECONDS], "idle")
-
-    def on(self, device: str) -> Lease | None:
-        """The hold on that device."""
+    def get(self, device: str, now: float) -> Lease | None:
+        """Return the lease of a device."""
+        self.expire(now)
         return self._leases.get(device)
 
-    def of(self, owner: Owner) -> list[Lease]:
-        """The holds of that owner."""
-        return [lease for lease in self._leases.values() if lease.owner == owner]
-
-    def all(self) -> list[Lease]:
-        """Every hold."""
+    def all(self, now: float) -> list[Lease]:
+        """Return every lease."""
+        self.expire(now)
         return list(self._leases.values())
 
-    def _end(self, leases: Iterable[Lease], why: str) -> list[Ended]:
-        over = []
+    def devices_in_use(self) -> set[str]:
+        """Return the devices that have a call under way."""
+        return {lease.device for lease in self._leases.values() if lease.calls}
+
+    # --- waiting ---------------------------------------------------------------------------------
+
+    def enqueue(self, device: str, owner: Owner, now: float) -> LeaseWaiter:
+        """Line up for a device, answered at once where it is to be had; ToolFailed behind MOST_WAITERS."""
+        self.expire(now)
+        waiter = LeaseWaiter(device, owner)
+        if self._acquire(device, owner, now) is not None:
+            waiter.answer(True)
+        elif sum(each.device == device for each in self._waiters) >= MOST_WAITERS:
+            raise ToolFailed(f"too many wait for {device}: try again later", delivery=NOT_SENT)
+        else:
+            self._waiters.append(waiter)
+        return waiter
+
+    def dequeue(self, waiter: LeaseWaiter) -> None:
+        """Leave the line, where that has not been answered."""
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+    def _answer(self, waiters: Iterable[LeaseWaiter], granted: bool) -> None:
+        for waiter in waiters:
+            self._waiters.remove(waiter)
+            waiter.answer(granted)
+
+    # --- the end of leases -----------------------------------------------------------------------
+
+    def end(self, device: str, why: str, now: float) -> None:
+        """End the lease of a device, whoever has it: at once, or with the last call inside."""
+        self._end([lease for lease in self._leases.values() if lease.device == device], why, now)
+
+    def end_owner(self, owner: Owner, why: str, now: float) -> None:
+        """End every lease of `owner`."""
+        self._end([lease for lease in self._leases.values() if lease.owner == owner], why, now)
+
+    def expire(self, now: float) -> None:
+        """End the leases of MCP sessions that had no call for IDLE_SECONDS, and hand the devices to who waits."""
+        idle = [lease for lease in self._leases.values() if not lease.calls and lease.owner.kind == MCP]
+        self._end([lease for lease in idle if lease.idle(now) >= IDLE_SECONDS], "idle", now)
+
+    def withdraw(self, device: str, why: str, now: float) -> None:
+        """End the lease of a device that goes; nobody gets it, and who waits for it is sent away."""
+        self._answer([each for each in self._waiters if each.device == device], granted=False)
+        self.end(device, why, now)
+
+    def close(self, why: str) -> None:
+        """End every lease and send everybody away who waits; `on_change` is not called for it."""
+        self._answer(list(self._waiters), granted=False)
+        for lease in self._leases.values():
+            lease.ending = lease.ending or why
+        self._leases = {device: lease for device, lease in self._leases.items() if lease.calls}
+
+    def _end(self, leases: Iterable[Lease], why: str, now: float) -> None:
+        """End those without a call inside, and mark the others as ending; the first reason stays.
+
+        The first who waits for the device gets it, and with it every other call of the same owner that waits.
+        """
         for lease in leases:
             lease.ending = lease.ending or why
-            if not lease.calls:
-                over.append(lease)
-        return self._strike(over)
+            if lease.calls:
+                continue
+            log.info("%s: the lease of %s ended: %s", lease.device, lease.owner.label, lease.ending)
+            del self._leases[lease.device]
+            self.last_ended[lease.device] = EndedLease(lease.device, lease.owner, lease.ending)
+            self.on_change()
+            queue = [each for each in self._waiters if each.device == lease.device]
+            if queue:
+                self._acquire(lease.device, queue[0].owner, now)
+                self._answer([each for each in queue if each.owner == queue[0].owner], granted=True)
 
-    def _strike(self, leases: Iterable[Lease]) -> list[Ended]:
-        return [Ended(lease.device, self._leases.pop(lease.device).owner, lease.ending or "") for lease in leases]
 
-
-def busy(lease: Lease, asking: Owner, now: float) -> DeviceBusy:
-    """What `asking` is told of a device that somebody else holds."""
-    holder, wait_s = lease.owner, lease.free_in(now)
-    if holder.kind == CLOUD:
-        return DeviceBusy(f"device {lease.device} is busy (held by cloud assignment)", holder.label, wait_s)
+def refusal(lease: Lease, caller: Owner, now: float) -> ToolFailed:
+    """Return the error for a call that `lease` keeps out: DeviceBusy, or a notice that the caller's own is ending."""
+    owner, wait_s = lease.owner, lease.free_in(now)
+    if owner == caller:
+        message = f"your lease of {lease.device} is being ended ({lease.ending}): call again in a moment"
+        return ToolFailed(message, delivery=NOT_SENT)
+    if owner.kind == CLOUD:
+        return DeviceBusy(f"device {lease.device} is busy (held by cloud assignment)", owner.label, wait_s)
     way_out = "wait, or end that session"
-    if holder.principal and holder.principal == asking.principal:
+    if owner.principal and owner.principal == caller.principal:
         way_out = 'it is another session of your own token: end it, or set hold_scope = "token" in [host]'
     return DeviceBusy(
-        f"device {lease.device} is busy (held by MCP session {holder.prefix}; free in {wait_s} s if idle; {way_out})",
-        holder.label,
+        f"device {lease.device} is busy (held by MCP session {owner.prefix}; free in {wait_s} s if idle; {way_out})",
+        owner.label,
         wait_s,
     )

@@ -1,4 +1,4 @@
-"""How the devices are at this moment: every one asked at the same time, none of them waited for long."""
+"""The state of every device at this moment: all are probed at the same time, none of them is waited for long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SILENT = Probe("no answer")
 
 
 class StatusSurvey:
-    """Asks devices how they are, without holding them; one probe a device at a time."""
+    """Probe devices without a lease; one probe a device at a time."""
 
     def __init__(self, manager: DeviceManager) -> None:
         self._manager = manager
@@ -26,51 +26,51 @@ class StatusSurvey:
         self._under_way: dict[Driver, Future[Probe]] = {}
 
     def devices(self) -> list[dict[str, Any]]:
-        """Id, kind, state and holder of every device."""
-        standings = self._manager.states()
-        probes = self._probes(standings)
-        return [_summary(each, probes[each.id]) for each in standings]
+        """Return id, kind, state and owner of every device."""
+        states = self._manager.states()
+        probes = self._probe(states)
+        return [_summary(each, probes[each.id]) for each in states]
 
     def status(self, device_id: str) -> dict[str, Any]:
-        """The same of one device, with what its driver says besides; UnknownDevice."""
-        standing = self._manager.state(device_id)
-        probe = self._probes([standing])[device_id]
+        """Return the same of one device, with what its driver says besides; UnknownDevice."""
+        state = self._manager.state(device_id)
+        probe = self._probe([state])[device_id]
         ended = self._manager.last_ended(device_id)
-        told = {**probe.details, **_summary(standing, probe), "free_in_s": standing.free_in_s}
+        status = {**probe.details, **_summary(state, probe), "free_in_s": state.free_in_s}
         if ended is not None:
-            told["last_hold"] = {"held_by": ended.owner.label, "ended": ended.why}
-        return told
+            status["last_hold"] = {"held_by": ended.owner.label, "ended": ended.why}
+        return status
 
     def close(self) -> None:
         """Wait for the probes under way, two seconds at most."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _probes(self, standings: Iterable[DeviceState]) -> dict[str, Probe]:
+    def _probe(self, states: Iterable[DeviceState]) -> dict[str, Probe]:
+        """Return the probe of each device: of the one that is under way already, else of a new one."""
+        futures = {}
         with self._lock:
             self._under_way = {driver: each for driver, each in self._under_way.items() if not each.done()}
-            asked = {each.id: self._ask(each.driver) for each in standings}
-        wait(asked.values(), LIMIT_SECONDS)
-        return {device_id: _found(future) for device_id, future in asked.items()}
-
-    def _ask(self, driver: Driver) -> Future[Probe]:
-        """The probe of that device that is under way, else a new one."""
-        if driver not in self._under_way:
-            self._under_way[driver] = self._pool.submit(driver.probe)
-        return self._under_way[driver]
-
-
-def _found(future: Future[Probe]) -> Probe:
-    if not future.done():
-        return SILENT
-    error = future.exception()
-    return future.result() if error is None else Probe("failing", {"error": str(error)})
+            for each in states:
+                if each.driver not in self._under_way:
+                    self._under_way[each.driver] = self._pool.submit(each.driver.probe)
+                futures[each.id] = self._under_way[each.driver]
+        wait(futures.values(), LIMIT_SECONDS)
+        probes = {}
+        for device_id, future in futures.items():
+            if not future.done():
+                probes[device_id] = SILENT
+            elif (error := future.exception()) is not None:
+                probes[device_id] = Probe("failing", {"error": str(error)})
+            else:
+                probes[device_id] = future.result()
+        return probes
 
 
-def _summary(standing: DeviceState, probe: Probe) -> dict[str, Any]:
+def _summary(state: DeviceState, probe: Probe) -> dict[str, Any]:
     return {
-        "id": standing.id,
-        "kind": standing.kind,
+        "id": state.id,
+        "kind": state.kind,
         "state": probe.state,
-        "held_by": None if standing.holder is None else standing.holder.label,
-        "idle_s": None if standing.idle_s is None else round(standing.idle_s, 1),
+        "held_by": None if state.owner is None else state.owner.label,
+        "idle_s": None if state.idle_s is None else round(state.idle_s, 1),
     }

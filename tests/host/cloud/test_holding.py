@@ -49,7 +49,7 @@ def test_the_block_holds_without_touching_and_lets_go_at_its_end(bench: Bench) -
     ended = bench.manager.last_ended("X")
     assert ended is not None
     assert ended.why == WHY
-    assert (bench.driver.done, bench.driver.holders) == ([("tap", (1, 1))], 1)
+    assert (bench.driver.done, bench.driver.owners) == ([("tap", (1, 1))], 1)
 
 
 def test_it_waits_for_nobody(bench: Bench) -> None:

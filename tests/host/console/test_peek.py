@@ -43,7 +43,7 @@ def tap(driver: Driver) -> None:
 
 def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
     assert manager.peek("X") == phone.peek()
-    assert (manager.leases(), manager.last_ended("X"), phone.holders) == ({}, None, 0)
+    assert (manager.leases(), manager.last_ended("X"), phone.owners) == ({}, None, 0)
     manager.run("X", ALICE, tap)
     assert manager.peek("X")
     assert manager.leases() == {"X": ALICE}
@@ -78,7 +78,7 @@ def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: F
         look = pool.submit(manager.peek, "X")
         phone.wait_inside()
         calls = [pool.submit(manager.run, "X", ALICE, tap) for _ in range(1 + MOST_WAITING)]
-        while manager._devices["X"].turnstile.waiting < 1 + MOST_WAITING:
+        while manager._devices["X"].queue.waiting < 1 + MOST_WAITING:
             assert not any(call.done() for call in calls)
         with pytest.raises(ToolFailed, match="too many calls for X"):
             manager.run("X", ALICE, tap)

@@ -1,34 +1,45 @@
-"""The lease book, line by line: who holds what, until when, and why no longer."""
+"""The leases, line by line: who has what, until when, and why no longer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from mcpboard.host.devices.leases import IDLE_SECONDS, Ended, Held, LeaseBook, busy
+from mcpboard.errors import DeviceBusy, ToolFailed
+from mcpboard.host.devices.leases import IDLE_SECONDS, DeviceLeases, EndedLease, Lease, Owner
 from tests.host.rig import CLOUD_OWNER, session
 
-ANN, BOB = session("ann-1234567"), session("bob-1234567")
+ANN, BOB, CAT = session("ann-1234567"), session("bob-1234567"), session("cat-1234567")
 
 
-def used(book: LeaseBook, device: str = "X", owner: object = ANN, begin: float = 0.0, end: float = 0.0) -> int:
-    """One whole call; the number of its hold."""
-    number = book.enter(device, owner, begin)  # type: ignore[arg-type]
-    book.leave(device, number, end)
+def used(leases: DeviceLeases, device: str = "X", owner: Owner = ANN, begin: float = 0.0, end: float = 0.0) -> int:
+    """One whole call; the number of its lease."""
+    number = leases.begin_call(device, owner, begin)
+    leases.end_call(device, number, end)
     return number
 
 
-def test_the_first_caller_holds_and_the_next_is_turned_away() -> None:
-    """Mission: the first caller to touch a device holds it; the other side sees a busy error."""
-    book = LeaseBook()
-    used(book)
-    with pytest.raises(Held) as held:
-        book.enter("X", BOB, 1.0)
-    assert held.value.lease.owner == ANN
+def lease_of(leases: DeviceLeases, device: str = "X", now: float = 0.0) -> Lease:
+    lease = leases.get(device, now)
+    assert lease is not None
+    return lease
 
 
-def test_calls_of_one_owner_share_its_hold() -> None:
-    book = LeaseBook()
-    assert book.enter("X", ANN, 0.0) == book.enter("X", ANN, 0.0) == used(book)
+def test_the_first_caller_has_the_lease_and_the_next_is_turned_away() -> None:
+    """The first caller to touch a device has it; the other side sees a busy error."""
+    leases = DeviceLeases()
+    used(leases)
+    with pytest.raises(DeviceBusy) as busy:
+        leases.begin_call("X", BOB, 1.0)
+    assert busy.value.data is not None
+    assert busy.value.data["busy_owner"] == ANN.label
+    assert lease_of(leases).owner == ANN
+
+
+def test_calls_of_one_owner_share_its_lease() -> None:
+    leases = DeviceLeases()
+    assert leases.begin_call("X", ANN, 0.0) == leases.begin_call("X", ANN, 0.0) == used(leases)
 
 
 IDLE = [
@@ -42,93 +53,168 @@ IDLE = [
 
 @pytest.mark.parametrize(("begin", "end", "now", "over"), IDLE)
 def test_idle_time_counts_from_the_end_of_the_last_call(begin: float, end: float, now: float, over: bool) -> None:
-    """Mission: MCP sessions hold their lock until the session ends or 60 seconds of inactivity."""
-    book = LeaseBook()
-    used(book, begin=begin, end=end)
-    assert book.expire(now) == ([Ended("X", ANN, "idle")] if over else [])
-    assert (book.on("X") is None) == over
+    """An MCP session keeps its lease until the session ends or 60 seconds of inactivity."""
+    leases = DeviceLeases()
+    used(leases, begin=begin, end=end)
+    leases.expire(now)
+    assert leases.last_ended == ({"X": EndedLease("X", ANN, "idle")} if over else {})
+    assert (leases.get("X", now) is None) == over
 
 
-def test_a_cloud_assignment_holds_until_it_terminates() -> None:
-    """Mission: cloud assignments hold theirs until the assignment terminates."""
-    book = LeaseBook()
-    used(book, owner=CLOUD_OWNER)
-    assert book.expire(1e6) == []
-    assert book.on("X").free_in(1e6) is None  # type: ignore[union-attr]
-    assert [ended.why for ended in book.end_owner(CLOUD_OWNER, "the assignment ended")] == ["the assignment ended"]
+LOOKS = [
+    pytest.param(lambda leases: leases.get("Y", 60.0), id="a look at another device"),
+    pytest.param(lambda leases: leases.all(60.0), id="a look at all"),
+    pytest.param(lambda leases: leases.begin_call("X", BOB, 60.0), id="a call"),
+    pytest.param(lambda leases: leases.enqueue("X", BOB, 60.0), id="a wait"),
+]
 
 
-def test_a_hold_never_ends_under_a_call_however_long() -> None:
-    book = LeaseBook()
-    number = book.enter("X", ANN, 0.0)
-    assert book.expire(10_000.0) == []
-    assert book.on("X").idle(10_000.0) == 0.0  # type: ignore[union-attr]
-    book.leave("X", number, 10_000.0)
-    assert book.expire(10_000.0 + IDLE_SECONDS) == [Ended("X", ANN, "idle")]
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_look_and_every_request_ends_what_is_idle_first(look: Callable[[DeviceLeases], object]) -> None:
+    leases = DeviceLeases()
+    used(leases)
+    look(leases)
+    assert leases.last_ended == {"X": EndedLease("X", ANN, "idle")}
 
 
-def test_the_second_of_two_calls_under_way_keeps_the_hold() -> None:
-    book = LeaseBook()
-    first, second = book.enter("X", ANN, 0.0), book.enter("X", ANN, 0.0)
-    book.leave("X", first, 1.0)
-    assert book.expire(500.0) == []
-    book.leave("X", second, 500.0)
-    assert book.expire(559.0) == []
+def test_a_cloud_assignment_has_its_lease_until_it_terminates() -> None:
+    leases = DeviceLeases()
+    used(leases, owner=CLOUD_OWNER)
+    leases.expire(1e6)
+    assert lease_of(leases, now=1e6).free_in(1e6) is None
+    leases.end_owner(CLOUD_OWNER, "the assignment ended", 1e6)
+    assert leases.last_ended["X"].why == "the assignment ended"
 
 
-def test_what_ends_a_hold_lets_the_call_inside_finish() -> None:
-    book = LeaseBook()
-    number = book.enter("X", ANN, 0.0)
-    assert book.end_owner(ANN, "its session ended") == []
-    assert book.why_not("X", number) == "its session ended"
-    for owner in (ANN, BOB):
-        with pytest.raises(Held):
-            book.enter("X", owner, 1.0)
-    assert book.leave("X", number, 2.0) == [Ended("X", ANN, "its session ended")]
-    assert book.enter("X", BOB, 3.0) != number
+def test_a_lease_never_ends_under_a_call_however_long() -> None:
+    leases = DeviceLeases()
+    number = leases.begin_call("X", ANN, 0.0)
+    assert lease_of(leases, now=10_000.0).idle(10_000.0) == 0.0
+    leases.end_call("X", number, 10_000.0)
+    assert leases.last_ended == {}
+    leases.expire(10_000.0 + IDLE_SECONDS)
+    assert leases.last_ended == {"X": EndedLease("X", ANN, "idle")}
+
+
+def test_the_second_of_two_calls_under_way_keeps_the_lease() -> None:
+    leases = DeviceLeases()
+    first, second = leases.begin_call("X", ANN, 0.0), leases.begin_call("X", ANN, 0.0)
+    leases.end_call("X", first, 1.0)
+    assert leases.devices_in_use() == {"X"}
+    leases.expire(500.0)
+    leases.end_call("X", second, 500.0)
+    assert leases.devices_in_use() == set()
+    leases.expire(559.0)
+    assert leases.last_ended == {}
+
+
+def test_the_end_of_a_lease_lets_the_call_inside_finish() -> None:
+    leases = DeviceLeases()
+    number = leases.begin_call("X", ANN, 0.0)
+    leases.end_owner(ANN, "its session ended", 0.5)
+    assert leases.last_ended == {}
+    assert leases.why_over("X", number) == "its session ended"
+    with pytest.raises(DeviceBusy):
+        leases.begin_call("X", BOB, 1.0)
+    with pytest.raises(ToolFailed, match=r"^your lease of X is being ended \(its session ended\)"):
+        leases.begin_call("X", ANN, 1.0)
+    leases.end_call("X", number, 2.0)
+    assert leases.last_ended == {"X": EndedLease("X", ANN, "its session ended")}
+    assert leases.begin_call("X", BOB, 3.0) != number
 
 
 def test_the_first_reason_stays() -> None:
-    book = LeaseBook()
-    number = book.enter("X", ANN, 0.0)
-    book.end("X", "released by the operator")
-    book.end_owner(ANN, "its session ended")
-    assert [each.why for each in book.leave("X", number, 1.0)] == ["released by the operator"]
+    leases = DeviceLeases()
+    number = leases.begin_call("X", ANN, 0.0)
+    leases.end("X", "released by the operator", 0.1)
+    leases.end_owner(ANN, "its session ended", 0.2)
+    leases.end_call("X", number, 1.0)
+    assert leases.last_ended["X"].why == "released by the operator"
 
 
-def test_a_late_number_never_touches_the_next_hold() -> None:
-    book = LeaseBook()
-    old = used(book)
-    book.end("X", "released by the operator")
-    new = book.enter("X", BOB, 1.0)
-    assert book.leave("X", old, 2.0) == []
-    assert book.why_not("X", old) == "it is over"
-    assert (book.why_not("X", new), book.on("X").calls) == (None, 1)  # type: ignore[union-attr]
+def test_a_late_number_never_touches_the_next_lease() -> None:
+    leases = DeviceLeases()
+    old = used(leases)
+    leases.end("X", "released by the operator", 0.5)
+    new = leases.begin_call("X", BOB, 1.0)
+    leases.end_call("X", old, 2.0)
+    assert leases.why_over("X", old) == "it is over"
+    assert (leases.why_over("X", new), lease_of(leases).calls) == (None, 1)
 
 
-def test_one_owner_holds_several_devices_and_loses_them_together() -> None:
-    book = LeaseBook()
-    used(book, "X")
-    used(book, "Y")
-    used(book, "Z", BOB)
-    assert [lease.device for lease in book.of(ANN)] == ["X", "Y"]
-    assert [ended.device for ended in book.end_owner(ANN, "its session ended")] == ["X", "Y"]
-    assert [lease.device for lease in book.all()] == ["Z"]
+def test_one_owner_has_several_devices_and_loses_them_together() -> None:
+    leases = DeviceLeases()
+    used(leases, "X")
+    used(leases, "Y")
+    used(leases, "Z", BOB)
+    leases.end_owner(ANN, "its session ended", 1.0)
+    assert list(leases.last_ended) == ["X", "Y"]
+    assert [lease.device for lease in leases.all(1.0)] == ["Z"]
 
 
-def test_ending_what_nobody_holds_does_nothing() -> None:
-    book = LeaseBook()
-    assert (book.end("X", "why"), book.end_owner(ANN, "why"), book.expire(1e9), book.leave("X", 7, 0.0)) == ([],) * 4
+def test_ending_what_nobody_has_does_nothing() -> None:
+    leases, changes = DeviceLeases(), list[str]()
+    leases.on_change = lambda: changes.append("changed")
+    leases.end("X", "why", 0.0)
+    leases.end_owner(ANN, "why", 0.0)
+    leases.withdraw("X", "why", 0.0)
+    leases.expire(1e9)
+    leases.end_call("X", 7, 0.0)
+    assert (leases.last_ended, changes) == ({}, [])
+
+
+def test_a_change_is_announced_when_a_lease_begins_and_when_it_ends() -> None:
+    leases, changes = DeviceLeases(), list[int]()
+    leases.on_change = lambda: changes.append(len(leases.last_ended))
+    used(leases)
+    used(leases)
+    assert changes == [0]
+    leases.end("X", "why", 1.0)
+    assert changes == [0, 1]
+    used(leases)
+    leases.close("closing")
+    assert changes == [0, 1, 1], "nobody is told of the close"
+    assert leases.all(1.0) == []
+
+
+# --- who is next -------------------------------------------------------------------------------
+
+
+def test_who_asked_first_is_next_with_all_that_its_owner_waits_for() -> None:
+    leases = DeviceLeases()
+    used(leases)
+    first, second, other, elsewhere = (
+        leases.enqueue(*each, 1.0) for each in (("X", BOB), ("X", CAT), ("X", BOB), ("Y", CAT))
+    )
+    assert [each.granted for each in (first, second, other, elsewhere)] == [False, False, False, True]
+    leases.end("X", "released by the operator", 30.0)
+    assert [each.granted for each in (first, second, other)] == [True, False, True]
+    assert first.answered.is_set()
+    assert not second.answered.is_set()
+    assert lease_of(leases, now=30.0).free_in(30.0) == IDLE_SECONDS, "the idle time of the next runs from then on"
+    leases.expire(90.0)
+    assert second.granted
+
+
+def test_who_left_the_line_and_who_waits_for_what_is_gone_get_nothing() -> None:
+    leases = DeviceLeases()
+    used(leases)
+    left, waiting = leases.enqueue("X", BOB, 1.0), leases.enqueue("X", CAT, 1.0)
+    leases.dequeue(left)
+    leases.dequeue(left)
+    leases.withdraw("X", "the device was removed", 2.0)
+    assert (left.answered.is_set(), waiting.answered.is_set(), waiting.granted) == (False, True, False)
+    assert leases.get("X", 2.0) is None
 
 
 # --- what the loser is told --------------------------------------------------------------------
 
 SAME_TOKEN = 'it is another session of your own token: end it, or set hold_scope = "token" in [host]'
-TOLD = [
+REFUSED = [
     pytest.param(
         CLOUD_OWNER, BOB, 0.0,
         "device X is busy (held by cloud assignment)", {"busy_owner": "cloud_assignment"},
-        id="a cloud assignment, to the letter of the mission",
+        id="a cloud assignment, to the letter",
     ),
     pytest.param(
         session("ann-1234567"), BOB, 18.5,
@@ -145,16 +231,17 @@ TOLD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("holder", "asking", "now", "message", "told"), TOLD)
-def test_the_loser_is_told_who_holds_and_how_long(
-    holder: object, asking: object, now: float, message: str, told: object
+@pytest.mark.parametrize(("owner", "caller", "now", "message", "data"), REFUSED)
+def test_the_loser_is_told_who_has_it_and_how_long(
+    owner: Owner, caller: Owner, now: float, message: str, data: object
 ) -> None:
-    """Mission: -32000, with `data.busy_owner` = "cloud_assignment" or "mcp_session:<prefix>"."""
-    book = LeaseBook()
-    used(book, owner=holder)
-    error = busy(book.on("X"), asking, now)  # type: ignore[arg-type]
-    assert (error.code, error.message, error.data) == (-32000, message, told)
-    assert "1234567" not in error.message
+    """-32000, with `data.busy_owner` = "cloud_assignment" or "mcp_session:<prefix>"."""
+    leases = DeviceLeases()
+    used(leases, owner=owner)
+    with pytest.raises(DeviceBusy) as busy:
+        leases.begin_call("X", caller, now)
+    assert (busy.value.code, busy.value.message, busy.value.data) == (-32000, message, data)
+    assert "1234567" not in busy.value.message
 
 
 def test_an_owner_shows_its_prefix_and_never_its_key() -> None:

@@ -1,4 +1,4 @@
-"""The DeviceManager: holds and turns of threads that come at the same time."""
+"""The DeviceManager: leases and slots of threads that come at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, DeviceBusy, ToolFailed, UnknownDevice
-from mcpboard.host.devices import holds, queue
+from mcpboard.host.devices import leases, queue
 from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
@@ -43,12 +43,12 @@ class Bench:
             threading.Event().wait(0.001)
 
     def queue(self, pool: Any, owner: Owner, count: int = 1, device: str = "X") -> list[Future[None]]:
-        """That many calls of `owner` waiting at the turnstile."""
+        """That many calls of `owner` waiting at the command queue."""
         return [self.queued(pool, self.tap, owner, device) for _ in range(count)]
 
     def queued(self, pool: Any, run: Callable[..., None], *how: Any, device: str = "X") -> Future[None]:
-        """A call that has come to wait at the device's turnstile."""
-        line = self.manager._devices[device].turnstile
+        """A call that has come to wait at the device's command queue."""
+        line = self.manager._devices[device].queue
         before = line.waiting
         future: Future[None] = pool.submit(run, *how)
         self.wait_for(lambda: line.waiting > before)
@@ -63,15 +63,15 @@ def _note(order: list[int], number: int, driver: Driver) -> None:
     order.append(number)
 
 
-def held(bench: Bench) -> dict[str, str]:
+def leased(bench: Bench) -> dict[str, str]:
     return {device: owner.label for device, owner in bench.manager.leases().items()}
 
 
-# --- holds -------------------------------------------------------------------------------------
+# --- leases ------------------------------------------------------------------------------------
 
 
 def test_cloud_and_mcp_share_one_manager_and_exclude_each_other() -> None:
-    """Mission: the cloud worker and MCP clients share the same DeviceManager; the other side sees a busy error."""
+    """The cloud worker and MCP clients share the same DeviceManager; the other side sees a busy error."""
     bench = Bench()
     bench.tap(CLOUD_OWNER)
     with pytest.raises(DeviceBusy, match="held by cloud assignment"):
@@ -79,10 +79,10 @@ def test_cloud_and_mcp_share_one_manager_and_exclude_each_other() -> None:
     bench.tap(ANN, "Y")
     with pytest.raises(DeviceBusy, match="held by MCP session ann"):
         bench.tap(CLOUD_OWNER, "Y")
-    assert held(bench) == {"X": "cloud_assignment", "Y": "mcp_session:ann"}
+    assert leased(bench) == {"X": "cloud_assignment", "Y": "mcp_session:ann"}
 
 
-def test_a_call_of_90_seconds_keeps_its_hold_and_a_minute_more() -> None:
+def test_a_call_of_90_seconds_keeps_its_lease_and_a_minute_more() -> None:
     bench = Bench()
     bench.x.stop_inside()
     with threads() as pool:
@@ -98,10 +98,10 @@ def test_a_call_of_90_seconds_keeps_its_hold_and_a_minute_more() -> None:
         bench.tap(BOB)
     bench.clock.pass_by(1)
     bench.tap(BOB)
-    assert held(bench) == {"X": "mcp_session:bob"}
+    assert leased(bench) == {"X": "mcp_session:bob"}
 
 
-def test_a_wall_clock_that_jumps_ends_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wall_clock_that_jumps_ends_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     manager = DeviceManager()
     manager.add("X", "fake", Fake())
     manager.run("X", ANN, _tap)
@@ -110,7 +110,7 @@ def test_a_wall_clock_that_jumps_ends_no_hold(monkeypatch: pytest.MonkeyPatch) -
         manager.run("X", BOB, _tap)
 
 
-def test_a_client_that_died_loses_its_hold_after_a_minute_without_being_asked() -> None:
+def test_a_client_that_died_loses_its_lease_after_a_minute_without_being_asked() -> None:
     bench = Bench()
     bench.tap(ANN)
     bench.clock.pass_by(60)
@@ -118,19 +118,19 @@ def test_a_client_that_died_loses_its_hold_after_a_minute_without_being_asked() 
     ended = bench.manager.last_ended("X")
     assert ended is not None
     assert (ended.owner, ended.why) == (ANN, "idle")
-    assert held(bench) == {}
+    assert leased(bench) == {}
 
 
-def test_a_call_that_fails_keeps_the_hold_and_its_own_words() -> None:
-    """Mission: tool error, the original exception message."""
+def test_a_call_that_fails_keeps_the_lease_and_its_own_words() -> None:
+    """A tool error is the original exception message."""
     bench = Bench()
     bench.x.fault = OSError("adb: device offline")
     with pytest.raises(OSError, match=r"^adb: device offline$"):
         bench.tap(ANN)
-    assert held(bench) == {"X": "mcp_session:ann"}
+    assert leased(bench) == {"X": "mcp_session:ann"}
 
 
-def test_an_unplugged_device_keeps_its_hold_and_works_again_by_itself() -> None:
+def test_an_unplugged_device_keeps_its_lease_and_works_again_by_itself() -> None:
     bench = Bench()
     bench.tap(ANN)
     bench.x.fault = ToolFailed("device offline")
@@ -157,7 +157,7 @@ def test_the_end_of_an_owner_lets_its_call_finish_before_the_next_gets_in() -> N
         bench.x.go_on.set()
         result(call)
     bench.tap(BOB)
-    assert (bench.x.most_inside, held(bench)) == (1, {"X": "mcp_session:bob"})
+    assert (bench.x.most_inside, leased(bench)) == (1, {"X": "mcp_session:bob"})
 
 
 ENDINGS = [
@@ -187,14 +187,14 @@ def test_an_owner_revoked_while_it_waits_never_touches_the_device(end: Callable[
 
 
 def test_a_caller_that_hung_up_while_it_waited_is_never_served() -> None:
-    """Wire table, row 88: a call still queued is never made."""
+    """A call that is still queued when its client disconnects is never made."""
     bench = Bench()
     with pytest.raises(ToolFailed, match="the caller has gone"):
         bench.tap(ANN, gone=lambda: True)
     assert bench.x.done == []
 
 
-def test_the_operator_releases_a_hold_and_is_told_whether_there_was_one() -> None:
+def test_the_operator_releases_a_lease_and_is_told_whether_there_was_one() -> None:
     bench = Bench()
     bench.tap(ANN)
     assert bench.manager.release("X")
@@ -204,31 +204,31 @@ def test_the_operator_releases_a_hold_and_is_told_whether_there_was_one() -> Non
         bench.manager.release("Z")
 
 
-def test_each_new_hold_finds_the_driver_without_what_the_last_left() -> None:
+def test_each_new_lease_finds_the_driver_without_what_the_last_left() -> None:
     bench = Bench()
     bench.tap(ANN)
     bench.tap(ANN)
-    assert bench.x.holders == 1
+    assert bench.x.owners == 1
     bench.manager.release("X")
     bench.tap(ANN)
-    assert bench.x.holders == 2
+    assert bench.x.owners == 2
 
 
 # --- devices come and go -----------------------------------------------------------------------
 
 
-def test_a_removed_device_is_unknown_and_its_hold_is_gone() -> None:
-    """BL-510: -32602, and the hold disappears from what a heartbeat would tell."""
+def test_a_removed_device_is_unknown_and_its_lease_is_gone() -> None:
+    """-32602, and the lease disappears from what a heartbeat would tell."""
     bench = Bench()
     bench.tap(ANN)
     bench.manager.remove("X")
-    assert (held(bench), bench.manager.ids(), bench.x.closed) == ({}, ["Y"], True)
+    assert (leased(bench), bench.manager.ids(), bench.x.closed) == ({}, ["Y"], True)
     for use in (bench.tap, lambda owner: bench.manager.wait_until_usable("X", owner, 1)):
         with pytest.raises(UnknownDevice, match=r"^unknown device: X$"):
             use(ANN)
 
 
-def test_a_device_removed_under_a_call_lets_it_finish_and_hides_its_hold_at_once() -> None:
+def test_a_device_removed_under_a_call_lets_it_finish_and_hides_its_lease_at_once() -> None:
     bench = Bench()
     bench.x.stop_inside()
     with threads() as pool:
@@ -236,7 +236,7 @@ def test_a_device_removed_under_a_call_lets_it_finish_and_hides_its_hold_at_once
         bench.x.wait_inside()
         (waiting,) = bench.queue(pool, ANN)
         bench.manager.remove("X")
-        assert (held(bench), bench.x.closed) == ({}, False)
+        assert (leased(bench), bench.x.closed) == ({}, False)
         bench.x.go_on.set()
         result(call)
         with pytest.raises(ToolFailed, match="the device was removed"):
@@ -255,11 +255,11 @@ def test_a_device_that_is_added_again_is_a_new_one() -> None:
         bench.manager.add("X", "fake", Fake())
 
 
-# --- turns -------------------------------------------------------------------------------------
+# --- slots -------------------------------------------------------------------------------------
 
 
 def test_own_parallel_calls_are_never_busy_and_never_at_the_same_time() -> None:
-    """BL-506: one session, several taps at once."""
+    """One session, several taps at once."""
     bench = Bench()
     with threads() as pool:
         for call in [pool.submit(bench.tap, ANN) for _ in range(MOST_WAITING + 1)]:
@@ -296,7 +296,7 @@ def test_nobody_waits_longer_than_the_limit() -> None:
     assert queue.WAIT_SECONDS == 30
 
 
-def test_turns_come_in_the_order_of_arrival() -> None:
+def test_slots_come_in_the_order_of_arrival() -> None:
     bench, order = Bench(), list[int]()
     bench.x.stop_inside()
     with threads() as pool:
@@ -331,7 +331,7 @@ def waiting(bench: Bench, pool: Any, *owners: Owner) -> list[Future[bool]]:
 
 
 def _waiting(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
-    line = bench.manager._holds._waiters
+    line = bench.manager._leases._waiters
     before = len(line)
     future: Future[bool] = pool.submit(bench.manager.wait_until_usable, "X", owner, LIMIT_S)
     bench.wait_for(lambda: len(line) > before)
@@ -342,7 +342,7 @@ def test_a_free_device_is_had_at_once_and_ones_own_as_well() -> None:
     bench = Bench()
     assert bench.manager.wait_until_usable("X", ANN, 0)
     assert bench.manager.wait_until_usable("X", ANN, 0)
-    assert held(bench) == {"X": "mcp_session:ann"}
+    assert leased(bench) == {"X": "mcp_session:ann"}
 
 
 def test_who_asked_first_gets_it_first_and_nobody_slips_in_between() -> None:
@@ -352,13 +352,13 @@ def test_who_asked_first_gets_it_first_and_nobody_slips_in_between() -> None:
         first, second = waiting(bench, pool, BOB, CAT)
         bench.manager.release("X")
         assert result(first)
-        assert held(bench) == {"X": "mcp_session:bob"}
+        assert leased(bench) == {"X": "mcp_session:bob"}
         with pytest.raises(DeviceBusy):
             bench.tap(ANN)
         bench.clock.pass_by(60)
         bench.manager.sweep()
         assert result(second)
-        assert held(bench) == {"X": "mcp_session:cat"}
+        assert leased(bench) == {"X": "mcp_session:cat"}
 
 
 def test_a_wait_that_is_over_leaves_no_trace() -> None:
@@ -366,10 +366,10 @@ def test_a_wait_that_is_over_leaves_no_trace() -> None:
     bench.tap(ANN)
     assert not bench.manager.wait_until_usable("X", BOB, 0.01)
     bench.manager.release("X")
-    assert held(bench) == {}
+    assert leased(bench) == {}
 
 
-def test_the_holder_that_goes_on_waits_for_nobody() -> None:
+def test_the_owner_that_goes_on_waits_for_nobody() -> None:
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
@@ -401,7 +401,7 @@ def test_a_wait_ends_with_its_device_and_with_the_manager() -> None:
 
 
 def test_not_everybody_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holds, "MOST_WAITERS", 1)
+    monkeypatch.setattr(leases, "MOST_WAITERS", 1)
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:

@@ -75,14 +75,14 @@ def test_a_broken_file_refuses_to_start_and_later_changes_nothing(
 
 
 def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
-    """BL-510: a device removed while it is held is -32602 to its holder."""
+    """A device that is removed while it is leased is -32602 to the owner of the lease."""
     folder = tmp_path / "data"
     with agent(folder) as host:
         caller = host.caller.open()
         registry.add(folder, DeviceSpec("p1", "simulated", None))
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1"
         registry.add(folder, DeviceSpec("p2", "simulated"))
-        assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1", "the only one held"
+        assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1", "the only one that it has"
         registry.remove(folder, "p1")
         assert caller.call("tap", x=1, y=1, device_id="p1").error["message"] == "unknown device: p1"
         assert host.role.manager.leases() == {}

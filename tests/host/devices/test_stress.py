@@ -73,9 +73,9 @@ class Player:
     def use(self, device: str) -> None:
         def command(driver: Driver) -> None:
             with self.watch.in_device(device, self.owner):
-                holder = self.manager.state(device).holder
-                if holder != self.owner:
-                    self.watch.intruders.append((device, self.owner, holder))
+                other = self.manager.state(device).owner
+                if other != self.owner:
+                    self.watch.intruders.append((device, self.owner, other))
                 driver.tap((self.dice.randrange(100), 1))
 
         self.manager.run(device, self.owner, command)
