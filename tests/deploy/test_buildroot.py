@@ -49,16 +49,23 @@ def test_it_brings_its_three_libraries(kconfig: Any) -> None:
     assert [symbol(kconfig, name).str_value for name in SELECTED] == ["y"] * 3
 
 
-def test_one_profile_is_chosen_and_alone_is_the_default(kconfig: Any) -> None:
+def test_one_profile_is_chosen_standalone_by_default(kconfig: Any) -> None:
     for name in ("PACKAGE_PYTHON3", "PACKAGE_MCPBOARD"):
         symbol(kconfig, name).set_value("y")
-    alone, beside = (symbol(kconfig, f"PACKAGE_MCPBOARD_{name}") for name in ("ALONE", "BESIDE"))
-    assert (alone.str_value, beside.str_value) == ("y", "n")
-    beside.set_value("y")
-    assert (alone.str_value, beside.str_value) == ("n", "y")
+    standalone, alongside = (symbol(kconfig, f"PACKAGE_MCPBOARD_{name}") for name in ("STANDALONE", "ALONGSIDE"))
+    assert (standalone.str_value, alongside.str_value) == ("y", "n")
+    alongside.set_value("y")
+    assert (standalone.str_value, alongside.str_value) == ("n", "y")
 
 
-@pytest.fixture(scope="module", params=["ALONE", "BESIDE"])
+def test_a_configuration_of_the_first_version_keeps_its_profile(kconfig: Any) -> None:
+    """In 0.1 the profile alongside was called beside."""
+    for name in ("PACKAGE_PYTHON3", "PACKAGE_MCPBOARD", "PACKAGE_MCPBOARD_BESIDE"):
+        symbol(kconfig, name).set_value("y")
+    assert symbol(kconfig, "PACKAGE_MCPBOARD_ALONGSIDE").str_value == "y"
+
+
+@pytest.fixture(scope="module", params=["STANDALONE", "ALONGSIDE"])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The profile, and a scratch root that the recipe has installed into."""
     tree.tool("rsync", "rsync")
@@ -96,7 +103,7 @@ def test_the_boards_part_of_the_package_is_there_and_no_other(installed: tuple[s
 def test_the_settings_are_those_of_the_profile(installed: tuple[str, Path]) -> None:
     profile, root = installed
     found = config.load({"config": str(root / "etc/mcpboard/mcpboard.toml")}, {})
-    assert found.listen[0].port == {"ALONE": 8080, "BESIDE": 8090}[profile]
+    assert found.listen[0].port == {"STANDALONE": 8080, "ALONGSIDE": 8090}[profile]
 
 
 def test_the_recipe_says_how_it_is_built_and_who_runs_it() -> None:

@@ -121,8 +121,8 @@ def test_the_malloc_variables_are_set_wherever_the_server_is_started(path: Path,
     assert set(re.findall(r"\bMALLOC_\w+", text(path))) == set(MALLOC)
 
 
-ALONE = ("0.0.0.0:8080", "http://127.0.0.1:8081")
-BESIDE = ("0.0.0.0:8090", "http://127.0.0.1:8080")
+STANDALONE = ("0.0.0.0:8080", "http://127.0.0.1:8081")
+ALONGSIDE = ("0.0.0.0:8090", "http://127.0.0.1:8080")
 
 
 def settings_of(file: Path) -> tuple[str, str]:
@@ -130,19 +130,20 @@ def settings_of(file: Path) -> tuple[str, str]:
     return str(found.listen[0]), found.agent_base_url
 
 
-def test_the_shipped_settings_are_the_profile_alone() -> None:
-    assert settings_of(SETTINGS_FILE) == ALONE
+def test_the_shipped_settings_are_the_profile_standalone() -> None:
+    assert settings_of(SETTINGS_FILE) == STANDALONE
 
 
-def test_its_two_lines_taken_in_are_the_profile_beside(tmp_path: Path) -> None:
-    beside = tmp_path / "mcpboard.toml"
-    beside.write_text(re.sub(r"^#(?=\w)", "", text(SETTINGS_FILE), flags=re.MULTILINE), "utf-8")
-    assert settings_of(beside) == BESIDE
+def test_its_two_lines_taken_in_are_the_profile_alongside(tmp_path: Path) -> None:
+    alongside = tmp_path / "mcpboard.toml"
+    alongside.write_text(re.sub(r"^#(?=\w)", "", text(SETTINGS_FILE), flags=re.MULTILINE), "utf-8")
+    assert settings_of(alongside) == ALONGSIDE
 
 
 def test_openwrt_has_the_same_profiles() -> None:
-    cases = re.findall(r"(\w+)\)\n\t+port=(\d+)\n\t+agent=(\S+)", text(INIT))
-    assert {(name, f"0.0.0.0:{port}", agent) for name, port, agent in cases} == {("alone", *ALONE), ("beside", *BESIDE)}
+    cases = re.findall(r"(\w+) \| \w+\)\n\t+port=(\d+)\n\t+agent=(\S+)", text(INIT))
+    found = {(name, f"0.0.0.0:{port}", agent) for name, port, agent in cases}
+    assert found == {("standalone", *STANDALONE), ("alongside", *ALONGSIDE)}
 
 
 def test_every_setting_shown_in_a_shipped_file_exists_and_shows_its_default() -> None:

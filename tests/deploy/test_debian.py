@@ -69,7 +69,7 @@ def test_after_installation(trixie: Room) -> None:
     assert owner_and_mode(trixie, "/usr/bin/mcpboard") == "root:root 755"
     assert trixie.run("id", "--name", "--user", "mcpboard").strip() == "mcpboard"
     assert trixie.run("mcpboard", "--version") == f"{tree.VERSION}\n"
-    assert list((trixie.root / MODULES.lstrip("/") / "__pycache__").glob("config.*.pyc"))
+    assert list((trixie.root / MODULES.lstrip("/") / "__pycache__").glob("errors.*.pyc"))
     assert (trixie.root / WANTED.lstrip("/")).is_symlink()
 
 

@@ -90,7 +90,7 @@ def uci(text: str) -> dict[str, dict[str, list[str]]]:
 
 def test_it_comes_switched_off_alone_and_on_the_lan() -> None:
     shipped = uci((FILES / "mcpboard.config").read_text("ascii"))
-    assert shipped == {"main": {"enabled": ["0"], "profile": ["alone"], "interface": ["lan"]}}
+    assert shipped == {"main": {"enabled": ["0"], "profile": ["standalone"], "interface": ["lan"]}}
 
 
 def test_what_is_commented_out_can_be_taken_in() -> None:
@@ -152,21 +152,27 @@ PLAIN = [f"{COMMAND} --listen 192.168.1.1:8080", agent("http://127.0.0.1:8081")]
     [
         pytest.param({"SECTIONS": ""}, [], id="no section at all"),
         pytest.param({"SECTIONS": "main"}, [], id="a section without options is off"),
-        pytest.param({**ON, "main_enabled": "0"}, [], id="switched off"),
-        pytest.param(ON, instance(*PLAIN), id="switched on, alone by default"),
+        pytest.param({**ON, "main_enabled": "0"}, [], id="disabled"),
+        pytest.param(ON, instance(*PLAIN), id="enabled, standalone by default"),
+        pytest.param({**ON, "main_profile": "alone"}, instance(*PLAIN), id="standalone as 0.1 called it"),
+        pytest.param(
+            {**ON, "main_profile": "alongside"},
+            instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")),
+            id="alongside a stock Agent",
+        ),
         pytest.param(
             {**ON, "main_profile": "beside"},
             instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")),
-            id="beside a stock Agent",
+            id="alongside as 0.1 called it",
         ),
         pytest.param(
-            {**ON, "main_profile": "beside", "main_port": "9000", "main_agent_base_url": "http://127.0.0.1:7000"},
+            {**ON, "main_profile": "alongside", "main_port": "9000", "main_agent_base_url": "http://127.0.0.1:7000"},
             instance(f"{COMMAND} --listen 192.168.1.1:9000", agent("http://127.0.0.1:7000")),
             id="options win over the profile",
         ),
         pytest.param(
             {**ON, "main_profile": "elsewhere"},
-            ["logged: profile elsewhere is neither alone nor beside; correct it in /etc/config/mcpboard"],
+            ["logged: profile elsewhere is neither standalone nor alongside; correct it in /etc/config/mcpboard"],
             id="an unknown profile starts nothing and says so",
         ),
         pytest.param(

@@ -27,12 +27,12 @@ define MCPBOARD_INSTALL_SETTINGS
 endef
 MCPBOARD_POST_INSTALL_TARGET_HOOKS += MCPBOARD_INSTALL_SETTINGS
 
-ifeq ($(BR2_PACKAGE_MCPBOARD_BESIDE),y)
-define MCPBOARD_STAND_BESIDE
+ifeq ($(BR2_PACKAGE_MCPBOARD_ALONGSIDE),y)
+define MCPBOARD_PUT_ALONGSIDE
 	$(SED) 's/^#\(listen\|agent_base_url\) = /\1 = /' \
 		$(TARGET_DIR)/etc/mcpboard/mcpboard.toml
 endef
-MCPBOARD_POST_INSTALL_TARGET_HOOKS += MCPBOARD_STAND_BESIDE
+MCPBOARD_POST_INSTALL_TARGET_HOOKS += MCPBOARD_PUT_ALONGSIDE
 endif
 
 # The host role is not on the board, its command would find nothing to run.
