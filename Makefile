@@ -1,7 +1,10 @@
 # The project's menu. Every target makes the virtual environment it needs; PYTHON chooses the interpreter.
 PYTHON ?= python3
 
-.PHONY: help demo demo-host test test-fast check bench soak dist deb matrix board-image clean
+# The tests that cover the protocol and the board's role, run under coverage.
+CORE = tests/protocol tests/board tests/serving
+
+.PHONY: help demo demo-host test test-fast check house bench soak dist deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -15,15 +18,20 @@ demo-host: .venv-demo/ready ## three pretend phones and a board behind one addre
 
 test: .venv-test/ready ## the whole test suite; installs what the tests need (pip, npm, and apt when root)
 	bash tests/system-packages
-	.venv-test/bin/python -m pytest
+	.venv-test/bin/python -m coverage run -m pytest $(CORE)
+	.venv-test/bin/python -m coverage report
+	.venv-test/bin/python -m pytest $(addprefix --ignore=,$(CORE))
 
 test-fast: .venv-test/ready ## what needs pip alone, in under 90 seconds
 	.venv-test/bin/python -m pytest -m "not tools and not slow"
 
-check: .venv-check/ready ## ruff (lint and format) and mypy
+check: .venv-check/ready ## ruff (lint and format) and mypy, over package and tests
 	.venv-check/bin/ruff check mcpboard tests deploy
 	.venv-check/bin/ruff format --check mcpboard tests deploy
 	.venv-check/bin/mypy
+
+house: ## measures of the layout: sizes, names, helpers, each with its limit
+	$(PYTHON) -m tests.house
 
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
 	.venv-test/bin/python -m tests.bench
@@ -31,7 +39,7 @@ bench: .venv-test/ready ## the numbers of the README, side by side in one run
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
 	.venv-dist/bin/python -m build --outdir dist
 	PYTHON=.venv-dist/bin/python deploy/mcpb/build dist
-	sed "s/@VERSION@/$$(sed -n 's/^version = //p' setup.cfg)/" deploy/registry/server.json > dist/server.json
+	sed "s/@VERSION@/$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' mcpboard/__init__.py)/" deploy/registry/server.json > dist/server.json
 
 soak: .venv-test/ready ## ten minutes of mixed traffic with faults, or SECONDS=N; fails on any leak
 	SECONDS=$(or $(SECONDS),600) .venv-test/bin/python -m tests.bench.soak

@@ -1,7 +1,7 @@
 """mcpboard puts the Model Context Protocol in front of phones."""
 
-# Written here as well as in setup.cfg because a board may ship bytecode alone, without
-# package metadata to ask; tests/test_documents.py holds the two together.
+# Here, and not in the package metadata, which a board that ships bytecode only need not have.
+# setup.cfg, `make dist` and the Debian recipe read this line; the recipes that cannot are compared with it by a test.
 __version__ = "0.1.0"
 
 __all__ = ["__version__"]

@@ -190,7 +190,7 @@ def test_the_top_level_holds_what_was_agreed_and_nothing_else() -> None:
 
 
 def _ignored(name: str) -> bool:
-    endings = ("__pycache__", ".egg-info", "_cache", "build", "dist", "out", "demo", ".hypothesis")
+    endings = ("__pycache__", ".egg-info", "_cache", "build", "dist", "out", "demo", ".hypothesis", ".coverage")
     return name.startswith(".venv") or name.endswith(endings)
 
 

@@ -53,6 +53,7 @@ def text(path: Path) -> str:
 
 
 def test_one_version() -> None:
+    """Recipes that cannot read mcpboard/__init__.py say what stands there."""
     recipe = tree.described(tree.openwrt("mcpboard", "describe"))
     assert recipe["PKG_VERSION"] == versions.apk(tree.VERSION)
     assert recipe["PYTHON3_PKG_WHEEL_VERSION"] == tree.VERSION

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import mcpboard
 from tests.support import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -37,7 +38,7 @@ def setup_cfg() -> configparser.ConfigParser:
     return parser
 
 
-VERSION = setup_cfg()["metadata"]["version"]
+VERSION = mcpboard.__version__
 
 
 def tool(name: str, package: str) -> str:

@@ -1,4 +1,4 @@
-"""A version of setup.cfg (PEP 440) in the grammars of apk and Debian."""
+"""The version of the package (PEP 440) in the grammars of apk and Debian."""
 
 from __future__ import annotations
 
