@@ -174,7 +174,7 @@ def _source_matches(claim: object, owner: str | None = None) -> list[tuple[str, 
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             owned = owner is None or (isinstance(node, ast.Attribute) and ast.unparse(node.value) == owner)
             if owned and claim(node):
-                found.append((path.relative_to(PACKAGE).as_posix(), node.lineno))
+                found.append((path.relative_to(PACKAGE).as_posix(), getattr(node, "lineno", 0)))
     return found
 
 

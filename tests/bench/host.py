@@ -24,7 +24,7 @@ SLOWER = 1.5  # x without tabs, shown and not asserted
 def watched() -> tuple[str, str, str, str, bool]:
     """Metric, measured, beside, target and whether it was reached."""
     phones = {f"phone-{number}": Fake() for number in range(PHONES)}
-    with tempfile.TemporaryDirectory() as folder, agent(Path(folder, "data"), real_time=True, **phones) as host:
+    with tempfile.TemporaryDirectory() as folder, agent(Path(folder, "data"), real_time=True, **phones) as host:  # type: ignore[arg-type]
         alone = _taps(host, phones)
         with _tabs(host):
             looked_at = _taps(host, phones)

@@ -23,7 +23,8 @@ from typing import Any
 
 from mcpboard.simulator import Simulator
 from tests.bench import mixture, traffic
-from tests.bench.programs import ENVIRON, ROOT, Program, port_of
+from tests.bench.programs import ENVIRON, Program, port_of
+from tests.support import ROOT
 
 SECONDS = 600.0
 CLIENTS = 8  # more than turns, so that some are turned away

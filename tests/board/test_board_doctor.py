@@ -34,8 +34,7 @@ from mcpboard.doctor import CheckResult, CheckState, skipped
 from mcpboard.errors import ConfigError
 from mcpboard.simulator import Simulator
 from tests.functional import rig
-from tests.support import served
-from tests.support.served import ROOT
+from tests.support import ROOT, served
 
 MIB = 1 << 20
 SETTINGS = rig.settings()

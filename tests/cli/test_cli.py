@@ -34,8 +34,16 @@ def run(*words: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
 
 
 def process(*command: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
-    defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
-    return subprocess.run(command, check=False, text=True, timeout=LIMIT, cwd=ROOT, **(defaults | how))
+    defaults: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "env": environment(),
+    }
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        command, check=False, text=True, timeout=LIMIT, cwd=ROOT, **(defaults | how)
+    )
+    return done
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -66,6 +74,7 @@ def serving(*words: str, **how: Any) -> Iterator[tuple[subprocess.Popen[str], st
         guard = threading.Timer(LIMIT, server.kill)
         guard.start()
         try:
+            assert server.stdout is not None
             line = server.stdout.readline()
             assert line.startswith("mcpboard: serving http://127.0.0.1:")
             yield server, line.split()[-1]
@@ -263,7 +272,7 @@ class TestServe:
         from mcpboard import board
         from mcpboard.serving import server
 
-        seen: dict[str, object] = {}
+        seen: dict[str, Any] = {}
         monkeypatch.setenv("MCPBOARD_CONFIG", os.devnull)
         monkeypatch.setattr(logs, "configure", lambda *target: seen.setdefault("log", target))
         monkeypatch.setattr(board, "build", lambda current: seen.setdefault("settings", current()))
@@ -278,7 +287,7 @@ class TestServe:
         monkeypatch.setattr(server, "serve", serve)
         words = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0", "--agent-base-url", "http://127.0.0.1:9"]
         assert main(["serve", *words]) == 7
-        first, second = seen["ports"]  # type: ignore[misc]
+        first, second = seen["ports"]
         assert capsys.readouterr().out.splitlines() == [
             f"mcpboard: serving http://127.0.0.1:{first}/mcp",
             f"mcpboard: serving http://127.0.0.2:{second}/mcp",

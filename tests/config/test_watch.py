@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import threading
@@ -144,7 +145,7 @@ def test_a_change_behind_a_broken_file_is_no_second_line(
 def test_files_that_appear_later_are_picked_up(ours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = tmp_path / "default-agent.toml"
     default = next(row for row in config.SETTINGS if row.key == "agent_config")
-    rows = tuple(config.replace(row, default=str(agent)) if row is default else row for row in config.SETTINGS)
+    rows = tuple(dataclasses.replace(row, default=str(agent)) if row is default else row for row in config.SETTINGS)
     monkeypatch.setattr(config, "SETTINGS", rows)
     watched = watch()
     ours.write_text("[mcpboard]\nstrict_meta = true\n")

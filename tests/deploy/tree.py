@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import mcpboard
-from tests.support import ROOT
+from tests.support import ROOT as ROOT
 
 DEPLOY = ROOT / "deploy"
 OPENWRT = DEPLOY / "openwrt"

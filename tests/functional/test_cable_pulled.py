@@ -13,7 +13,8 @@ import pytest
 
 from mcpboard.simulator import Simulator
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, ROOT, Bridged, bridge
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S, Bridged, bridge
+from tests.support import ROOT
 
 pytestmark = pytest.mark.tools
 

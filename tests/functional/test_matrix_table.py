@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.functional import matrix
-from tests.support.served import ROOT
+from tests.support import ROOT
 
 
 def test_the_readme_says_what_is_tested_and_what_is_not() -> None:

@@ -112,7 +112,7 @@ class Bridged:
 def bridge(url: str, *flags: str, **variables: str) -> Iterator[Bridged]:
     """`mcpboard bridge URL FLAGS` in a hostile environment; it must end with its input, and without a traceback."""
     command = [sys.executable, "-m", "mcpboard", "bridge", url, *flags]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT | variables, **pipes) as child:
         bridged = Bridged(child)
         try:

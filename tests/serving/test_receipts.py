@@ -133,6 +133,7 @@ def test_a_receipt_does_not_hold_what_a_client_sent(served: Served, role: Curiou
         (kept,) = served.server._channels()
         client.send(request(bytes(200_000))[:-1])
         assert soon(lambda: kept.request is not None and len(kept.request.body_rcv) == 199_999)
+        assert kept.request is not None
         begun = kept.request.body_rcv.getbuf()
     assert soon(lambda: not served.server._channels())
     assert arrived()

@@ -294,7 +294,8 @@ def test_waiting_for_a_stable_screen_skips_the_animation() -> None:
     """The picture taken at once is on its way; the one that was waited for is the app's."""
     with new_board() as board:
         board.phone.show("Settings")
-        assert board.phone.animating
+        moving = board.phone.animating
+        assert moving
         early = output(run_tool(board, "screenshot"))["data"]
         stable = output(run_tool(board, "wait_for_stable_screen"))
         assert stable["stable"] is True

@@ -40,7 +40,8 @@ def taking_part(folder: Path, scheduler: Scheduler, **devices: Driver) -> Iterat
     if enrollment.read(folder) is None:
         enrolled(folder, scheduler)
     before = len(scheduler.heartbeats())
-    with agent(folder, hold_scope="session", **devices) as found:
+    # mypy fears that a device may be named like another argument.
+    with agent(folder, hold_scope="session", **devices) as found:  # type: ignore[arg-type]
         scheduler.wait_until(lambda: len(scheduler.heartbeats()) > before, LIMIT_S, "heartbeat")
         yield found
 

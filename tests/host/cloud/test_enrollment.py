@@ -27,9 +27,10 @@ from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices import registry
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from mcpboard.transport.deadline import Deadline
-from tests.cli.host.test_host_verbs import COMMAND, ROOT, environment, run
+from tests.cli.host.test_host_verbs import COMMAND, environment, run
 from tests.host.cloud.rig import enrolled
 from tests.host.rig import LIMIT_S
+from tests.support import ROOT
 
 
 def enrol(folder: Path, url: str, token: str, *words: str) -> subprocess.CompletedProcess[str]:

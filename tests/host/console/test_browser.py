@@ -43,13 +43,18 @@ class Screen:
 
     def text(self) -> str:
         """What can be read in the window; again if the page changes under the reading."""
-        return self.until(lambda: " ".join(self.driver.find_element(By.TAG_NAME, "body").text.split()))
+        return str(self.until(lambda: " ".join(self.driver.find_element(By.TAG_NAME, "body").text.split())))
 
     def find(self, selector: str) -> WebElement:
-        return self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, selector))
+        found: WebElement = self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, selector))
+        return found
 
     def click(self, selector: str) -> None:
-        self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, selector).click() or True)
+        def clicked() -> bool:
+            self.driver.find_element(By.CSS_SELECTOR, selector).click()
+            return True
+
+        self.until(clicked)
 
     def reads(self, *words: str) -> None:
         """Return once all of it can be read, with no reload by us."""
@@ -73,7 +78,7 @@ class Screen:
 
     def severe(self) -> list[str]:
         """The log's bad lines since the last look."""
-        lines: list[dict[str, Any]] = self.driver.get_log("browser")
+        lines: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [line["message"] for line in lines if line["level"] == "SEVERE"]
 
     def until(self, claim: Callable[[], Any], told: str = "") -> Any:

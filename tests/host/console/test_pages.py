@@ -222,7 +222,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
             lambda: None,
             lambda token: True,
             Clock(),
-            state and (lambda: state),
+            None if state is None else lambda: state,
         )
         with closing(made):
             visitor = made._logins.open()

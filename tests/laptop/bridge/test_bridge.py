@@ -9,16 +9,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, ROOT, Bridged, Mortal, bridge, free_port
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, Mortal, bridge, free_port
+from tests.support import ROOT
 from tests.support.served import Board
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
-TAP = {"type": "tap", "point": {"x": 500, "y": 500}}
+TAP: dict[str, Any] = {"type": "tap", "point": {"x": 500, "y": 500}}
 BUNDLE_BYTES = 16 << 20
 FLAT_KIB = 24 << 10  # KiB that a bundle of 16 MiB, 22 in base64, may add to what the process holds
 

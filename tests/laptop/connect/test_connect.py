@@ -25,8 +25,9 @@ from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
 from tests.functional import rig
 from tests.laptop.connect.test_edits import WRITABLE, parsed
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, ROOT
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S
 from tests.laptop.test_portability import foreign
+from tests.support import ROOT
 from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"

@@ -26,8 +26,8 @@ from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.namespaces import Namespace, ip, namespace
 from tests.functional.peer import Peer, serving
-from tests.laptop.piped import ROOT
 from tests.laptop.test_portability import foreign
+from tests.support import ROOT
 from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"

@@ -22,8 +22,8 @@ import pytest
 from mcpboard.laptop.relay import Relay
 from mcpboard.transport.http import HttpClient
 from tests.functional.peer import Raw
-from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, ROOT, free_port
-from tests.support import served
+from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
+from tests.support import ROOT, served
 from tests.support.served import Board
 
 BUNDLE_BYTES = 16 << 20
@@ -112,7 +112,7 @@ def test_a_foreign_page_is_refused_before_the_board_hears_of_it(
 ) -> None:
     before = len(board.simulator.requests)
     headers = {"Origin": origin.format(board=board.url.removesuffix("/mcp")), "Host": host or urlsplit(relay).netloc}
-    status, answer = posted(relay, "tools/list", **headers)
+    status, answer = posted(relay, "tools/list", None, **headers)
     assert status == 403
     assert "cross-origin" in answer["error"]
     assert len(board.simulator.requests) == before
