@@ -1,4 +1,4 @@
-"""Role 2: MCP in front of several devices. `build` is the only place where its parts are joined."""
+"""Role 2: MCP in front of several devices. `build` is the only place where its parts are assembled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,7 @@ from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.rows import ROWS, DeviceTool, StatusTool, VisionTool
 from mcpboard.host.tools.specs import INSTRUCTIONS
-from mcpboard.host.vision import service
-from mcpboard.host.vision.service import VisionService
+from mcpboard.host.vision.service import VisionService, create_service
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
@@ -55,21 +54,21 @@ from mcpboard.serving.concurrency import ConcurrencyLimit
 log = logging.getLogger(__name__)
 
 SERVER = {"name": "mcpboard-host", "title": "Phones of this host", "version": __version__}
-ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # clients from SDK 1.20 on are promised (mission, Prerequisites)
+ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # what Python's mcp SDK speaks from 1.20 on
 
 ICONS = "icons"  # the folder beside the identity with the user's own
 
-SWEEP_SECONDS = 5.0  # how late an idle hold may end while nobody asks
+SWEEP_SECONDS = 5.0  # how late an idle lease may end while nobody asks
 
 THREADS = 48  # a stuck device keeps five: one call inside, four behind it
-TURNS = THREADS - 8  # the rest is always free for ping, tools/list and DELETE
+MOST_CALLS = THREADS - 8  # the rest is always free for ping, tools/list and DELETE
 CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a board lacks
 
 
 class HostRole:
-    """The role as the edge sees it, and the thread that ends idle holds; `app` is the WSGI application.
+    """The role as the application sees it, and the thread that ends idle leases; `app` is the WSGI application.
 
-    To be closed when serving is over.
+    `follow` makes the manager do as `devices.json` says. To be closed when serving is over.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class HostRole:
         owners: Owners,
         tokens: Tokens,
         survey: StatusSurvey,
-        eyes: VisionService,
+        vision: VisionService,
         pages: Console,
         follow: Callable[[], None],
         cloud: Worker | None = None,
@@ -87,35 +86,33 @@ class HostRole:
         self.manager = manager
         self._owners = owners
         self._tokens = tokens
-        self._eyes = eyes
+        self._vision = vision
         self._follow = follow
         self._survey = survey
         self._console = pages
         self._cloud = cloud
         self._discovery = discovery
         self._rows = {row.tool.name: row for row in ROWS}
-        self._endpoint = Endpoint(self._policy(), ToolList([row.tool for row in ROWS]))
-        self.app = Application(lambda: self, ConcurrencyLimit(TURNS))
-        self._stop = threading.Event()
-        self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
-        self._sweeping.start()
-
-    def _policy(self) -> Policy:
-        return Policy(
+        policy = Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
-            pages=self._console.paths,
-            authorize=self._tokens.authorize,
-            knows_session=self._owners.knows,
+            pages=pages.paths,
+            authorize=tokens.authorize,
+            knows_session=owners.knows,
             echoed_versions=ECHOED,
             unknown_method_legacy=200,
             faults_as_results=False,
         )
+        self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
+        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS))
+        self._stop = threading.Event()
+        self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
+        self._sweeping.start()
 
-    # --- as the edge sees it ---
+    # --- as the application sees it ---
 
     def endpoint(self) -> Endpoint:
-        """The endpoint; it never varies."""
+        """Return the endpoint; it never varies."""
         return self._endpoint
 
     def refreshed_endpoint(self) -> Endpoint:
@@ -123,41 +120,43 @@ class HostRole:
         return self._endpoint
 
     def run(self, call: ToolCall) -> Outcome:
-        """One tool call; whatever is raised inside it is told to the client in its own words (row 80)."""
+        """Run one tool call; the client reads whatever is raised inside it in its own words, as ToolFailed."""
         self._follow()
         row = self._rows[call.name]
         try:
             if isinstance(row, StatusTool):
                 return Outcome(row.work(self._survey, call.arguments))
-            return Outcome(self._hold(call, row))
+            return Outcome(self._run_leased(call, row))
         except McpboardError:
             raise
         except Exception as error:
-            _note(call.name, error)
+            # The kind of error and where it was raised; its message may hold what a log must not.
+            *_, last = traceback.extract_tb(error.__traceback__)
+            log.warning("%s: %s in %s:%s", call.name, type(error).__name__, last.filename, last.lineno)
             raise ToolFailed(str(error) or type(error).__name__) from error
 
     def page(self, request: PageRequest) -> Reply:
-        """A page of the console."""
+        """Answer for a page of the console."""
         return self._console.page(request)
 
     def open_session(self, step: OpenSession) -> str:
-        """Mint a legacy session."""
+        """Start a legacy session and return its id."""
         return self._owners.open(step)
 
     def close_session(self, step: CloseSession) -> None:
-        """End a legacy session and its holds; a call inside finishes first."""
+        """End a legacy session and its leases; a call inside finishes first."""
         self.manager.end_owner(self._owners.close(step.session, step.principal), "its session ended")
 
     def sessions(self) -> list[Session]:
-        """Every session of a client, oldest first."""
+        """Return every session of a client, oldest first."""
         return self._owners.sessions()
 
     def cloud_status(self) -> CloudStatus:
-        """How it stands with the cloud."""
+        """Return the state of the connection to the cloud."""
         return NOT_ENROLLED if self._cloud is None else self._cloud.status()
 
     def close(self) -> None:
-        """Hand over to the cloud what it is owed, end every hold, let every device go, join every thread."""
+        """Hand over to the cloud what it is owed, end every lease, let every device go, join every thread."""
         if self._cloud is not None:
             self._cloud.close()
         self._stop.set()
@@ -167,48 +166,52 @@ class HostRole:
             self._discovery.close()
         self.manager.close()
         self._survey.close()
-        self._eyes.close()
+        self._vision.close()
 
-    # --- a call that holds its device ---
+    # --- a call that leases its device ---
 
-    def _hold(self, call: ToolCall, row: DeviceTool | VisionTool) -> Content:
-        owner, minted = self._owners.owner(call, call.arguments)
-        try:
-            device = self._device(call.arguments, owner)
-            content = self._use(call, row, owner, device, Arguments(call.arguments))
-        except BaseException:
-            if minted is not None:  # its caller never learns of it
-                self._owners.forget(minted)
-                self.manager.end_owner(owner, "its first call failed")
-            raise
-        return content if minted is None else _with_session(content, minted)
+    def _run_leased(self, call: ToolCall, row: DeviceTool | VisionTool) -> Content:
+        owner, new_session = self._owners.owner(call)
+        arguments = Arguments(call.arguments)
 
-    def _use(
-        self, call: ToolCall, row: DeviceTool | VisionTool, owner: Owner, device: str, arguments: Arguments
-    ) -> Content:
         def command(driver: Driver) -> Content:
-            if not self._owners.may_hold(owner):
-                self.manager.end_owner(owner, "its session ended")  # which had no hold to end yet
+            if not self._owners.note_lease(owner):
+                self.manager.end_owner(owner, "its session ended")  # which had no lease to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
             if isinstance(row, VisionTool):
-                return row.work(driver, arguments, self._eyes)
+                return row.work(driver, arguments, self._vision)
             return row.work(driver, arguments, device)
 
-        return _with_notes(self.manager.run(device, owner, command, call.gone), arguments.notes)
+        try:
+            device = self._device(call.arguments, owner)
+            content = self.manager.run(device, owner, command, call.gone)
+        except BaseException:
+            if new_session is not None:  # its caller never learns of it
+                self.manager.end_owner(self._owners.close(new_session, call.principal), "its first call failed")
+            raise
+        content = _with_text(content, " ".join(arguments.notes))
+        if new_session is None:
+            return content
+        with_id = _with_text(content, f"session_id: {new_session}")
+        if any(not isinstance(block, Text) for block in content.blocks):
+            return with_id  # a client that reads structured content would lose the image for it
+        return replace(with_id, structured={**(content.structured or {}), "session_id": new_session})
 
-    def _device(self, given: Mapping[str, Any], owner: Owner) -> str:
-        """The device that is meant: the one that was named, else the only one, else the only one held."""
+    def _device(self, arguments: Mapping[str, Any], owner: Owner) -> str:
+        """Return the device that is meant: the one that was named, else the only one, else the only one leased."""
         ids = self.manager.ids()
-        if "device_id" in given:
-            if given["device_id"] not in ids:
-                raise UnknownDevice(given["device_id"])
-            return str(given["device_id"])
+        if "device_id" in arguments:
+            if arguments["device_id"] not in ids:
+                raise UnknownDevice(arguments["device_id"])
+            return str(arguments["device_id"])
         for candidates in (ids, self.manager.leased_by(owner)):
             if len(candidates) == 1:
                 return candidates[0]
-        raise InvalidParams(_which(ids))
+        if not ids:
+            raise InvalidParams("there is no device; add one with `devices add`")
+        raise InvalidParams(f"device_id is needed, one of: {', '.join(ids)}")
 
-    # --- what goes on by itself ---
+    # --- in the background ---
 
     def _sweep(self) -> None:
         while not self._stop.wait(SWEEP_SECONDS):
@@ -216,49 +219,26 @@ class HostRole:
                 self.manager.sweep()
                 self._follow()
                 self._tokens.follow()
-            except Exception:  # a disk that fails must not keep holds from ending
+            except Exception:  # a disk that fails must not keep leases from ending
                 log.exception("sweep")
 
 
-def _note(tool: str, error: Exception) -> None:
-    """One line about what was raised and where; its message may hold what a log must not."""
-    *_, last = traceback.extract_tb(error.__traceback__)
-    log.warning("%s: %s in %s:%s", tool, type(error).__name__, last.filename, last.lineno)
-
-
-def _which(ids: Iterable[str]) -> str:
-    named = ", ".join(ids)
-    return f"device_id is needed, one of: {named}" if named else "there is no device; add one with `devices add`"
-
-
-def _with_notes(content: Content, notes: Iterable[str]) -> Content:
-    return _with_text(content, " ".join(notes))
-
-
-def _with_session(content: Content, session_id: str) -> Content:
-    """The new session's id in the text, and beside it where no picture would be lost for that."""
-    told = _with_text(content, f"session_id: {session_id}")
-    if any(not isinstance(block, Text) for block in content.blocks):
-        return told
-    return replace(told, structured={**(content.structured or {}), "session_id": session_id})
-
-
-def _with_text(content: Content, words: str) -> Content:
-    return replace(content, blocks=(*content.blocks, Text(words))) if words else content
+def _with_text(content: Content, text: str) -> Content:
+    return replace(content, blocks=(*content.blocks, Text(text))) if text else content
 
 
 def build(
     settings: HostSettings,
     extra: Mapping[str, tuple[str, Driver]] | None = None,
     clock: Callable[[], float] = time.monotonic,
-    eyes: VisionService | None = None,
-    joined: Enrollment | None = None,
+    vision: VisionService | None = None,
+    enrolled: Enrollment | None = None,
 ) -> HostRole:
-    """The host role over the files beside the identity.
+    """Assemble the host role over the files beside the identity.
 
-    `extra` are devices that no file knows, id -> kind and driver, `joined` is such an enrolment.
-    `eyes` read pictures; by default those of the vision extra, where it is installed.
-    Raises ConfigError for files that cannot be used, one line with path and cure.
+    `extra` are devices that no file knows, id -> kind and driver, `enrolled` is an enrollment of that sort.
+    `vision` reads screenshots; by default with the vision extra, where it is installed.
+    Raises ConfigError for files that cannot be used, one line with path and remedy.
     """
     folder = Path(settings.identity_path).parent
     identity(Path(settings.identity_path))
@@ -276,12 +256,14 @@ def build(
     registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb))
     discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
     survey = StatusSurvey(manager)
-    enrolled = joined or enrollment.read(folder)
-    sees = eyes or service.create_service(folder / ICONS)
-    cloud = Worker(manager, survey.devices, sees, enrolled, folder, settings.cloud_proxy) if enrolled else None
-    told = cloud.status if cloud else None
-    pages = console.build(manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, told)
-    return HostRole(manager, owners, tokens, survey, sees, pages, registry.follow, cloud, discovery)
+    vision = vision or create_service(folder / ICONS)
+    enrolled = enrolled or enrollment.read(folder)
+    cloud = Worker(manager, survey.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
+    cloud_status = cloud.status if cloud else None
+    pages = console.build(
+        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status
+    )
+    return HostRole(manager, owners, tokens, survey, vision, pages, registry.follow, cloud, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "DeviceSpec", "HostRole", "build"]

@@ -231,14 +231,14 @@ class Agent:
 
 @contextmanager
 def agent(
-    folder: Path, *, hold_scope: str = "session", eyes: VisionService | None = None, **devices: Driver
+    folder: Path, *, hold_scope: str = "session", vision: VisionService | None = None, **devices: Driver
 ) -> Iterator[Agent]:
-    """An agent with these devices, whose clock is turned by hand; without `eyes` it sees no pictures."""
+    """An agent with these devices, whose clock is turned by hand; without `vision` it reads no screenshots."""
     clock = Clock()
     config = folder.parent / f"{folder.name}.toml"
     config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
     settings = host_config.load({"config": str(config), "data": str(folder)}, environ={})
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    role = host.build(settings, extra, clock, eyes=eyes or VisionService(None, folder))
+    role = host.build(settings, extra, clock, vision=vision or VisionService(None, folder))
     with contextlib.closing(role), served.thread(role.app) as url:
         yield Agent(role, url, folder, clock)

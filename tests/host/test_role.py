@@ -83,7 +83,7 @@ def test_the_eleven_tools_of_the_mission_are_listed_with_its_arguments(host: Age
 def test_the_descriptions_teach_the_coordinates_and_the_hold(host: Agent) -> None:
     tools = {tool["name"]: tool["description"] for tool in host.caller.modern().post("tools/list").result["tools"]}
     for name in ("tap", "swipe"):
-        assert "pixels of the picture that take_screenshot returned" in tools[name]
+        assert "pixels of the screenshot that take_screenshot returned" in tools[name]
     for name in HOLDING:
         assert "60 seconds" in tools[name]
 
@@ -147,7 +147,7 @@ FAULTS = [
     pytest.param("tap", {"x": 1}, "argument y is missing", id="a missing argument"),
     pytest.param("tap", {"x": "left", "y": 1}, "argument x must be a finite number", id="a word for a number"),
     pytest.param("tap", {"x": None, "y": 1}, "argument x must be a finite number", id="null for a number"),
-    pytest.param("tap", {"x": 100, "y": 1}, "argument x = 100 is outside the picture: it has 0 to 99", id="right"),
+    pytest.param("tap", {"x": 100, "y": 1}, "argument x = 100 is outside the screenshot: it has 0 to 99", id="right"),
     pytest.param("tap", {"x": 1, "y": 199.6}, "argument y = 200 is outside", id="rounded out of it"),
     pytest.param("tap", {"x": -1, "y": 1}, "argument x = -1 is outside", id="left of it"),
     pytest.param("tap", {"x": 10**400, "y": 1}, "argument x = 1000", id="a number beyond floats"),
@@ -227,7 +227,7 @@ def test_the_log_says_what_was_raised_and_where_but_not_its_words(
 def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcpboard.host.TURNS", 0)
+    monkeypatch.setattr("mcpboard.host.MOST_CALLS", 0)
     with agent(tmp_path / "data", X=Fake()) as host:
         error = host.caller.call("tap", x=1, y=1).error
     assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})

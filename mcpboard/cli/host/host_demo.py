@@ -41,8 +41,8 @@ def demo(settings: HostSettings) -> int:
     with (
         simulator(0, 0) as board,
         served(0, board.agent_url, board.config_web_url) as board_url,
-        host_demo_cloud.cloud() as (scheduler, joined),
-        contextlib.closing(host.build(settings, _devices(board_url), joined=joined)) as role,
+        host_demo_cloud.cloud() as (scheduler, enrolled),
+        contextlib.closing(host.build(settings, _devices(board_url), enrolled=enrolled)) as role,
         _serving(role, settings) as url,
     ):
         secret = tokens.read_main_token(settings.folder)

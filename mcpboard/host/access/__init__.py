@@ -1,1 +1,1 @@
-"""Who calls: identity of this host, tokens, and the owners that leases belong to."""
+"""Identity of this host, its bearer tokens, and the owners that leases belong to."""

@@ -1,4 +1,4 @@
-"""Who this host agent is: a file that is written at the first start and never changes."""
+"""The identity of this host agent: a file that is written at the first start and never changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import platform
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
@@ -22,22 +21,18 @@ class Identity:
 
 
 def identity(path: Path) -> Identity:
-    """The identity in the file at `path`, drawn and written where there is none; ConfigError with the cure."""
+    """Return the identity in the file at `path`, generated where there is none; ConfigError with the remedy."""
     storage.private_folder(path.parent)
-    found = storage.read(path)
-    if found is None:
+    document = storage.read(path)
+    if document is None:
         storage.create(path, {"version": 1, "id": secrets.token_hex(16), "name": platform.node(), "created_at": now()})
-        found = storage.read(path)  # another process may have been first
-    return _identity(path, found or {})
-
-
-def _identity(path: Path, found: dict[str, Any]) -> Identity:
-    host_id, name = found.get("id"), found.get("name")
+        document = storage.read(path) or {}  # another process may have been first
+    host_id, name = document.get("id"), document.get("name")
     if not isinstance(host_id, str) or not host_id or not isinstance(name, str):
         raise ConfigError(f"{path}: holds no identity; delete it and start the host agent again")
     return Identity(host_id, name)
 
 
 def now() -> str:
-    """This moment in UTC, as the files write it."""
+    """Return this moment in UTC, as the files write it."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

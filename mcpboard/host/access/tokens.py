@@ -1,4 +1,4 @@
-"""Bearer tokens: the one of the first start, and those that were given names; who a header belongs to."""
+"""Bearer tokens: the one of the first start, those that were given names, and the principal of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
@@ -42,22 +41,21 @@ class NamedToken:
 
 
 def main_token(folder: Path) -> str:
-    """The token in the file, drawn and written where there is no file; never overwritten."""
+    """Return the token in the file, generated where there is no file; never overwritten."""
     path = folder / TOKEN_FILE
     storage.private_folder(folder)
-    if storage.look(path) is None:
-        drawn = secrets.token_urlsafe(TOKEN_BYTES)
-        storage.create(path, {"version": 1, "token": drawn, "created_at": now()})
+    if storage.fingerprint(path) is None:
+        storage.create(path, {"version": 1, "token": secrets.token_urlsafe(TOKEN_BYTES), "created_at": now()})
     return read_main_token(folder)
 
 
 def read_main_token(folder: Path) -> str:
-    """The token in the file; ConfigError where there is none that could be used."""
+    """Return the token in the file; ConfigError where there is none that could be used."""
     path = folder / TOKEN_FILE
-    found = storage.read(path)
-    if found is None:
+    document = storage.read(path)
+    if document is None:
         raise ConfigError(f"{path}: there is no token yet; start the host agent once")
-    token = found.get("token")
+    token = document.get("token")
     if not isinstance(token, str) or len(token) < SHORTEST_TOKEN or not _VISIBLE.fullmatch(token):
         raise ConfigError(f"{path}: holds no usable token; delete it and start the host agent to get a new one")
     return token
@@ -67,17 +65,17 @@ def read_main_token(folder: Path) -> str:
 
 
 def add_named(folder: Path, name: str) -> str:
-    """Draw a token for `name`, keep its digest, return the token: it cannot be shown again."""
+    """Generate a token for `name`, keep its digest, return the token: it cannot be shown again."""
     if not _NAME.fullmatch(name) or name == MAIN:
         raise ConfigError("a token's name is 1 to 64 letters, digits, dots, hyphens and underscores, and not main")
-    drawn = secrets.token_urlsafe(TOKEN_BYTES)
-    entry = NamedToken(name, secrets.token_hex(16), _digest(drawn.encode()), now())
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    entry = NamedToken(name, secrets.token_hex(16), _digest(token.encode()), now())
     with storage.locked(folder / NAMED_FILE):
         known = named(folder)
         if any(each.name == name for each in known):
             raise ConfigError(f"there is a token {name} already; remove it first, or choose another name")
         _write_named(folder, [*known, entry])
-    return drawn
+    return token
 
 
 def remove_named(folder: Path, name: str) -> None:
@@ -91,21 +89,20 @@ def remove_named(folder: Path, name: str) -> None:
 
 
 def named(folder: Path) -> list[NamedToken]:
-    """Every token that was given a name."""
+    """Return every token that was given a name."""
     path = folder / NAMED_FILE
+    tokens = []
     try:
-        found = storage.read(path)
-        return [] if found is None else [_named_token(entry) for entry in found["tokens"]]
+        document = storage.read(path)
+        for entry in [] if document is None else document["tokens"]:
+            name, token_id, created_at = (str(entry[key]) for key in ("name", "id", "created_at"))
+            digest = bytes.fromhex(entry["digest"])
+            if len(digest) != hashlib.sha256().digest_size:  # an empty one would match what it must not
+                raise ValueError
+            tokens.append(NamedToken(name, token_id, digest, created_at))
     except (KeyError, TypeError, ValueError):
         raise ConfigError(f"{path}: holds no list of tokens; delete it and add the tokens again") from None
-
-
-def _named_token(entry: dict[str, Any]) -> NamedToken:
-    name, token_id, created_at = (str(entry[key]) for key in ("name", "id", "created_at"))
-    digest = bytes.fromhex(entry["digest"])
-    if len(digest) != hashlib.sha256().digest_size:  # an empty one would match what it must not
-        raise ValueError
-    return NamedToken(name, token_id, digest, created_at)
+    return tokens
 
 
 def _write_named(folder: Path, tokens: Sequence[NamedToken]) -> None:
@@ -120,13 +117,13 @@ def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
 
 
-# --- who knocks --------------------------------------------------------------------------------
+# --- the principal of a request -----------------------------------------------------------------------------
 
 
 class Tokens:
     """Every token that opens the door now: the main one as it was at the start, the named ones as they are.
 
-    `on_removed` is told the id of each principal whose token has gone. Safe to share between threads.
+    `on_removed` is called with the id of each principal whose token has gone. Safe to share between threads.
     """
 
     def __init__(self, folder: Path, on_removed: Callable[[str], None] = lambda _: None) -> None:
@@ -140,25 +137,27 @@ class Tokens:
         self.follow()
 
     def authorize(self, authorization: str | None) -> str | None:
-        """The id of the principal whose token the header carries, None to refuse."""
+        """Return the id of the principal whose token the header carries, None to refuse."""
         self.follow()
         token = access.bearer(authorization)
         if not token:
             return None
-        digest, found = _digest(token), None
-        for candidate, principal_id in self._candidates():  # without stopping early
+        with self._lock:
+            candidates = [self._main, *((each.digest, each.id) for each in self._named)]
+        digest, principal = _digest(token), None
+        for candidate, principal_id in candidates:  # without stopping early
             if hmac.compare_digest(digest, candidate):
-                found = principal_id
-        return found
+                principal = principal_id
+        return principal
 
     def is_main(self, token: str) -> bool:
-        """True for the token of the first start, which alone opens the console: the named ones are for clients."""
+        """Return True for the token of the first start, which alone opens the console; named ones are for clients."""
         return hmac.compare_digest(_digest(token.encode()), self._main[0])
 
     def follow(self) -> None:
         """Reread the named tokens if their file has changed; a broken file leaves the last good ones."""
         with self._lock:
-            if not self._file.changed():
+            if not self._file.take_change():
                 return
             try:
                 fresh = named(self._folder)
@@ -169,7 +168,3 @@ class Tokens:
             self._named = fresh
         for principal_id in removed:
             self._on_removed(principal_id)
-
-    def _candidates(self) -> list[tuple[bytes, str]]:
-        with self._lock:
-            return [self._main, *((each.digest, each.id) for each in self._named)]

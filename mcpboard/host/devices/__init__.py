@@ -1,1 +1,1 @@
-"""Devices: which there are, who has leased one, and whose turn it is."""
+"""The devices of this host: their registry, their leases, and one command at a time on each."""

@@ -1,4 +1,4 @@
-"""`devices.json`: which devices there are, changed by the command line and followed by a running agent."""
+"""`devices.json`: the devices of this host, changed by the command line and followed by a running agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One device as it is written down: what kind it is and how to reach it."""
+    """One device as it is written down: its kind and the way to reach it."""
 
     id: str
     kind: str
@@ -34,28 +34,33 @@ class DeviceSpec:
     interface: str | None = None  # network interface that a board is behind, when several share an address
 
     def written(self) -> dict[str, str]:
-        """The members that have a value."""
+        """Return the members that have a value."""
         members = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in members.items() if value is not None}
 
 
-Make = Callable[[DeviceSpec], Driver]
+# Member -> kinds that look at it: one written for another kind would silently do nothing.
+USED_BY: Mapping[str, tuple[str, ...]] = {
+    "url": ("board", "iphone"),
+    "serial": ("android", "iphone"),
+    "interface": ("board",),
+}
 
 
 def specs(folder: Path) -> list[DeviceSpec]:
-    """The devices in the file, none where there is no file; ConfigError for what cannot be read."""
+    """Return the devices in the file, none where there is no file; ConfigError for what cannot be read."""
     path = folder / DEVICES_FILE
     document = storage.read(path)
     entries = [] if document is None else document.get("devices")
     if not isinstance(entries, list) or len(entries) > MOST_DEVICES:
         raise ConfigError(f"{path}: a list of at most {MOST_DEVICES} devices is expected; delete it and add them again")
     try:
-        found = [_spec(entry) for entry in entries]
+        known = [_spec(entry) for entry in entries]
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    if len({each.id for each in found}) < len(found):
+    if len({each.id for each in known}) < len(known):
         raise ConfigError(f"{path}: two devices have the same id")
-    return found
+    return known
 
 
 def add(folder: Path, spec: DeviceSpec) -> None:
@@ -105,42 +110,34 @@ def _check(spec: DeviceSpec) -> None:
             raise ConfigError(f"{name} means nothing to a device of kind {spec.kind}")
 
 
-# Member -> kinds that look at it: one written for another kind would silently do nothing.
-USED_BY: Mapping[str, tuple[str, ...]] = {
-    "url": ("board", "iphone"),
-    "serial": ("android", "iphone"),
-    "interface": ("board",),
-}
-
-
 class Registry:
-    """Keeps the manager's devices as the file has them; safe to ask from any thread, at every call."""
+    """Keep the manager's devices as the file has them; safe to ask from any thread, at every call."""
 
-    def __init__(self, folder: Path, manager: DeviceManager, make: Make) -> None:
+    def __init__(self, folder: Path, manager: DeviceManager, make: Callable[[DeviceSpec], Driver]) -> None:
         self._folder = folder
         self._manager = manager
         self._make = make
         self._lock = threading.Lock()
         self._file = storage.FollowedFile(folder / DEVICES_FILE)
         self._known: dict[str, DeviceSpec] = {}
-        self._change(specs(folder))
+        self._apply(specs(folder))
 
     def specs(self) -> list[DeviceSpec]:
-        """The devices as they stand in the manager."""
+        """Return the devices as they stand in the manager."""
         with self._lock:
             return list(self._known.values())
 
     def follow(self) -> None:
         """Add and remove what the file's last change did; a broken file leaves the devices as they are."""
         with self._lock:
-            if not self._file.changed():
+            if not self._file.take_change():
                 return
             try:
-                self._change(specs(self._folder))
+                self._apply(specs(self._folder))
             except ConfigError as error:
                 log.warning("%s (until then the devices stay as they were)", error)
 
-    def _change(self, wanted: Sequence[DeviceSpec]) -> None:
+    def _apply(self, wanted: Sequence[DeviceSpec]) -> None:
         fresh = {each.id: each for each in wanted}
         for device_id, spec in list(self._known.items()):
             if fresh.get(device_id) != spec:

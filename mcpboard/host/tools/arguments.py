@@ -1,4 +1,4 @@
-"""Arguments as the tools want them: whole pixels, inside the picture, with a note where one was rounded.
+"""Arguments as the tools want them: whole pixels, inside the screenshot, with a note where one was rounded.
 
 The endpoint has checked that what is required is there and of the right kind; numbers may still
 be text ("12") or have a fraction, because clients and models send them so.
@@ -18,14 +18,14 @@ LONGEST_NAME = 500  # characters; comparing more with everything on a screen tak
 
 
 class Arguments:
-    """The arguments of one call; `notes` are lines that the answer owes about what was changed."""
+    """The arguments of one call; `notes` are lines for the result about what was changed."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = given
         self.notes: list[str] = []
 
     def text(self, name: str) -> str:
-        """Some words, LONGEST_NAME characters at most; InvalidParams otherwise."""
+        """Return a text that is not blank, LONGEST_NAME characters at most; InvalidParams otherwise."""
         value = self._given[name]
         if not isinstance(value, str) or not value.strip():
             raise InvalidParams(f"argument {name} must not be empty")
@@ -34,22 +34,22 @@ class Arguments:
         return value
 
     def typed(self, name: str) -> str:
-        """A text that may be blank but not empty."""
+        """Return a text that may be blank but not empty."""
         value = self._given[name]
         if not isinstance(value, str) or not value:
             raise InvalidParams(f"argument {name} must not be empty")
         return value
 
     def flag(self, name: str) -> bool:
-        """True only where true was sent."""
+        """Return True only where true was sent."""
         return self._given.get(name) is True
 
     def point(self, size: Point, x_name: str = "x", y_name: str = "y") -> Point:
-        """A place in a picture of that size; InvalidParams outside it, never moved inside."""
+        """Return a point in a screenshot of that size; InvalidParams outside it, never moved inside."""
         return self._pixel(x_name, size[0]), self._pixel(y_name, size[1])
 
     def duration_ms(self, name: str) -> int:
-        """Milliseconds that a swipe takes, USUAL_MS where none were given."""
+        """Return the milliseconds that a swipe takes, USUAL_MS where none were given."""
         value = self._given.get(name)
         duration = USUAL_MS if value is None else self._whole(name, value)
         if not SHORTEST_MS <= duration <= LONGEST_MS:
@@ -60,7 +60,7 @@ class Arguments:
         value = self._whole(name, self._given[name])
         if not 0 <= value < pixels:
             raise InvalidParams(
-                f"argument {name} = {str(value)[:20]} is outside the picture: it has 0 to {pixels - 1} there; "
+                f"argument {name} = {str(value)[:20]} is outside the screenshot: it has 0 to {pixels - 1} there; "
                 "take_screenshot tells its size"
             )
         return value

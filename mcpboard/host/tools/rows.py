@@ -1,4 +1,4 @@
-"""The eleven tools of the mission, a row each, in its order."""
+"""The eleven tools of the host, a row each, in the order of the tool list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_TREE = "no UI tree on a board; use describe_screen"
 
 @dataclass(frozen=True)
 class DeviceTool:
-    """A tool that holds its device: `work` is the one command that it makes of the driver."""
+    """A tool that leases its device: `work` is the one command that it makes of the driver."""
 
     tool: Tool
     work: Callable[[Driver, Arguments, str], Content]
@@ -32,7 +32,7 @@ class DeviceTool:
 
 @dataclass(frozen=True)
 class VisionTool:
-    """A tool that holds its device, too, and tells what is on the screen: its elements, and what the eyes see."""
+    """A tool that leases its device, too, and tells what is on the screen: from its UI tree, and by vision."""
 
     tool: Tool
     work: Callable[[Driver, Arguments, VisionService], Content]
@@ -40,7 +40,7 @@ class VisionTool:
 
 @dataclass(frozen=True)
 class StatusTool:
-    """A tool that asks the survey and holds nothing."""
+    """A tool that reads the status of devices and leases none."""
 
     tool: Tool
     work: Callable[[StatusSurvey, Mapping[str, Any]], Content]
@@ -51,124 +51,124 @@ class StatusTool:
 
 def _screenshot(driver: Driver, arguments: Arguments, device: str) -> Content:
     shot = driver.take_screenshot()
-    picture = Image(base64.b64encode(shot.content).decode("ascii"), shot.mime)
-    return Content((picture, Text(f"{shot.width}x{shot.height} {device}{shot.note and f'. {shot.note}'}")))
+    image = Image(base64.b64encode(shot.content).decode("ascii"), shot.mime)
+    return Content((image, Text(f"{shot.width}x{shot.height} {device}{shot.note and f'. {shot.note}'}")))
 
 
 def _tap(driver: Driver, arguments: Arguments, device: str) -> Content:
     at = arguments.point(driver.size())
     driver.tap(at)
-    return _said(f"tapped {at[0]},{at[1]} on {device}")
+    return Content((Text(f"tapped {at[0]},{at[1]} on {device}"),))
 
 
 def _swipe(driver: Driver, arguments: Arguments, device: str) -> Content:
     size = driver.size()
     start, end = arguments.point(size, "start_x", "start_y"), arguments.point(size, "end_x", "end_y")
     driver.swipe(start, end, arguments.duration_ms("duration_ms"))
-    return _said(f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}")
+    return Content((Text(f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}"),))
 
 
 def _input_text(driver: Driver, arguments: Arguments, device: str) -> Content:
     text = arguments.typed("text")
     driver.input_text(text)
-    return _said(f"typed {len(text)} characters on {device}")
+    return Content((Text(f"typed {len(text)} characters on {device}"),))
 
 
 def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
     app_id = arguments.text("app_id")
     driver.launch_app(app_id)
-    return _said(f"launched {app_id} on {device}")
+    return Content((Text(f"launched {app_id} on {device}"),))
 
 
 def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
     tree = driver.ui_tree()
     if tree is None:
         raise ToolFailed(NO_TREE)
-    told: dict[str, Any] = {"tree": tree.as_json()}
+    reply: dict[str, Any] = {"tree": tree.as_json()}
     if arguments.flag("include_app_info"):
-        told["app"] = dict(driver.app_info())
-    return Content((Text(_json(told)),), told)
+        reply["app"] = dict(driver.app_info())
+    return _json(reply, reply)
 
 
 # --- on its screen -------------------------------------------------------------------------------
 
 
-def _find_text(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
-    query, tree = arguments.text("query"), _tree(driver, eyes)
-    told = find.text_in_tree(tree, query) if tree is not None else []
-    return _listed("matches", _looked(eyes, told, lambda: find.text_in_picture(eyes.lines(_picture(driver)), query)))
+def _find_text(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
+    query, tree = arguments.text("query"), _tree(driver, vision)
+    in_tree = find.text_in_tree(tree, query) if tree is not None else []
+
+    def look() -> list[find.Match]:
+        return find.text_in_picture(vision.lines(driver.take_screenshot().content), query)
+
+    matches = _completed(in_tree, vision, look)
+    return _json(matches, {"matches": matches})
 
 
-def _find_icon(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
-    name, tree = arguments.text("name"), _tree(driver, eyes)
-    told = find.icon_in_tree(tree, name) if tree is not None else []
-    return _listed("candidates", _looked(eyes, told, lambda: find.icon_in_picture(eyes.icons(_picture(driver)), name)))
+def _find_icon(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
+    name, tree = arguments.text("name"), _tree(driver, vision)
+    in_tree = find.icon_in_tree(tree, name) if tree is not None else []
+
+    def look() -> list[find.Match]:
+        return find.icon_in_picture(vision.icons(driver.take_screenshot().content), name)
+
+    candidates = _completed(in_tree, vision, look)
+    return _json(candidates, {"candidates": candidates})
 
 
-def _looked(eyes: VisionService, told: list[find.Match], look: Callable[[], list[find.Match]]) -> list[find.Match]:
-    """What the tree told, with what the picture shows where the tree left doubts."""
-    if not eyes.available or find.sure(told):
-        return told
+def _completed(
+    in_tree: list[find.Match], vision: VisionService, look: Callable[[], list[find.Match]]
+) -> list[find.Match]:
+    """Return the matches of the tree, with those of the screenshot where the tree left doubts."""
+    if not vision.available or find.sure(in_tree):
+        return in_tree
     try:
-        return find.together(told, look())
+        return find.together(in_tree, look())
     except ToolFailed:
-        if not told:
+        if not in_tree:
             raise
-        return told
+        return in_tree
 
 
-def _describe(driver: Driver, arguments: Arguments, eyes: VisionService) -> Content:
-    tree, note = _tree(driver, eyes), ""
+def _describe(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
+    tree, note = _tree(driver, vision), ""
     lines: tuple[TextLine, ...] = ()
     icons: tuple[Icon, ...] = ()
     try:
-        if eyes.available:
-            picture = driver.take_screenshot().content
-            lines, icons = eyes.lines(picture), eyes.icons(picture)
+        if vision.available:
+            image = driver.take_screenshot().content
+            lines, icons = vision.lines(image), vision.icons(image)
     except ToolFailed as failure:
         if tree is None:
             raise
-        note = f"\n(from the UI tree alone: {failure})"
-    told = describe.describe(tree, *driver.size(), lines, icons)
-    text = told.text + note
-    return Content((Text(text),), {"elements": told.elements, "truncated": told.truncated, "text": text})
+        note = f"\n(from the UI tree only: {failure})"
+    screen = describe.describe(tree, *driver.size(), lines, icons)
+    text = screen.text + note
+    return Content((Text(text),), {"elements": screen.elements, "truncated": screen.truncated, "text": text})
 
 
-def _tree(driver: Driver, eyes: VisionService) -> UiNode | None:
-    """The elements on the screen, None for a device that has to be looked at; ToolFailed where nothing can look."""
+def _tree(driver: Driver, vision: VisionService) -> UiNode | None:
+    """Return the elements on the screen, None for a device that has no such tree; ToolFailed without vision then."""
     tree = driver.ui_tree()
-    if tree is None and not eyes.available:
+    if tree is None and not vision.available:
         raise ToolFailed(NO_VISION)
     return tree
-
-
-def _picture(driver: Driver) -> bytes:
-    return driver.take_screenshot().content
 
 
 # --- on none -----------------------------------------------------------------------------------
 
 
 def _list_devices(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
-    return _listed("devices", survey.devices())
+    devices = survey.devices()
+    return _json(devices, {"devices": devices})  # as text the list itself; structured content has to be an object
 
 
 def _device_status(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
-    told = survey.status(str(arguments["device_id"]))
-    return Content((Text(_json(told)),), told)
+    status = survey.status(str(arguments["device_id"]))
+    return _json(status, status)
 
 
-def _said(words: str) -> Content:
-    return Content((Text(words),))
-
-
-def _listed(name: str, found: list[dict[str, Any]]) -> Content:
-    """The list itself as text; structured content has to be an object."""
-    return Content((Text(_json(found)),), {name: found})
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _json(value: object, structured: Mapping[str, Any]) -> Content:
+    return Content((Text(json.dumps(value, ensure_ascii=False)),), structured)
 
 
 ROWS: tuple[DeviceTool | VisionTool | StatusTool, ...] = (

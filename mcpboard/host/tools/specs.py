@@ -1,4 +1,4 @@
-"""What a model reads about each tool of the host: title, description, hints and schema."""
+"""The specification of each tool of the host, as a model reads it: title, description, hints and schema."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from mcpboard.protocol.tools import Tool
 
 LOOKS: Mapping[str, Any] = {"readOnlyHint": True, "openWorldHint": False}
-# Whether a touch deletes, sends or buys something is for the screen to say.
+# The screen says, and nothing else, whether a touch deletes, sends or buys something.
 ACTS: Mapping[str, Any] = {
     "readOnlyHint": False,
     "destructiveHint": True,
@@ -17,10 +17,10 @@ ACTS: Mapping[str, Any] = {
 }
 
 PIXELS = (
-    "Coordinates are pixels of the picture that take_screenshot returned for this device, (0,0) top left; a place "
-    "outside the picture is refused. "
+    "Coordinates are pixels of the screenshot that take_screenshot returned for this device, (0,0) top left; a place "
+    "outside the screenshot is refused. "
 )
-HOLD = (
+LEASE = (
     "The first call takes the device for you: others are told that it is busy until your session ends or 60 seconds "
     "pass without a call. "
 )
@@ -28,10 +28,10 @@ ONCE = "It is done once and never repeated by itself: look with take_screenshot 
 
 INSTRUCTIONS = """\
 You see and drive one or more phones. list_devices names them; with a single device, device_id may be left out. \
-Look first: take_screenshot returns a picture. Coordinates of every tool are pixels of that picture, from its top \
-left corner, whatever kind of device it is. Act with tap, swipe, input_text and launch_app, then look again. \
+Look first: take_screenshot returns a screenshot. Coordinates of every tool are pixels of that screenshot, from its \
+top left corner, whatever kind of device it is. Act with tap, swipe, input_text and launch_app, then look again. \
 The first call on a device takes it for you until your session ends or 60 seconds pass without a call; the error \
-"device X is busy" means that somebody else has it: wait, or use another device. Never repeat an action blindly.\
+"device X is busy" means that somebody else is using it: wait, or use another device. Never repeat an action blindly.\
 """
 
 _DEVICE = {"type": "string", "description": "Id from list_devices; may be left out when there is one device"}
@@ -46,7 +46,7 @@ def _text(note: str) -> Mapping[str, Any]:
 
 
 def _pixel(note: str) -> Mapping[str, Any]:
-    return {"type": "number", "minimum": 0, "description": f"Pixels from the {note} of the picture"}
+    return {"type": "number", "minimum": 0, "description": f"Pixels from the {note} of the screenshot"}
 
 
 def _tool(
@@ -64,9 +64,9 @@ def _on_device(
     name: str, title: str, hints: Mapping[str, Any], description: str, required: Mapping[str, Any] | None = None,
     **optional: Any,
 ) -> Tool:  # fmt: skip
-    """A tool that holds the device it is used on."""
+    """Return a tool that leases the device it is used on."""
     return _tool(
-        name, title, hints, description + " " + HOLD, required, **optional, device_id=_DEVICE, session_id=_SESSION
+        name, title, hints, description + " " + LEASE, required, **optional, device_id=_DEVICE, session_id=_SESSION
     )
 
 
@@ -75,8 +75,8 @@ _ALL = (
         "take_screenshot",
         "Take screenshot",
         LOOKS,
-        "Takes a picture of the device's screen as it is now. The reply holds the picture, and a text with its width "
-        "and height in pixels and the device's id. The coordinates of all tools are pixels of this picture.",
+        "Takes a screenshot of the device as it is now. The reply holds the image, and a text with its width "
+        "and height in pixels and the device's id. The coordinates of all tools are pixels of this screenshot.",
     ),
     _on_device(
         "tap",
@@ -149,14 +149,14 @@ _ALL = (
         "list_devices",
         "List devices",
         LOOKS,
-        "Names every device with its kind, its state (ready, offline ...), who holds it and for how many seconds the "
-        "holder has been idle. Takes no hold.",
+        "Names every device with its kind, its state (ready, offline ...), who is using it and for how many seconds "
+        "they have been idle. Takes no device from anybody.",
     ),
     _tool(
         "device_status",
         "Device status",
         LOOKS,
-        "Tells how one device is, who holds it, and when it is free if left alone. Takes no hold.",
+        "Tells the state of one device, who is using it, and when it is free if left alone. Does not take it.",
         {"device_id": _text("Id from list_devices")},
     ),
 )

@@ -97,7 +97,7 @@ def test_a_step_that_fails_ends_it_and_says_whether_it_may_be_repeated(
 
 def test_a_place_outside_the_picture_is_told_as_mcp_clients_are_told(host: Agent, scheduler: Scheduler) -> None:
     outcome = scheduler.outcome(scheduler.dispatch("X", [{"tool": "tap", "arguments": {"x": 5000, "y": 1}}]))
-    assert "outside the picture" in outcome["failure_reason"]
+    assert "outside the screenshot" in outcome["failure_reason"]
 
 
 def test_results_that_are_too_large_are_left_out_and_that_is_said(

@@ -31,7 +31,7 @@ class Blank(Fake):
 def caller(folder: Path, driver: Fake, engine: FakeEngine | None) -> Iterator[Caller]:
     with contextlib.ExitStack() as stack:
         vision = None if engine is None else stack.enter_context(contextlib.closing(engine.service(folder / "icons")))
-        yield stack.enter_context(agent(folder / "data", eyes=vision, phone=driver)).caller.open()
+        yield stack.enter_context(agent(folder / "data", vision=vision, phone=driver)).caller.open()
 
 
 def found(answer: Answer) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_picture_that_cannot_be_read_costs_no_tree(tmp_path: Path) -> None:
         assert found(client.call("find_text", query="sittings")) == ["Settings"]
         table = client.call("describe_screen").text
         assert 'icon "Settings"' in table
-        assert "(from the UI tree alone: that is no picture)" in table
+        assert "(from the UI tree only: that is no picture)" in table
         assert client.call("find_text", query="save").error["message"] == "that is no picture"
     with caller(tmp_path, Blank(), engine) as client:
         assert client.call("describe_screen").error["message"] == "that is no picture"
