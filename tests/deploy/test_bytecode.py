@@ -126,6 +126,14 @@ def test_it_serves(site: Path, simulator: Simulator) -> None:
         boards.drive(client)
 
 
+def test_the_page_for_people_has_its_template_and_style(site: Path, simulator: Simulator) -> None:
+    with board(site, simulator) as running:
+        with urllib.request.urlopen(running.url.removesuffix("mcp"), timeout=tree.LIMIT_S) as answer:
+            page = answer.read().decode()
+    assert "<h1>mcpboard</h1>" in page
+    assert "color-scheme:light dark" in page
+
+
 def test_an_idle_server_has_not_loaded_what_it_does_not_need_yet(
     site: Path, simulator: Simulator, tmp_path: Path
 ) -> None:
