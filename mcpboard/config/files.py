@@ -60,9 +60,11 @@ def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
     """Write `content` to a new file beside `path`, on the disk and private to this user; return its path.
 
     Rename it over `path` to replace that in one step, so that a crash leaves the old file or the
-    new one, each whole. Raises OSError, and leaves no file then.
+    new one, each whole. Its name is `.NAME.` and random letters, by which a torn one is known.
+    Raises OSError, and leaves no file then.
     """
-    number, staged = tempfile.mkstemp(prefix=".mcpboard-", dir=os.path.dirname(path) or os.curdir)
+    folder, name = os.path.split(path)
+    number, staged = tempfile.mkstemp(prefix=f".{name}.", dir=folder or os.curdir)
     try:
         with os.fdopen(number, "wb") as file:
             file.write(content)
