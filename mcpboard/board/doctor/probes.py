@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcpboard.board import stock_agent
-from mcpboard.board.backend import Backend, BackendResponse
+from mcpboard.board.arrival import BackendResponse
+from mcpboard.board.backend import Backend
 from mcpboard.board.doctor import rules
 from mcpboard.board.doctor.listeners import Listener, available, listeners, resident
 from mcpboard.board.doctor.rules import (

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpboard.board import catalog as live
-from mcpboard.board.backend import BackendResponse
+from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.doctor.listeners import Listener
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import SETTINGS, Settings
@@ -162,7 +162,7 @@ def backend(found: BackendFacts) -> CheckResult:
 def catalogue(found: BackendFacts) -> CheckResult:
     """Whether the Agent has every tool that we offer, with schemas that clients take."""
     try:
-        schemas = live.live_schemas(BackendResponse(found.status, "", found.body))
+        schemas = live.schemas(BackendResponse(found.status, "", found.body))
     except (BackendBroken, ValueError, RecursionError):
         return failed("the Agent's catalogue cannot be read", UPDATE)
     wanted = [row.tool.name for row in ROWS if row.path.startswith("/api/tools/")]
