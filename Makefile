@@ -30,8 +30,8 @@ check: .venv-check/ready ## ruff (lint and format) and mypy, over package and te
 	.venv-check/bin/ruff format --check mcpboard tests deploy
 	.venv-check/bin/mypy
 
-house: ## measures of the layout: sizes, names, helpers, each with its limit
-	$(PYTHON) -m tests.house
+house: .venv-test/ready ## measures of the layout: sizes, names, helpers, each with its limit
+	.venv-test/bin/python -m tests.house
 
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
 	.venv-test/bin/python -m tests.bench

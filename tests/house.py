@@ -1,13 +1,14 @@
 """Measure the layout of the package with one ruler: `make house` prints the table, test_house.py keeps what is reached.
 
-Everything is counted from the source as text; nothing of the package is imported, except for the
-last measure, which runs one board `screenshot` and counts the files that it enters.
+Everything is counted from the source as text, except for the last measure, which runs one
+`screenshot` of the board's role against the simulator and counts the files that it enters.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import sys
 import tokenize
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "mcpboard"
@@ -167,10 +169,45 @@ def measures() -> Mapping[str, Measure]:
         Measure("modules at the top of the package", len(loose), 8, tuple(loose)),
         _all(found, "docstrings that open with a question word", "questions"),
         _all(found, "references to documents outside the repository", "outside"),
+        Measure("files entered by one screenshot", len(entered := files_entered()), 14, tuple(entered)),
         Measure("code lines of the package", code, 14_500),
         Measure("lines of the tests", sum(module.lines for module in modules(TESTS)), 27_000),
     )
     return {each.name: each for each in table}
+
+
+def files_entered() -> list[str]:
+    """Return the files of the package that one `screenshot` enters, from the application's call to its response."""
+    # Here, so that the source can be measured where the package's dependencies are not installed.
+    from mcpboard import board, config
+    from mcpboard.simulator import Simulator
+
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "screenshot", "arguments": {}}}
+    content = json.dumps(message).encode()
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            entered.add(frame.f_code.co_filename)
+
+    with Simulator() as simulator:
+        flags = {"agent_base_url": simulator.agent_url, "mcp_config_web_base_url": simulator.config_web_url}
+        settings = config.load(flags, {})
+        application = board.build(lambda: settings)
+        for _ in range(2):  # the first call imports what it needs
+            environ = {
+                "REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "HTTP_HOST": "127.0.0.1:8080",
+                "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(content)), "wsgi.input": io.BytesIO(content),
+            }  # fmt: skip
+            entered.clear()
+            sys.setprofile(note)
+            try:
+                reply = application(environ, lambda status, headers: None)
+            finally:
+                sys.setprofile(None)
+            assert b'"type":"image"' in b"".join(reply)
+            getattr(reply, "close", bool)()
+    return sorted(path.removeprefix(f"{PACKAGE}/") for path in entered if path.startswith(f"{PACKAGE}/"))
 
 
 def _all(found: Iterable[Module], name: str, places: str) -> Measure:
