@@ -20,7 +20,7 @@ pytestmark = pytest.mark.tools
 
 @dataclass(frozen=True)
 class Guest:
-    """A client, the version that it agrees on with a host, and whether it ends its session when it leaves."""
+    """A client, the version that it negotiates with a host, and whether it ends its session when it leaves."""
 
     name: str
     version: str
@@ -50,21 +50,21 @@ GUESTS = [
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Agent]:
-    with agent(tmp_path / "data", X=SimulatedDriver(clock=lambda: 0.0)) as found:
-        yield found
+    with agent(tmp_path / "data", X=SimulatedDriver(clock=lambda: 0.0)) as running:
+        yield running
 
 
 def tap(visitor: Visitor, **more: Any) -> Any:
     return visitor.ask("tools/call", "tap", {"x": 1, "y": 1, **more})
 
 
-def said(result: Any) -> str:
+def text(result: Any) -> str:
     return str(result["content"][0]["text"])
 
 
 @pytest.mark.parametrize("guest", GUESTS, ids=str)
 def test_two_clients_exclude_each_other_until_one_has_gone(host: Agent, guest: Guest) -> None:
-    """Two sessions where the client has them, else two named tokens: the mission's busy error reaches scripts."""
+    """Two sessions where the client has them, else two named tokens: the busy error reaches scripts."""
     secrets = [tokens.add_named(host.folder, name) for name in ("first", "second")]
     if guest.version != MODERN:
         secrets[1] = secrets[0]
@@ -72,21 +72,21 @@ def test_two_clients_exclude_each_other_until_one_has_gone(host: Agent, guest: G
         with visit(guest.client, [host.url], secrets[0]) as first:
             assert (first.version, second.version) == (guest.version,) * 2
             assert [tool["name"] for tool in first.ask("tools/list")["tools"]] == [row.tool.name for row in ROWS]
-            assert said(tap(first)) == "tapped 1,1 on X"
-            assert said(tap(first, x="2")) == "tapped 2,1 on X", "a second call is not busy with itself"
+            assert text(tap(first)) == "tapped 1,1 on X"
+            assert text(tap(first, x="2")) == "tapped 2,1 on X", "a second call is not busy with itself"
             error = tap(second)["error"]
             assert error["code"] == -32000
             assert error["data"]["busy_owner"].startswith("mcp_session:")
             assert second.ask("tools/call", "list_devices", {})["structuredContent"]["devices"][0]["id"] == "X"
         assert (host.role.manager.leases() == {}) == guest.says_goodbye
         host.clock.pass_by(60)
-        assert said(tap(second)) == "tapped 1,1 on X"
+        assert text(tap(second)) == "tapped 1,1 on X"
         assert tap(second, device_id="Z")["error"]["message"].endswith("unknown device: Z")
 
 
 @pytest.mark.parametrize("guest", GUESTS, ids=str)
 def test_a_client_without_a_token_is_turned_away(host: Agent, guest: Guest) -> None:
-    """It gives up at once, with words of its own."""
+    """It gives up at once, with a message of its own."""
     with pytest.raises(VisitFailed), visit(guest.client, [host.url]):
         pass
     assert host.role.sessions() == []

@@ -1,4 +1,4 @@
-"""What the host's tests work with: a clock that is turned by hand, a driver that tells, a client on a socket."""
+"""Fixtures of the host's tests: a clock that is turned by hand, a driver that notes its commands, a client on a socket."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def result(future: Future[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back for one POST."""
+class Response:
+    """The response to one POST."""
 
     status: int
     headers: Mapping[str, str]
@@ -148,14 +148,14 @@ class Answer:
 
     @property
     def error(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.json["error"]
-        return found
+        error: Mapping[str, Any] = self.json["error"]
+        return error
 
     @property
     def result(self) -> Mapping[str, Any]:
         assert "result" in self.json, self.json
-        found: Mapping[str, Any] = self.json["result"]
-        return found
+        result: Mapping[str, Any] = self.json["result"]
+        return result
 
     @property
     def text(self) -> str:
@@ -164,14 +164,14 @@ class Answer:
 
 @dataclass
 class Caller:
-    """One client with its token; in the legacy era once it has opened a session."""
+    """One client with its token; in a legacy version once it has opened a session."""
 
     url: str
     token: str | None = field(repr=False)
     session: str | None = None
     version: str | None = None
 
-    def send(self, method: str, body: bytes | str = b"", **headers: str) -> Answer:
+    def send(self, method: str, body: bytes | str = b"", **headers: str) -> Response:
         """One HTTP request on a connection of its own."""
         parts = urlsplit(self.url)
         sent = {"Content-Type": "application/json", **self._headers(), **headers}
@@ -181,9 +181,9 @@ class Caller:
             response = connection.getresponse()
             content = response.read()
         fields = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, fields, json.loads(content) if content else None)
+        return Response(response.status, fields, json.loads(content) if content else None)
 
-    def post(self, method: str, **params: Any) -> Answer:
+    def post(self, method: str, **params: Any) -> Response:
         """One JSON-RPC request."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         headers = {}
@@ -191,17 +191,17 @@ class Caller:
             headers = {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
         return self.send("POST", json.dumps(message), **headers)
 
-    def call(self, tool: str, **arguments: Any) -> Answer:
+    def call(self, tool: str, **arguments: Any) -> Response:
         return self.post("tools/call", name=tool, arguments=arguments)
 
     def open(self, version: str = LEGACY) -> Caller:
         """A caller in a new legacy session of the same token."""
         client = {"name": "test", "version": "1"}
-        got = Caller(self.url, self.token).post(
+        response = Caller(self.url, self.token).post(
             "initialize", protocolVersion=version, capabilities={}, clientInfo=client
         )
-        assert (got.status, got.result["protocolVersion"]) == (200, version)
-        return Caller(self.url, self.token, got.headers["mcp-session-id"], version)
+        assert (response.status, response.result["protocolVersion"]) == (200, version)
+        return Caller(self.url, self.token, response.headers["mcp-session-id"], version)
 
     def end(self) -> int:
         return self.send("DELETE").status
@@ -210,9 +210,9 @@ class Caller:
         return Caller(self.url, self.token, None, MODERN)
 
     def _headers(self) -> dict[str, str]:
-        found = {"Authorization": self.token and f"Bearer {self.token}", "Mcp-Session-Id": self.session}
-        found["MCP-Protocol-Version"] = self.version
-        return {name: value for name, value in found.items() if value is not None}
+        headers = {"Authorization": self.token and f"Bearer {self.token}", "Mcp-Session-Id": self.session}
+        headers["MCP-Protocol-Version"] = self.version
+        return {name: value for name, value in headers.items() if value is not None}
 
 
 @dataclass

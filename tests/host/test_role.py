@@ -1,4 +1,4 @@
-"""The host role as clients meet it, through a real socket: the mission's sentences one by one."""
+"""The host role as clients meet it, through a real socket: what it promises, one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Probe
 from tests.host.rig import CLOUD_OWNER, LEGACY, LIMIT_S, MODERN, Agent, Caller, Fake, agent, result, threads
 
-HOLDING: dict[str, dict[str, Any]] = {
+LEASING: dict[str, dict[str, Any]] = {
     "take_screenshot": {},
     "tap": {"x": 1, "y": 2},
     "swipe": {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4},
@@ -31,7 +31,7 @@ HOLDING: dict[str, dict[str, Any]] = {
     "get_ui_tree": {},
     "describe_screen": {},
 }  # the arguments that are needed
-NINE = [pytest.param(name, arguments, id=name) for name, arguments in HOLDING.items()]
+NINE = [pytest.param(name, arguments, id=name) for name, arguments in LEASING.items()]
 
 
 @pytest.fixture
@@ -41,19 +41,19 @@ def phone() -> Fake:
 
 @pytest.fixture
 def host(tmp_path: Path, phone: Fake) -> Iterator[Agent]:
-    with agent(tmp_path / "data", X=phone) as found:
-        yield found
+    with agent(tmp_path / "data", X=phone) as started:
+        yield started
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Agent]:
-    with agent(tmp_path / "data", X=Fake(), Y=Fake()) as found:
-        yield found
+    with agent(tmp_path / "data", X=Fake(), Y=Fake()) as started:
+        yield started
 
 
 # --- the tools ---------------------------------------------------------------------------------
 
-MISSION = {
+PARAMETERS = {
     "take_screenshot": "device_id?",
     "tap": "x, y, device_id?",
     "swipe": "start_x, start_y, end_x, end_y, duration_ms?, device_id?",
@@ -68,29 +68,28 @@ MISSION = {
 }
 
 
-def test_the_eleven_tools_of_the_mission_are_listed_with_its_arguments(host: Agent) -> None:
-    """Mission: Tools exposed."""
+def test_the_eleven_tools_are_listed_with_their_arguments(host: Agent) -> None:
     tools = host.caller.modern().post("tools/list").result["tools"]
-    assert [tool["name"] for tool in tools] == list(MISSION)
+    assert [tool["name"] for tool in tools] == list(PARAMETERS)
     for tool in tools:
         schema = tool["inputSchema"]
-        wanted = {name for name in MISSION[tool["name"]].split(", ") if name}
+        wanted = {name for name in PARAMETERS[tool["name"]].split(", ") if name}
         own = {name + ("" if name in schema.get("required", []) else "?") for name in schema["properties"]}
         assert own - {"session_id?"} == wanted
-        assert ("session_id?" in own) == (tool["name"] in HOLDING)
+        assert ("session_id?" in own) == (tool["name"] in LEASING)
 
 
-def test_the_descriptions_teach_the_coordinates_and_the_hold(host: Agent) -> None:
+def test_the_descriptions_teach_the_coordinates_and_the_lease(host: Agent) -> None:
     tools = {tool["name"]: tool["description"] for tool in host.caller.modern().post("tools/list").result["tools"]}
     for name in ("tap", "swipe"):
         assert "pixels of the screenshot that take_screenshot returned" in tools[name]
-    for name in HOLDING:
+    for name in LEASING:
         assert "60 seconds" in tools[name]
 
 
 @pytest.mark.parametrize(("tool", "arguments"), NINE)
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
-def test_each_of_the_nine_works_in_both_eras_and_takes_the_device(
+def test_each_of_the_nine_works_in_both_revisions_and_takes_the_device(
     host: Agent, tool: str, arguments: dict[str, Any], version: str
 ) -> None:
     caller = host.caller.modern() if version == MODERN else host.caller.open()
@@ -99,14 +98,14 @@ def test_each_of_the_nine_works_in_both_eras_and_takes_the_device(
     assert owner.label.startswith("mcp_session:")
 
 
-def test_a_screenshot_is_a_picture_and_its_size(host: Agent) -> None:
-    picture, text = host.caller.call("take_screenshot").result["content"]
-    assert picture == {"type": "image", "data": "cGljdHVyZQ==", "mimeType": "image/png"}
+def test_a_screenshot_is_an_image_and_its_size(host: Agent) -> None:
+    image, text = host.caller.call("take_screenshot").result["content"]
+    assert image == {"type": "image", "data": "cGljdHVyZQ==", "mimeType": "image/png"}
     assert text["text"] == "100x200 X"
 
 
 def test_looking_at_devices_takes_none(host: Agent) -> None:
-    """BL-506: list_devices and device_status need no lock, and work for who has lost."""
+    """list_devices and device_status need no lease, and work for who was turned away."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=2)
     host.clock.pass_by(5)
@@ -120,7 +119,7 @@ def test_looking_at_devices_takes_none(host: Agent) -> None:
 
 
 def test_without_devices_the_list_is_empty_and_a_tap_says_what_to_do(tmp_path: Path) -> None:
-    """Mission, Troubleshooting: `list_devices` returns `[]`: no devices registered."""
+    """`list_devices` returns `[]` where no devices are registered."""
     with agent(tmp_path / "data") as host:
         assert host.caller.call("list_devices").text == "[]"
         assert "add one with `devices add`" in host.caller.call("tap", x=1, y=1).error["message"]
@@ -151,9 +150,9 @@ FAULTS = [
     pytest.param("tap", {"x": 1, "y": 199.6}, "argument y = 200 is outside", id="rounded out of it"),
     pytest.param("tap", {"x": -1, "y": 1}, "argument x = -1 is outside", id="left of it"),
     pytest.param("tap", {"x": 10**400, "y": 1}, "argument x = 1000", id="a number beyond floats"),
-    pytest.param("swipe", {**HOLDING["swipe"], "end_y": 500}, "end_y = 500 is", id="the end of a swipe"),
-    pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 0}, "1 to 10000 milliseconds", id="no duration"),
-    pytest.param("swipe", {**HOLDING["swipe"], "duration_ms": 1.5}, "must be a whole number", id="half a millisecond"),
+    pytest.param("swipe", {**LEASING["swipe"], "end_y": 500}, "end_y = 500 is", id="the end of a swipe"),
+    pytest.param("swipe", {**LEASING["swipe"], "duration_ms": 0}, "1 to 10000 milliseconds", id="no duration"),
+    pytest.param("swipe", {**LEASING["swipe"], "duration_ms": 1.5}, "must be a whole number", id="half a millisecond"),
     pytest.param("input_text", {"text": ""}, "text must not be empty", id="an empty text"),
     pytest.param("find_text", {"query": "x" * 501}, "query is longer than 500 characters", id="a novel to look for"),
     pytest.param("launch_app", {"app_id": " "}, "app_id must not be empty", id="a blank app"),
@@ -163,13 +162,13 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "arguments", "words"), FAULTS)
+@pytest.mark.parametrize(("tool", "arguments", "message"), FAULTS)
 def test_a_fault_in_the_arguments_is_32602_and_nothing_is_done(
-    host: Agent, phone: Fake, tool: str, arguments: Any, words: str
+    host: Agent, phone: Fake, tool: str, arguments: Any, message: str
 ) -> None:
-    answer = host.caller.call(tool, **arguments)
-    assert (answer.status, answer.error["code"]) == (200, -32602)
-    assert words in answer.error["message"]
+    response = host.caller.call(tool, **arguments)
+    assert (response.status, response.error["code"]) == (200, -32602)
+    assert message in response.error["message"]
     assert phone.done == []
 
 
@@ -188,34 +187,34 @@ def test_a_device_is_never_guessed(pair: Agent) -> None:
     assert "device_id is needed" in caller.call("tap", x=1, y=1).error["message"]
 
 
-@pytest.mark.parametrize("tool", [*HOLDING, "device_status"])
-def test_an_unknown_device_is_told_in_the_words_of_the_mission(host: Agent, tool: str) -> None:
-    """Mission: unknown device, JSON-RPC -32602, "unknown device: X"."""
-    answer = host.caller.call(tool, **HOLDING.get(tool, {}), device_id="Z")
-    assert (answer.status, answer.json["error"]) == (200, {"code": -32602, "message": "unknown device: Z"})
+@pytest.mark.parametrize("tool", [*LEASING, "device_status"])
+def test_an_unknown_device_is_32602_to_the_letter(host: Agent, tool: str) -> None:
+    """JSON-RPC -32602, "unknown device: X"."""
+    response = host.caller.call(tool, **LEASING.get(tool, {}), device_id="Z")
+    assert (response.status, response.json["error"]) == (200, {"code": -32602, "message": "unknown device: Z"})
 
 
 # --- errors from tools -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
-def test_what_a_tool_raises_is_told_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
-    """Mission: tool error, JSON-RPC -32000, original exception message."""
+def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
+    """JSON-RPC -32000 with the message of the original exception."""
     caller = host.caller.modern() if version == MODERN else host.caller.open()
     phone.fault = OSError("adb: device offline")
-    answer = caller.call("tap", x=1, y=1)
-    assert (answer.status, answer.json["error"]) == (200, {"code": -32000, "message": "adb: device offline"})
+    response = caller.call("tap", x=1, y=1)
+    assert (response.status, response.json["error"]) == (200, {"code": -32000, "message": "adb: device offline"})
     phone.fault = None
     assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
     assert len(phone.done) == 2, "nothing was repeated"
 
 
-def test_an_error_without_words_is_told_by_its_name(host: Agent, phone: Fake) -> None:
+def test_an_error_without_a_message_is_known_by_its_name(host: Agent, phone: Fake) -> None:
     phone.fault = RuntimeError()
     assert host.caller.call("tap", x=1, y=1).error == {"code": -32000, "message": "RuntimeError"}
 
 
-def test_the_log_says_what_was_raised_and_where_but_not_its_words(
+def test_the_log_says_what_was_raised_and_where_but_not_its_message(
     host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:
     phone.fault = ValueError("cannot type 'my secret diary'")
@@ -224,7 +223,7 @@ def test_the_log_says_what_was_raised_and_where_but_not_its_words(
     assert "diary" not in caplog.text
 
 
-def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(
+def test_too_many_calls_at_once_are_refused_as_errors_of_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcpboard.host.MOST_CALLS", 0)
@@ -235,7 +234,7 @@ def test_too_many_calls_at_once_are_told_as_the_host_tells_errors(
 
 
 def test_a_silent_device_delays_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every device is asked at the same time; one that does not answer is told as such, and asked once."""
+    """Every device is probed at the same time; one that does not answer is listed as such, and probed once."""
     monkeypatch.setattr(status, "LIMIT_SECONDS", 0.05)
     silent, answered = Fake(), threading.Event()
     monkeypatch.setattr(silent, "probe", lambda: answered.wait(LIMIT_S) and Probe(READY))
@@ -256,17 +255,17 @@ def test_a_probe_that_fails_is_a_state_and_no_error(host: Agent, phone: Fake, mo
     assert (status["state"], status["error"]) == ("failing", "adb: no such device")
 
 
-# --- who holds ---------------------------------------------------------------------------------
+# --- leases ------------------------------------------------------------------------------------
 
 
-def busy(answer: Any) -> str:
-    """Who is said to hold; the answer has to be a busy error of the mission's form."""
-    assert (answer.status, answer.error["code"]) == (200, -32000), answer
-    return str(answer.error["data"]["busy_owner"])
+def busy(response: Any) -> str:
+    """The label of the owner; the response has to be a busy error."""
+    assert (response.status, response.error["code"]) == (200, -32000), response
+    return str(response.error["data"]["busy_owner"])
 
 
 def test_two_legacy_sessions_exclude_each_other(host: Agent, phone: Fake) -> None:
-    """Mission: per-device, session-level locking; `data.busy_owner` = "mcp_session:<prefix>"."""
+    """A lease is of one device and one session; `data.busy_owner` = "mcp_session:<prefix>"."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1)
     refused = second.call("tap", x=1, y=1)
@@ -278,7 +277,7 @@ def test_two_legacy_sessions_exclude_each_other(host: Agent, phone: Fake) -> Non
 
 
 def test_a_session_that_ends_lets_go(host: Agent) -> None:
-    """Mission: MCP sessions hold their lock until the session ends."""
+    """An MCP session keeps its leases until it ends."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1)
     assert (first.end(), first.end()) == (204, 404)
@@ -287,7 +286,7 @@ def test_a_session_that_ends_lets_go(host: Agent) -> None:
 
 
 def test_a_minute_without_a_call_lets_go(host: Agent) -> None:
-    """Mission: or 60 seconds of inactivity; the session itself lives on."""
+    """Or until 60 seconds without a call on the device; the session itself lives on."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1)
     host.clock.pass_by(59)
@@ -307,8 +306,8 @@ def test_the_operator_lets_go_for_a_session(host: Agent) -> None:
     assert status["last_hold"]["ended"] == "released by the operator"
 
 
-def test_a_cloud_assignment_is_told_to_the_letter(host: Agent) -> None:
-    """Mission: "device X is busy (held by cloud assignment)", data.busy_owner = "cloud_assignment"."""
+def test_a_cloud_assignment_is_named_to_the_letter(host: Agent) -> None:
+    """-32000, "device X is busy (held by cloud assignment)", data.busy_owner = "cloud_assignment"."""
     host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
     error = host.caller.call("tap", x=1, y=1).error
     assert error == {
@@ -332,7 +331,7 @@ def test_a_delete_under_a_call_lets_it_finish(host: Agent, phone: Fake) -> None:
     assert phone.most_inside == 1
 
 
-def test_a_session_that_ended_before_its_call_began_holds_nothing(host: Agent, phone: Fake) -> None:
+def test_a_session_that_ended_before_its_call_began_leases_nothing(host: Agent, phone: Fake) -> None:
     """The call was let in under a live session, which ended before the device was taken."""
     caller = host.caller.open()
     run = host.role.manager.run
@@ -349,7 +348,7 @@ def test_a_session_that_ended_before_its_call_began_holds_nothing(host: Agent, p
 
 
 def test_ones_own_calls_are_never_busy(host: Agent, phone: Fake) -> None:
-    """BL-506: five at once, then another tool, then a second device would do."""
+    """Five at once, then another tool."""
     caller = host.caller.open()
     with threads() as pool:
         for call in [pool.submit(caller.call, "tap", x=1, y=1) for _ in range(5)]:
@@ -358,7 +357,7 @@ def test_ones_own_calls_are_never_busy(host: Agent, phone: Fake) -> None:
     assert phone.most_inside == 1
 
 
-def test_one_session_holds_several_devices_and_another_the_rest(pair: Agent) -> None:
+def test_one_session_leases_several_devices_and_another_the_rest(pair: Agent) -> None:
     first, second = pair.caller.open(), pair.caller.open()
     first.call("tap", x=1, y=1, device_id="X")
     assert second.call("tap", x=1, y=1, device_id="Y").text
@@ -373,7 +372,7 @@ def test_a_stateless_client_is_not_busy_with_itself(host: Agent, version: str | 
         assert Caller(host.url, host.caller.token, None, version).call("tap", x=1, y=1).text == "tapped 1,1 on X"
 
 
-def test_two_named_tokens_exclude_each_other_in_the_modern_era(host: Agent) -> None:
+def test_two_named_tokens_exclude_each_other_in_the_modern_revision(host: Agent) -> None:
     callers = [Caller(host.url, tokens.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob")]
     assert callers[0].call("tap", x=1, y=1).text
     label = busy(callers[1].call("tap", x=1, y=1))
@@ -392,33 +391,33 @@ def test_the_labels_of_principals_are_not_made_of_their_tokens(host: Agent) -> N
     assert owner.prefix not in str(host.caller.token)
 
 
-def test_a_session_id_is_minted_told_and_kept_apart(host: Agent) -> None:
+def test_a_new_session_id_is_in_the_result_and_kept_apart(host: Agent) -> None:
     caller = host.caller.modern()
-    minted = caller.call("tap", x=1, y=1, session_id="new")
-    session_id = minted.result["structuredContent"]["session_id"]
+    started = caller.call("tap", x=1, y=1, session_id="new")
+    session_id = started.result["structuredContent"]["session_id"]
     assert session_id.startswith("hs_")
-    assert minted.text == f"tapped 1,1 on X\nsession_id: {session_id}"
+    assert started.text == f"tapped 1,1 on X\nsession_id: {session_id}"
     assert caller.call("tap", x=1, y=1, session_id=session_id).text == "tapped 1,1 on X"
     assert busy(caller.call("tap", x=1, y=1)) == f"mcp_session:{session_id[:8]}"
     assert busy(host.caller.open().call("tap", x=1, y=1)) == f"mcp_session:{session_id[:8]}"
     assert host.caller.open().call("tap", x=1, y=1, session_id=session_id).text, "it needs no session of its own"
 
 
-def test_a_picture_is_not_lost_for_a_session_id(host: Agent) -> None:
-    answer = host.caller.call("take_screenshot", session_id="new").result
-    assert [block["type"] for block in answer["content"]] == ["image", "text", "text"]
-    assert answer["content"][2]["text"].startswith("session_id: hs_")
-    assert "structuredContent" not in answer
+def test_an_image_is_not_lost_for_a_session_id(host: Agent) -> None:
+    response = host.caller.call("take_screenshot", session_id="new").result
+    assert [block["type"] for block in response["content"]] == ["image", "text", "text"]
+    assert response["content"][2]["text"].startswith("session_id: hs_")
+    assert "structuredContent" not in response
 
 
 def test_a_session_id_of_nobody_or_of_another_token_says_how_to_get_one(host: Agent) -> None:
-    minted = host.caller.call("tap", x=1, y=1, session_id="new").result["structuredContent"]["session_id"]
+    started = host.caller.call("tap", x=1, y=1, session_id="new").result["structuredContent"]["session_id"]
     other = Caller(host.url, tokens.add_named(host.folder, "other"))
-    for caller, session_id in ((host.caller, "hs_unknown"), (host.caller, ""), (other, minted)):
+    for caller, session_id in ((host.caller, "hs_unknown"), (host.caller, ""), (other, started)):
         error = caller.call("tap", x=1, y=1, session_id=session_id).error
         assert error["code"] == -32602
         assert 'call again with "session_id": "new"' in error["message"]
-        assert minted not in error["message"]
+        assert started not in error["message"]
 
 
 def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
@@ -428,7 +427,7 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
     assert [session.id for session in host.role.sessions()] == [first.session]
 
 
-def test_a_first_call_that_fails_leaves_no_hold_that_nobody_knows(host: Agent, phone: Fake) -> None:
+def test_a_first_call_that_fails_leaves_no_lease_that_nobody_knows(host: Agent, phone: Fake) -> None:
     phone.fault = OSError("offline")
     assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"] == "offline"
     assert (host.role.sessions(), host.role.manager.leases()) == ([], {})
@@ -446,20 +445,19 @@ def test_the_busy_message_names_the_setting_for_clients_that_open_a_session_per_
     assert 'set hold_scope = "token"' in host.caller.open().call("tap", x=1, y=1).error["message"]
 
 
-# --- sessions and eras -------------------------------------------------------------------------
+# --- sessions and versions ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [LEGACY, "2025-06-18", "2025-03-26"])
 def test_a_handshake_settles_on_what_the_sdk_asks_for_and_opens_a_session(host: Agent, version: str) -> None:
-    """Mission: mcp SDK 1.20+ on the client side (wire table, row 59)."""
+    """Python's mcp SDK from 1.20 on."""
     caller = host.caller.open(version)
     assert caller.session
     assert caller.post("ping").result is not None
     assert caller.call("tap", x=1, y=1).text
 
 
-def test_discover_is_served_in_both_eras_and_an_unknown_method_as_each_wants_it(host: Agent) -> None:
-    """Wire table, rows 67 to 69."""
+def test_discover_is_served_in_both_revisions_and_an_unknown_method_as_each_wants_it(host: Agent) -> None:
     legacy, modern = host.caller.open(), host.caller.modern()
     for caller in (legacy, modern, host.caller):
         assert MODERN in caller.post("server/discover").result["supportedVersions"]
@@ -470,15 +468,15 @@ def test_discover_is_served_in_both_eras_and_an_unknown_method_as_each_wants_it(
 
 
 def test_a_restart_ends_sessions_and_runs_nothing_under_a_dead_one(tmp_path: Path) -> None:
-    """BL-508: the old id is 404; a call without an id is served for the token."""
+    """The old id is 404; a call without an id is served for the token."""
     with agent(tmp_path / "data", X=Fake()) as host:
         old = host.caller.open()
         old.call("tap", x=1, y=1)
     phone = Fake()
     with agent(tmp_path / "data", X=phone) as host:
         stale = Caller(host.url, old.token, old.session, old.version)
-        for answer in (stale.post("tools/list"), stale.call("tap", x=1, y=1)):
-            assert (answer.status, answer.error["code"]) == (404, -32600)
+        for response in (stale.post("tools/list"), stale.call("tap", x=1, y=1)):
+            assert (response.status, response.error["code"]) == (404, -32600)
         assert stale.end() == 404
         assert phone.done == []
         assert host.caller.call("tap", x=1, y=1).text
@@ -494,15 +492,15 @@ def test_our_own_client_settles_on_the_modern_revision(host: Agent) -> None:
         client.list_tools()
 
 
-# --- the gate ----------------------------------------------------------------------------------
+# --- access ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [None, "", "wrong"])
 def test_a_missing_or_wrong_token_is_401_to_the_letter(host: Agent, phone: Fake, wrong: str | None) -> None:
-    """Mission: HTTP 401, {"error": "invalid token"}, WWW-Authenticate: Bearer."""
-    answer = Caller(host.url, wrong).call("tap", x=1, y=1)
-    assert (answer.status, answer.json) == (401, {"error": "invalid token"})
-    assert answer.headers["www-authenticate"] == "Bearer"
+    """HTTP 401, {"error": "invalid token"}, WWW-Authenticate: Bearer."""
+    response = Caller(host.url, wrong).call("tap", x=1, y=1)
+    assert (response.status, response.json) == (401, {"error": "invalid token"})
+    assert response.headers["www-authenticate"] == "Bearer"
     assert phone.done == []
 
 
@@ -531,7 +529,7 @@ ORDER = [
 def test_refusals_come_in_order(
     host: Agent, method: str, good: bool, session: str | None, headers: dict[str, str], body: bytes, status: int
 ) -> None:
-    """BL-505: Origin, method, token, session, body."""
+    """Origin, method, token, session, body."""
     caller = Caller(host.url, host.caller.token if good else "wrong", session)
     assert caller.send(method, body, **headers).status == status
 
@@ -557,19 +555,19 @@ def test_the_sweep_outlives_what_fails_in_it(
 def test_neither_token_nor_session_nor_argument_is_ever_logged(
     host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """BL-502: every kind of answer at DEBUG, then the log is searched for any eight characters in a row."""
+    """Every kind of response at DEBUG, then the log is searched for any eight characters in a row."""
     caplog.set_level(logging.DEBUG)
     caller = host.caller.open()
     secret_text = "my secret diary"
     caller.call("input_text", text=secret_text)
-    minted = caller.call("tap", x=1, y=1, session_id="new", device_id="X")
-    assert busy(minted)
+    started = caller.call("tap", x=1, y=1, session_id="new", device_id="X")
+    assert busy(started)
     phone.fault = OSError("offline")
     caller.call("tap", x=1, y=1)
     Caller(host.url, "wrong-token-of-somebody").call("tap", x=1, y=1)
     caller.send("POST", b"{")
     caller.end()
     secrets = [str(caller.token), str(caller.session)[8:], secret_text, "wrong-token-of-somebody"]
-    found = [each[at : at + 8] for each in secrets for at in range(len(each) - 7) if each[at : at + 8] in caplog.text]
+    leaked = [each[at : at + 8] for each in secrets for at in range(len(each) - 7) if each[at : at + 8] in caplog.text]
     assert caplog.text
-    assert found == []
+    assert leaked == []

@@ -1,4 +1,4 @@
-"""The files of the host: who may read them, who writes first, and which tokens open the door."""
+"""The files of the host: their modes, the first writer, and the tokens that are accepted."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.usefixtures("umask")
-def test_the_first_start_draws_a_token_that_nobody_else_may_read(tmp_path: Path) -> None:
-    """Mission: the first time it starts it generates a random bearer token and writes it to host_mcp_token.json."""
+def test_the_first_start_generates_a_token_that_nobody_else_may_read(tmp_path: Path) -> None:
+    """The first start generates a random bearer token and writes it to host_mcp_token.json."""
     folder = tmp_path / "not" / "there"
-    drawn = main_token(folder)
+    token = main_token(folder)
     written = json.loads((folder / TOKEN_FILE).read_text())
-    assert FORM.fullmatch(drawn)
-    assert (written["version"], written["token"], set(written)) == (1, drawn, {"version", "token", "created_at"})
+    assert FORM.fullmatch(token)
+    assert (written["version"], written["token"], set(written)) == (1, token, {"version", "token", "created_at"})
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", written["created_at"])
     assert (mode(folder), mode(folder / TOKEN_FILE)) == (0o700, 0o600)
     assert [each.name for each in folder.iterdir()] == [TOKEN_FILE], "no temporary file is left"
@@ -54,7 +54,7 @@ def test_a_later_start_finds_the_same_token(tmp_path: Path) -> None:
 
 
 def test_rotation_is_to_delete_the_file_and_start_again(tmp_path: Path) -> None:
-    """Mission: delete the file and restart; old tokens stop working immediately."""
+    """Delete the file and restart: the old token stops working at once."""
     old = main_token(tmp_path)
     (tmp_path / TOKEN_FILE).unlink()
     tokens = Tokens(tmp_path)
@@ -78,7 +78,7 @@ UNUSABLE = [
 
 @pytest.mark.parametrize("content", UNUSABLE)
 def test_an_unusable_token_file_refuses_to_start_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
-    """BL-501: never an empty token that matches an empty header."""
+    """Never an empty token that matches an empty header."""
     file = tmp_path / TOKEN_FILE
     file.write_text(content)
     with pytest.raises(ConfigError, match=f"^{re.escape(str(file))}: .*delete it") as refused:
@@ -122,13 +122,13 @@ def test_another_users_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_loose_mode_is_tightened_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    drawn = main_token(tmp_path)
+    token = main_token(tmp_path)
     (tmp_path / TOKEN_FILE).chmod(0o644)
     tmp_path.chmod(0o755)
-    assert main_token(tmp_path) == drawn
+    assert main_token(tmp_path) == token
     assert (mode(tmp_path), mode(tmp_path / TOKEN_FILE)) == (0o700, 0o600)
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
-    assert drawn not in caplog.text
+    assert token not in caplog.text
 
 
 def test_a_shared_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_sixteen_processes_that_start_at_once_agree_on_one_token(tmp_path: Path)
     assert set(printed) == {read_main_token(tmp_path / "folder") + "\n"}
 
 
-def test_the_identity_is_drawn_once_and_kept(tmp_path: Path) -> None:
+def test_the_identity_is_generated_once_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "host_identity.json"
     first = identity(path)
     assert re.fullmatch(r"[0-9a-f]{32}", first.id)
@@ -194,11 +194,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
 # --- the header --------------------------------------------------------------------------------
 
 SPELLINGS = [
-    pytest.param("Bearer {}", True, id="as written in the mission"),
+    pytest.param("Bearer {}", True, id="as documented"),
     pytest.param("bearer {}", True, id="the scheme in lower case"),
     pytest.param("BEARER {}", True, id="the scheme in upper case"),
-    pytest.param("Bearer  {}", True, id="two blanks"),
-    pytest.param("Bearer {} ", True, id="a blank behind"),
+    pytest.param("Bearer  {}", True, id="two spaces"),
+    pytest.param("Bearer {} ", True, id="a space behind"),
     pytest.param("Bearer\t{}", False, id="a tab"),
     pytest.param('Bearer "{}"', False, id="quotes"),
     pytest.param("Bearer {}x", False, id="a character too many"),
@@ -206,7 +206,7 @@ SPELLINGS = [
     pytest.param("{}", False, id="no scheme"),
     pytest.param("Bearer {0}, Bearer {0}", False, id="two headers, joined"),
     pytest.param("Bearer ", False, id="an empty token"),
-    pytest.param("Bearer", False, id="the scheme alone"),
+    pytest.param("Bearer", False, id="the scheme only"),
     pytest.param("", False, id="an empty header"),
     pytest.param(None, False, id="no header"),
     pytest.param("Bearer \xe9", False, id="a character beyond ASCII"),
@@ -215,15 +215,14 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("header", "well"), SPELLINGS)
 def test_the_scheme_is_tolerant_and_the_token_exact(tmp_path: Path, header: str | None, well: bool) -> None:
-    """BL-503."""
     tokens = Tokens(tmp_path)
     sent = None if header is None else header.format(read_main_token(tmp_path))
     assert (tokens.authorize(sent) is not None) == well
 
 
 def test_the_case_of_the_token_matters(tmp_path: Path) -> None:
-    tokens, drawn = Tokens(tmp_path), read_main_token(tmp_path)
-    assert tokens.authorize(f"Bearer {drawn.swapcase()}") is None
+    tokens, token = Tokens(tmp_path), read_main_token(tmp_path)
+    assert tokens.authorize(f"Bearer {token.swapcase()}") is None
 
 
 # --- named tokens ------------------------------------------------------------------------------
@@ -232,23 +231,23 @@ def test_the_case_of_the_token_matters(tmp_path: Path) -> None:
 def test_named_tokens_come_and_go_without_a_restart(tmp_path: Path) -> None:
     removed: list[str] = []
     book = Tokens(tmp_path, removed.append)
-    drawn = tokens.add_named(tmp_path, "hermes")
-    main, named = (book.authorize(f"Bearer {each}") for each in (read_main_token(tmp_path), drawn))
+    token = tokens.add_named(tmp_path, "hermes")
+    main, named = (book.authorize(f"Bearer {each}") for each in (read_main_token(tmp_path), token))
     assert None not in (main, named)
     assert main != named
     tokens.add_named(tmp_path, "other")
-    assert book.authorize(f"Bearer {drawn}") == named
+    assert book.authorize(f"Bearer {token}") == named
     tokens.remove_named(tmp_path, "hermes")
-    assert book.authorize(f"Bearer {drawn}") is None
+    assert book.authorize(f"Bearer {token}") is None
     assert removed == [named]
     assert [each.name for each in tokens.named(tmp_path)] == ["other"]
 
 
-def test_a_named_token_is_kept_as_a_digest_alone(tmp_path: Path) -> None:
-    drawn = tokens.add_named(tmp_path, "hermes")
+def test_a_named_token_is_kept_as_a_digest_only(tmp_path: Path) -> None:
+    token = tokens.add_named(tmp_path, "hermes")
     content = (tmp_path / NAMED_FILE).read_text()
     assert mode(tmp_path / NAMED_FILE) == 0o600
-    assert not any(drawn[at : at + 8] in content for at in range(len(drawn) - 7))
+    assert not any(token[at : at + 8] in content for at in range(len(token) - 7))
 
 
 def test_names_are_given_once_and_can_be_typed(tmp_path: Path) -> None:
@@ -272,10 +271,10 @@ BROKEN = [
 def test_a_broken_list_leaves_the_tokens_as_they_were(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    book, drawn = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
-    assert book.authorize(f"Bearer {drawn}") is not None
+    book, token = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
+    assert book.authorize(f"Bearer {token}") is not None
     (tmp_path / NAMED_FILE).write_text(content)
-    assert book.authorize(f"Bearer {drawn}") is not None
+    assert book.authorize(f"Bearer {token}") is not None
     assert book.authorize("Bearer ") is None
     assert "stay as they were" in caplog.text
     with pytest.raises(ConfigError, match="delete it"):

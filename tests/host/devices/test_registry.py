@@ -27,7 +27,7 @@ def test_what_is_added_is_read_back_in_order(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    pytest.param(DeviceSpec("a b", "board"), "letters, digits", id="an id with a blank"),
+    pytest.param(DeviceSpec("a b", "board"), "letters, digits", id="an id with a space"),
     pytest.param(DeviceSpec("", "board"), "letters, digits", id="an empty id"),
     pytest.param(DeviceSpec("x", "toaster"), "kind is one of board, simulated, android, iphone", id="an unknown kind"),
     pytest.param(DeviceSpec("x", "simulated", url="http://x"), "url means nothing", id="a URL for a phone in memory"),
@@ -89,7 +89,7 @@ def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p2"
 
 
-def test_an_id_that_the_agent_has_already_is_told_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_id_that_the_agent_has_already_is_named_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "data"
     with agent(folder, X=Fake()) as host:
         registry.add(folder, DeviceSpec("X", "simulated"))

@@ -12,7 +12,7 @@ import pytest
 from mcpboard.errors import ToolFailed
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.host.vision.types import Icon, TextLine
-from tests.host.rig import Answer, Caller, Fake, agent
+from tests.host.rig import Caller, Fake, Response, agent
 from tests.host.vision.fakes import FakeEngine
 
 RESULTS = ((TextLine("Save changes", 0.98, (10, 100, 90, 120)),), (Icon((40, 40, 60, 60), (("camera", 0.97),)),))
@@ -34,7 +34,7 @@ def caller(folder: Path, driver: Fake, engine: FakeEngine | None) -> Iterator[Ca
         yield stack.enter_context(agent(folder / "data", vision=vision, phone=driver)).caller.open()
 
 
-def found(answer: Answer) -> list[str]:
+def found(answer: Response) -> list[str]:
     ((_, matches),) = answer.result["structuredContent"].items()
     return [match.get("text") or match["name"] for match in matches]
 
