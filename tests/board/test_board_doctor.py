@@ -1,4 +1,4 @@
-"""`mcpboard doctor --board`: who listens where, the backends, and room on the board; judged by table, then for real."""
+"""`mcpboard doctor --board`: who listens where, the backends, and room on the board; by table, then for real."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from mcpboard import __version__
+from mcpboard.board import doctor
 from mcpboard.board.doctor import listeners, probes, rules
 from mcpboard.board.doctor.listeners import Listener
-from mcpboard.board.doctor.rules import (
+from mcpboard.board.doctor.probes import (
     BackendFacts,
     LogFacts,
     MemoryFacts,
@@ -46,7 +47,7 @@ ADVICE = 'listen = "0.0.0.0:8090"\nagent_base_url = "http://127.0.0.1:8080"'
 AGENT_TOOLS = [row.tool for row in ROWS if row.path.startswith("/api/tools/")]
 
 
-def catalogue(without: str = "", schemas: bool = True) -> bytes:
+def tool_list(without: str = "", schemas: bool = True) -> bytes:
     listed = [
         {"name": tool.name, **({"args_schema": tool.input_schema} if schemas else {})}
         for tool in AGENT_TOOLS
@@ -84,8 +85,8 @@ ROWS_OF_FACTS = [
         rules.settings,
         SettingsFacts(dataclasses.replace(SETTINGS, mcp_enabled=False)),
         CheckState.FAILED,
-        "switched off in default",
-        id="switched off",
+        "disabled in default",
+        id="disabled",
     ),
     pytest.param(rules.stock_agent, StockAgentFacts(8080, SETTINGS, None), CheckState.OK, "none", id="no stock Agent"),
     pytest.param(
@@ -159,22 +160,22 @@ ROWS_OF_FACTS = [
         "refused",
         id="a backend down",
     ),
-    pytest.param(rules.catalogue, asked(catalogue()), CheckState.OK, f"all {len(AGENT_TOOLS)} tools", id="a catalogue"),
+    pytest.param(rules.tool_list, asked(tool_list()), CheckState.OK, f"all {len(AGENT_TOOLS)} tools", id="a tool list"),
     pytest.param(
-        rules.catalogue,
-        asked(catalogue(schemas=False)),
+        rules.tool_list,
+        asked(tool_list(schemas=False)),
         CheckState.OK,
         "built-in schemas for screenshot",
-        id="an old catalogue",
+        id="an old tool list",
     ),
     pytest.param(
-        rules.catalogue,
-        asked(catalogue("open_url")),
+        rules.tool_list,
+        asked(tool_list("open_url")),
         CheckState.FAILED,
         "does not have: open_url",
         id="a tool that is missing",
     ),
-    pytest.param(rules.catalogue, asked(b"<html>"), CheckState.FAILED, "cannot be read", id="no catalogue"),
+    pytest.param(rules.tool_list, asked(b"<html>"), CheckState.FAILED, "cannot be read", id="no tool list"),
     pytest.param(rules.memory, MemoryFacts(64 * MIB, 20 * MIB), CheckState.OK, "64 MiB available", id="memory"),
     pytest.param(rules.memory, MemoryFacts(5 * MIB, 20 * MIB), CheckState.FAILED, "runs out", id="no memory"),
     pytest.param(
@@ -206,17 +207,19 @@ ROWS_OF_FACTS = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS_OF_FACTS)
-def test_a_fact_is_judged(judge: Callable[[Any], CheckResult], fact: object, state: CheckState, words: str) -> None:
-    verdict = judge(fact)
-    assert verdict.state is state, verdict
-    assert words in verdict.words
-    assert bool(verdict.cure) == (state is CheckState.FAILED)
+@pytest.mark.parametrize(("evaluate", "facts", "state", "message"), ROWS_OF_FACTS)
+def test_facts_are_evaluated(
+    evaluate: Callable[[Any], CheckResult], facts: object, state: CheckState, message: str
+) -> None:
+    result = evaluate(facts)
+    assert result.state is state, result
+    assert message in result.message
+    assert bool(result.remedy) == (state is CheckState.FAILED)
 
 
-def test_the_two_lines_are_the_cure_beside_a_stock_agent() -> None:
-    cure = rules.stock_agent(StockAgentFacts(8080, with_agent(8081, 8080), ADVICE)).cure
-    assert all(line in cure for line in ADVICE.splitlines())
+def test_the_two_lines_are_the_remedy_beside_a_stock_agent() -> None:
+    remedy = rules.stock_agent(StockAgentFacts(8080, with_agent(8081, 8080), ADVICE)).remedy
+    assert all(line in remedy for line in ADVICE.splitlines())
 
 
 # --- the kernel's tables -------------------------------------------------------------------------
@@ -290,14 +293,14 @@ def test_our_own_listener_is_found_in_the_real_proc() -> None:
 def test_errors_at_the_end_of_a_log_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "mcpboard.log"
     file.write_text("2026-01-01 ERROR x: old\n" + "2026-01-01 INFO x: y\n" * 10_000 + "2026-01-02 ERROR x: new\n")
-    found = probes.look_at_log(str(file))
+    found = probes.log_facts(str(file))
     assert (found.errors, found.missing, found.error) == (1, False, "")
     assert found.free > MIB
 
 
 def test_a_log_that_is_not_there(tmp_path: Path) -> None:
-    assert probes.look_at_log(str(tmp_path / "mcpboard.log")).missing
-    assert probes.look_at_log(str(tmp_path)).error
+    assert probes.log_facts(str(tmp_path / "mcpboard.log")).missing
+    assert probes.log_facts(str(tmp_path)).error
 
 
 # --- for real ------------------------------------------------------------------------------------
@@ -310,11 +313,11 @@ def simulator() -> Iterator[Simulator]:
 
 
 def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, CheckResult]:
-    return {finding.name: finding.verdict for finding in probes.examine(load, agent_port)}
+    return {finding.name: finding.result for finding in doctor.examine(load, agent_port)}
 
 
 def failing(found: dict[str, CheckResult]) -> list[str]:
-    return [name for name, verdict in found.items() if verdict.state is CheckState.FAILED]
+    return [name for name, result in found.items() if result.state is CheckState.FAILED]
 
 
 def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
@@ -326,11 +329,11 @@ def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "mcpboard", "doctor", "--board", "--config", str(file), "--json"]
         done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
     assert done.stderr == b""
-    told = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
-    assert [name for name, each in told.items() if each["state"] == "failed"] == []
-    assert str(file) in told["settings"]["words"]
-    assert told["ports"]["words"] == f"mcpboard {__version__} on 127.0.0.1 port {port}"
-    assert re.fullmatch(r"\d+ MiB available, the server holds [1-9]\d MiB", told["memory"]["words"])
+    checks = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
+    assert [name for name, each in checks.items() if each["state"] == "failed"] == []
+    assert str(file) in checks["settings"]["message"]
+    assert checks["ports"]["message"] == f"mcpboard {__version__} on 127.0.0.1 port {port}"
+    assert re.fullmatch(r"\d+ MiB available, the server holds [1-9]\d MiB", checks["memory"]["message"])
     assert done.returncode == 0
 
 
@@ -346,28 +349,28 @@ def test_a_tool_that_this_board_s_agent_lacks(simulator: Simulator) -> None:
         found = states(lambda: rig.settings(simulator.agent_url, simulator.config_web_url))
     finally:
         simulator.faults.clear()
-    assert "open_url" in found["catalogue"].words
+    assert "open_url" in found["catalogue"].message
 
 
 def test_a_stock_agent_in_the_way(simulator: Simulator) -> None:
     port = int(simulator.agent_url.rpartition(":")[2])
     found = states(lambda: rig.settings(), port)
     assert "stock_agent" in failing(found)
-    assert f"http://127.0.0.1:{port}" in found["stock_agent"].cure
+    assert f"http://127.0.0.1:{port}" in found["stock_agent"].remedy
 
 
 def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
-    """The Agent on mcpboard's port is one trouble with one cure, and ending the Agent is not it."""
+    """The Agent on mcpboard's port is one trouble with one remedy, and ending the Agent is not it."""
     port = int(simulator.agent_url.rpartition(":")[2])
     found = states(lambda: with_agent(port, listen=port), port)
     assert "stock_agent" in failing(found)
     assert found["ports"] == skipped("depends on: A stock Agent")
-    assert not [verdict for verdict in found.values() if "end that program" in verdict.cure]
+    assert not [result for result in found.values() if "end that program" in result.remedy]
 
 
 def test_memory_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "listeners", list)  # whatever else may run on this machine
-    assert states(lambda: rig.settings())["memory"].words.endswith("available, no server runs here")
+    monkeypatch.setattr(listeners, "listeners", list)  # whatever else may run on this machine
+    assert states(lambda: rig.settings())["memory"].message.endswith("available, no server runs here")
 
 
 def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:

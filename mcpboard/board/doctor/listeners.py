@@ -1,4 +1,4 @@
-"""Which program listens on which TCP port of this board, as the kernel tells it under /proc."""
+"""Read /proc: which program listens on which TCP port of this board, and how much memory there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 PROC = "/proc"
@@ -26,40 +26,42 @@ class Listener:
 
     @property
     def owner(self) -> str:
-        """Who that is, for a person."""
+        """The program, for a person to read."""
         return "a program of another user" if self.pid is None else f"{self.program} (pid {self.pid})"
 
 
 def listeners(proc: str = PROC) -> list[Listener]:
-    """Every listening TCP socket, IPv4 before IPv6; empty where the kernel tells nothing."""
-    pids = _owners(proc)
+    """Return every listening TCP socket, IPv4 before IPv6; none where the kernel tells nothing."""
+    pids = _pids_by_inode(proc)
     found = []
     for table in ("tcp", "tcp6"):
         for address, port, inode in listening(_lines(f"{proc}/net/{table}")):
             pid = pids.get(inode)
-            named = Listener(address, port) if pid is None else _of_process(proc, pid, address, port)
-            found.append(named)
+            if pid is None:
+                found.append(Listener(address, port))
+                continue
+            name = "".join(_lines(f"{proc}/{pid}/comm")).strip()
+            arguments = "".join(_lines(f"{proc}/{pid}/cmdline")).split("\0")
+            is_server = "serve" in arguments and any(os.path.basename(word) == "mcpboard" for word in arguments)
+            found.append(Listener(address, port, pid, name, is_server))
     return found
 
 
 def listening(lines: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """Address, port and inode of each listening socket in the lines of /proc/net/tcp or tcp6."""
+    """Yield address, port and inode of each listening socket in the lines of /proc/net/tcp or tcp6."""
     for line in list(lines)[1:]:
         fields = line.split()
         if len(fields) > 9 and fields[3] == _LISTEN:
-            address, _, port = fields[1].partition(":")
-            yield _address(address), int(port, 16), fields[9]
+            digits, _, port = fields[1].partition(":")
+            # The kernel prints each four bytes of an address as its own machine's number.
+            numbers = [int(digits[at : at + 8], 16) for at in range(0, len(digits), 8)]
+            packed = struct.pack(f"={len(numbers)}I", *numbers)
+            family = socket.AF_INET if len(numbers) == 1 else socket.AF_INET6
+            yield socket.inet_ntop(family, packed), int(port, 16), fields[9]
 
 
-def _address(text: str) -> str:
-    """The kernel prints each four bytes of an address as its own machine's number."""
-    words = [int(text[at : at + 8], 16) for at in range(0, len(text), 8)]
-    packed = struct.pack(f"={len(words)}I", *words)
-    return socket.inet_ntop(socket.AF_INET if len(words) == 1 else socket.AF_INET6, packed)
-
-
-def _owners(proc: str) -> Mapping[str, int]:
-    """Inode of a socket -> the process that has it open, as far as this user may see."""
+def _pids_by_inode(proc: str) -> dict[str, int]:
+    """Return which process has each socket open, as far as this user may see."""
     found: dict[str, int] = {}
     for pid in filter(str.isdigit, _names(proc)):
         for number in _names(f"{proc}/{pid}/fd"):
@@ -70,13 +72,6 @@ def _owners(proc: str) -> Mapping[str, int]:
             if inode:
                 found[inode[1]] = int(pid)
     return found
-
-
-def _of_process(proc: str, pid: int, address: str, port: int) -> Listener:
-    name = "".join(_lines(f"{proc}/{pid}/comm")).strip()
-    arguments = "".join(_lines(f"{proc}/{pid}/cmdline")).split("\0")
-    ours = "serve" in arguments and any(os.path.basename(word) == "mcpboard" for word in arguments)
-    return Listener(address, port, pid, name, ours)
 
 
 def _names(folder: str) -> list[str]:
@@ -95,18 +90,18 @@ def _lines(path: str) -> list[str]:
 
 
 def resident(pid: int, proc: str = PROC) -> int | None:
-    """Bytes of memory that a process holds; None when it is gone."""
-    return _kilobytes(_lines(f"{proc}/{pid}/status"), "VmRSS")
+    """Return the bytes of memory that a process holds; None when it is gone."""
+    return _bytes_of("VmRSS", _lines(f"{proc}/{pid}/status"))
 
 
 def available(proc: str = PROC) -> int | None:
-    """Bytes of memory that a new program could have; None where the kernel does not say."""
-    return _kilobytes(_lines(f"{proc}/meminfo"), "MemAvailable")
+    """Return the bytes of memory that a new program could have; None where the kernel does not say."""
+    return _bytes_of("MemAvailable", _lines(f"{proc}/meminfo"))
 
 
-def _kilobytes(lines: Iterable[str], key: str) -> int | None:
+def _bytes_of(key: str, lines: Iterable[str]) -> int | None:
     for line in lines:
         name, _, rest = line.partition(":")
         if name == key:
-            return int(rest.split()[0]) * 1024
+            return int(rest.split()[0]) * 1024  # the kernel counts in kB
     return None

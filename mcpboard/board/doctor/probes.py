@@ -1,40 +1,28 @@
-"""`mcpboard doctor --board`: who listens where, what the backends say, and whether the board has room.
-
-The probes; what they mean is judged in `board.diagnosis`.
-"""
+"""Look at this board: its settings, ports, backends, memory and log. `rules` says what the facts mean."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from mcpboard.board import stock_agent
-from mcpboard.board.arrival import BackendResponse
 from mcpboard.board.backend import Backend
-from mcpboard.board.doctor import rules
-from mcpboard.board.doctor.listeners import Listener, available, listeners, resident
-from mcpboard.board.doctor.rules import (
-    BackendFacts,
-    LogFacts,
-    MemoryFacts,
-    PortFacts,
-    PortHolder,
-    SettingsFacts,
-    StockAgentFacts,
-)
+from mcpboard.board.doctor import listeners
+from mcpboard.board.doctor.listeners import Listener
 from mcpboard.board.tools import AGENT, CONFIG_WEB
 from mcpboard.config.board import Settings
-from mcpboard.doctor import Check, Finding, run
 from mcpboard.errors import ConfigError, ToolError
 from mcpboard.net import host_port, reachable_here
+from mcpboard.text import json_object
 
 AGENT_PORT = 8080  # where a stock board's Agent is
-LOOK_S = 10.0  # seconds for a backend: Config Web asks its control script first
-OURS_S = 1.0  # seconds; our own health page never waits
+BACKEND_S = 10.0  # seconds for a backend: Config Web asks its control script first
+HEALTH_S = 1.0  # seconds; our own health page never waits
 SYSLOG_SOCKET = "/dev/log"
 TAIL = 64 << 10  # bytes at the end of a log that are looked through
 
@@ -46,118 +34,163 @@ STARTERS = {
 }
 
 
+@dataclass(frozen=True)
+class SettingsFacts:
+    """The settings, or the reason why they cannot be read."""
+
+    settings: Settings | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class StockAgentFacts:
+    """The two lines that make room for both when an Agent owns `port`; `advice` is None when none does."""
+
+    port: int
+    settings: Settings
+    advice: str | None
+
+
+@dataclass(frozen=True)
+class PortHolder:
+    """The program that has a port; `version` is mcpboard's, None when it is not mcpboard that answers."""
+
+    port: int
+    listener: Listener | None
+    version: str | None
+
+
+@dataclass(frozen=True)
+class PortFacts:
+    """The ports of mcpboard, and the command that starts the server on this board."""
+
+    holders: tuple[PortHolder, ...]
+    starter: str
+
+
+@dataclass(frozen=True)
+class BackendFacts:
+    """A backend's answer to a GET, or the error instead."""
+
+    title: str
+    path: str
+    status: int = 0
+    body: bytes = field(default=b"", repr=False)
+    error: str = ""
+
+    @property
+    def object(self) -> Mapping[str, Any]:
+        return json_object(self.body) or {}
+
+
+@dataclass(frozen=True)
+class MemoryFacts:
+    """Bytes available to a new program, and those that the server holds; None where the kernel does not say.
+
+    `runs` is False when no server is at its ports.
+    """
+
+    available: int | None
+    resident: int | None
+    runs: bool = True
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """Where the log goes; bytes free there, seconds since the last line, and error lines near its end."""
+
+    target: str
+    missing: bool = False
+    error: str = ""
+    free: int = 0
+    age: float = 0.0
+    errors: int = 0
+
+
 @dataclass
 class BoardProbes:
-    """This board: every question is asked when a check needs it, and once."""
+    """This board: each probe looks when a check needs it, and once."""
 
     load: Callable[[], Settings]
     agent_port: int = AGENT_PORT
 
     @cached_property
-    def read(self) -> SettingsFacts:
+    def loaded(self) -> SettingsFacts:
         try:
-            settings = self.load()
+            return SettingsFacts(self.load())
         except ConfigError as error:
             return SettingsFacts(error=str(error))
-        return SettingsFacts(settings)
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings in force; to be asked for only when they could be read."""
-        assert self.read.settings is not None
-        return self.read.settings
+        """The effective settings; to be used only when they could be read."""
+        assert self.loaded.settings is not None
+        return self.loaded.settings
 
     @cached_property
-    def listeners(self) -> list[Listener]:
-        return listeners()
-
-    @cached_property
-    def beside(self) -> StockAgentFacts:
+    def stock_agent(self) -> StockAgentFacts:
         return StockAgentFacts(self.agent_port, self.settings, stock_agent.advice(self.agent_port))
 
     @cached_property
     def ports(self) -> PortFacts:
-        written = {address.port for address in self.settings.listen if address.port}
+        listening = listeners.listeners()
+        configured = {address.port for address in self.settings.listen if address.port}
         # A server that runs may have been given other addresses by its flags than the file says.
-        ours = {each.port for each in self.listeners if each.serves_mcp}
-        holders = tuple(PortHolder(port, *self._held(port)) for port in sorted(written & ours or ours or written))
+        serving = {each.port for each in listening if each.serves_mcp}
+        holders = []
+        for port in sorted(configured & serving or serving or configured):
+            listener, version = next((each for each in listening if each.port == port), None), None
+            if listener is not None:
+                base_url = f"http://{host_port(reachable_here(listener.address), port)}"
+                health = _get(Backend(AGENT, base_url), "/health", HEALTH_S).object
+                version = str(health.get("version")) if health.get("name") == "mcpboard" else None
+            holders.append(PortHolder(port, listener, version))
         starter = next((command for file, command in STARTERS.items() if os.path.exists(file)), "mcpboard serve")
-        return PortFacts(holders, starter)
-
-    def _held(self, port: int) -> tuple[Listener | None, str | None]:
-        """Who listens on `port`, and the version that mcpboard's health page there tells."""
-        listener = next((each for each in self.listeners if each.port == port), None)
-        if listener is None:
-            return None, None
-        found = _asked(
-            Backend(AGENT, f"http://{host_port(reachable_here(listener.address), port)}"), "/health", OURS_S
-        ).object
-        return listener, str(found.get("version")) if found.get("name") == "mcpboard" else None
+        return PortFacts(tuple(holders), starter)
 
     @cached_property
     def agent(self) -> BackendFacts:
-        return _asked(Backend(AGENT, self.settings.agent_base_url), "/api/tools", LOOK_S)
+        return _get(Backend(AGENT, self.settings.agent_base_url), "/api/tools", BACKEND_S)
 
     @cached_property
     def config_web(self) -> BackendFacts:
-        return _asked(Backend(CONFIG_WEB, self.settings.mcp_config_web_base_url), "/api/device/status", LOOK_S)
+        return _get(Backend(CONFIG_WEB, self.settings.mcp_config_web_base_url), "/api/device/status", BACKEND_S)
 
     @cached_property
     def memory(self) -> MemoryFacts:
-        if self.read.settings is None:  # nor are the ports known
-            return MemoryFacts(available(), None)
+        available = listeners.available()
+        if self.loaded.settings is None:  # nor are the ports known
+            return MemoryFacts(available, None)
         server = next((each.listener for each in self.ports.holders if each.listener and each.version), None)
-        held = None if server is None or server.pid is None else resident(server.pid)
-        return MemoryFacts(available(), held, runs=server is not None)
+        resident = None if server is None or server.pid is None else listeners.resident(server.pid)
+        return MemoryFacts(available, resident, runs=server is not None)
 
     @cached_property
     def log(self) -> LogFacts:
-        return look_at_log(self.settings.log)
+        return log_facts(self.settings.log)
 
 
-def _asked(backend: Backend, path: str, seconds: float) -> BackendFacts:
+def _get(backend: Backend, path: str, seconds: float) -> BackendFacts:
     try:
-        answer: BackendResponse = backend.call("GET", path, None, seconds)
+        response = backend.call("GET", path, None, seconds)
     except ToolError as error:
         return BackendFacts(backend.title, path, error=error.text)
-    return BackendFacts(backend.title, path, answer.status, answer.body)
+    return BackendFacts(backend.title, path, response.status, response.body)
 
 
-def look_at_log(place: str) -> LogFacts:
-    """What there is to see of a log; `place` is stderr, syslog or a path."""
-    if place == "stderr":
-        return LogFacts(place)
-    if place == "syslog":
-        return LogFacts(place, missing=not os.path.exists(SYSLOG_SOCKET))
+def log_facts(target: str) -> LogFacts:
+    """Return what there is to see of a log; `target` is stderr, syslog or a path."""
+    if target == "stderr":
+        return LogFacts(target)
+    if target == "syslog":
+        return LogFacts(target, missing=not os.path.exists(SYSLOG_SOCKET))
     try:
-        free = shutil.disk_usage(os.path.dirname(place)).free
-        with open(place, "rb") as file:
-            seen = os.fstat(file.fileno())
-            file.seek(max(0, seen.st_size - TAIL))
+        free = shutil.disk_usage(os.path.dirname(target)).free
+        with open(target, "rb") as file:
+            status = os.fstat(file.fileno())
+            file.seek(max(0, status.st_size - TAIL))
             lines = file.read(TAIL).splitlines()
     except OSError as error:
-        return LogFacts(place, missing=isinstance(error, FileNotFoundError), error=error.strerror or "")
+        return LogFacts(target, missing=isinstance(error, FileNotFoundError), error=error.strerror or "")
     errors = sum(b" ERROR " in line for line in lines)
-    return LogFacts(place, free=free, age=time.time() - seen.st_mtime, errors=errors)
-
-
-CHECKS: tuple[Check[BoardProbes], ...] = (
-    Check("settings", "Settings", (), lambda board: board.read, rules.settings),
-    Check("stock_agent", "A stock Agent", ("settings",), lambda board: board.beside, rules.stock_agent),
-    # Until mcpboard stands beside a stock Agent, the port in question is the Agent's by right.
-    Check("ports", "Who listens where", ("stock_agent",), lambda board: board.ports, rules.ports),
-    Check("agent", "The Agent", ("settings",), lambda board: board.agent, rules.backend),
-    Check("catalogue", "Catalogue", ("agent",), lambda board: board.agent, rules.catalogue),
-    Check("config_web", "Config Web", ("settings",), lambda board: board.config_web, rules.backend),
-    Check("memory", "Memory", (), lambda board: board.memory, rules.memory),
-    Check("log", "Log", ("settings",), lambda board: board.log, rules.log),
-)
-
-
-def examine(load: Callable[[], Settings], agent_port: int = AGENT_PORT) -> Iterator[Finding]:
-    """The findings on this board, each as soon as it is there; `load` reads the settings or raises ConfigError.
-
-    Asks nothing but loopback, and nothing that moves the phone. `agent_port` is where a stock
-    board's Agent would be.
-    """
-    return run(CHECKS, BoardProbes(load, agent_port))
+    return LogFacts(target, free=free, age=time.time() - status.st_mtime, errors=errors)

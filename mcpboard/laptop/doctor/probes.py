@@ -1,7 +1,8 @@
-"""One look at one server: what the doctor asks of it, each question once, each within its own limit."""
+"""Look at one server: each probe asks one question, once and within its own limit. `rules` says what it means."""
 
 from __future__ import annotations
 
+import re
 import socket
 import statistics
 import time
@@ -24,12 +25,16 @@ from mcpboard.text import json_object
 from mcpboard.transport.deadline import Deadline, connect
 from mcpboard.transport.http import HttpClient
 
-KNOCK_S = 5.0  # seconds for one TCP connection; a board at the end of a cable answers in milliseconds
-LOOK_S = 10.0  # seconds for one question; a board gives its slowest backend as many for a status
-PICTURE_S = 45.0  # seconds; a board gives a screenshot 40
+CONNECT_S = 5.0  # seconds for one TCP connection; a board at the end of a cable answers in milliseconds
+REQUEST_S = 10.0  # seconds for one question; a board gives its slowest backend as many for a status
+SCREENSHOT_S = 45.0  # seconds; a board gives a screenshot 40
 PAGE_LIMIT = 64 << 10  # bytes of a stranger's page that are read
 PINGS = 5
-STRANGER = "http://elsewhere.example"  # an Origin that no board may let in
+FOREIGN_ORIGIN = "http://elsewhere.example"  # which no server of ours may let in
+
+HOST_AGENT = "mcpboard-host"  # how `device-host-agent` names itself in a handshake
+# What its login page says, with and without the libraries that the console needs.
+CONSOLE = re.compile(rb"device-host-agent mcp-token|mcpboard\[host\]")
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class AddressFacts:
 
 @dataclass(frozen=True)
 class TcpFacts:
-    """How a TCP connection went: seconds it took, or the error that came instead."""
+    """Seconds that a TCP connection took, or the error that came instead."""
 
     host: str
     port: int
@@ -53,10 +58,10 @@ class TcpFacts:
 
 @dataclass(frozen=True)
 class HttpFacts:
-    """The answer to a GET; `error` instead of everything else when there was none."""
+    """The response to a GET; `error` instead of everything else when there was none."""
 
     status: int = 0
-    kind: str = ""  # media type
+    media_type: str = ""
     body: bytes = field(default=b"", repr=False)
     date: float | None = None  # the server's clock, seconds since 1970
     received: float = 0.0  # ours at the same moment
@@ -69,7 +74,7 @@ class HttpFacts:
 
 @dataclass(frozen=True)
 class HandshakeFacts:
-    """What MCP at the URL came to: the version settled on and who the server is, or the error."""
+    """The version that MCP at the URL settled on and who the server is, or the error."""
 
     version: str | None = None
     server: Mapping[str, Any] = field(default_factory=dict)
@@ -81,17 +86,26 @@ class HandshakeFacts:
 
 @dataclass(frozen=True)
 class IdentityFacts:
-    """All that tells who answers there."""
+    """All that tells which server answers there."""
 
     url: str
     health: HttpFacts
     handshake: HandshakeFacts
-    agent: bool  # a stock board's Agent
+    stock_agent: bool = False  # a stock board's Agent
+    console: bool = False  # its login page is that of a host agent, which needs no token
+
+    @property
+    def is_board(self) -> bool:
+        return self.health.object.get("name") == "mcpboard"
+
+    @property
+    def is_host_agent(self) -> bool:
+        return self.console or self.handshake.server.get("name") == HOST_AGENT
 
 
 @dataclass(frozen=True)
 class OriginFacts:
-    """HTTP status of the same question as browsers would send it; None where there was no answer."""
+    """HTTP status of the same request as browsers would send it; None where there was no response."""
 
     by_address: bool  # the URL names an IP address or localhost, as a browser's page has to
     same: int | None
@@ -110,14 +124,14 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class PingFacts:
-    """Seconds of some questions in a row, the middle one of them; the error that ended them."""
+    """Seconds of some pings in a row, the median; the error that ended them."""
 
     median: float = 0.0
     error: ClientError | None = None
 
 
 class ServerProbes:
-    """The questions, lazily; raises nothing, for what goes wrong is what was asked for."""
+    """The probes, lazily; they raise nothing, for what goes wrong is what was asked for."""
 
     def __init__(self, url: str, token: str | None, variables: Mapping[str, str], system: str) -> None:
         self.url = url
@@ -134,33 +148,31 @@ class ServerProbes:
         return AddressFacts(self.url)
 
     @cached_property
-    def link(self) -> HttpClient:
-        """The way to the server; to be asked for only when `address` is without error."""
+    def http(self) -> HttpClient:
+        """The HTTP client; to be used only when `address` is without error."""
         return HttpClient(self.url, self._token)
 
     @cached_property
-    def caught(self) -> proxies.ProxyFacts:
-        scheme = urlsplit(self.link.url).scheme
-        return proxies.caught(self._variables, scheme, self.link.address[0], self.system)
+    def proxy(self) -> proxies.ProxyFacts:
+        scheme = urlsplit(self.http.url).scheme
+        return proxies.probe(self._variables, scheme, self.http.address[0], self.system)
 
     @cached_property
     def route(self) -> routing.NetworkRoute:
-        """A gateway may answer for an address that is not its own, so only mcpboard itself counts as an answer."""
-        route = routing.look(*self.link.address, self.system)
-        return replace(route, answers=self.knock.error is None and self._is_ours) if route.is_astray else route
-
-    @property
-    def _is_ours(self) -> bool:
-        return self.health.object.get("name") == "mcpboard"
+        """A gateway may answer for an address that is not its own, so only a board's mcpboard counts as an answer."""
+        route = routing.probe(*self.http.address, self.system)
+        if route.is_astray:
+            return replace(route, answers=self.tcp.error is None and self.health.object.get("name") == "mcpboard")
+        return route
 
     @cached_property
-    def knock(self) -> TcpFacts:
-        host, port = self.link.address
-        began = time.monotonic()
+    def tcp(self) -> TcpFacts:
+        host, port = self.http.address
+        started = time.monotonic()
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            with closing(connect([str(entry[4][0]) for entry in found], port, Deadline(2 * KNOCK_S), KNOCK_S)):
-                return TcpFacts(host, port, self.system, time.monotonic() - began)
+            with closing(connect([str(entry[4][0]) for entry in found], port, Deadline(2 * CONNECT_S), CONNECT_S)):
+                return TcpFacts(host, port, self.system, time.monotonic() - started)
         except (OSError, UnicodeError) as error:
             return TcpFacts(host, port, self.system, error=error)
 
@@ -175,39 +187,60 @@ class ServerProbes:
             tools = frozenset(str(tool["name"]) for tool in self._client.list_tools())
         except ClientError as error:
             return HandshakeFacts(self._client.version, error=error, token_given=given)
-        is_open = given and self._is_open()
+        is_open = False
+        if given:
+            try:
+                with Client(self.url, timeout=REQUEST_S) as client:
+                    client.list_tools()
+                is_open = True
+            except ClientError:
+                pass  # as it should be: nothing is answered without the token
         return HandshakeFacts(self._client.version, self._client.server, tools, token_given=given, is_open=is_open)
 
     @cached_property
     def identity(self) -> IdentityFacts:
-        catalogue = HttpFacts() if self._is_ours else self._page("/api/tools")
-        agent = catalogue.status == 200 and isinstance(catalogue.object.get("tools"), list)
-        return IdentityFacts(self.link.url, self.health, self.handshake, agent)
+        facts = IdentityFacts(self.http.url, self.health, self.handshake)
+        if facts.is_board or facts.is_host_agent:
+            return facts
+        tools = self._page("/api/tools")
+        if tools.status == 200 and isinstance(tools.object.get("tools"), list):
+            return replace(facts, stock_agent=True)
+        refused = facts.handshake.error is not None
+        return replace(facts, console=refused and CONSOLE.search(self._page("/login").body) is not None)
 
     @cached_property
     def origins(self) -> OriginFacts:
-        by_address = parse_authority(urlsplit(self.link.url).netloc) is not None
-        return OriginFacts(by_address, self._asked_from(self.link.origin), self._asked_from(STRANGER))
+        by_address = parse_authority(urlsplit(self.http.url).netloc) is not None
+        return OriginFacts(by_address, self._status_for(self.http.origin), self._status_for(FOREIGN_ORIGIN))
 
     @cached_property
     def phone_bridge(self) -> CallFacts:
-        return self._call("phone_bridge_status", LOOK_S)
+        return self._call("phone_bridge_status")
 
     @cached_property
-    def device(self) -> CallFacts:
-        return self._call("device_status", LOOK_S)
+    def device_status(self) -> CallFacts:
+        return self._call("device_status")
 
     @cached_property
     def screenshot(self) -> CallFacts:
-        return self._call("screenshot", PICTURE_S)
+        return self._call("screenshot", SCREENSHOT_S)
+
+    @cached_property
+    def devices(self) -> CallFacts:
+        return self._call("list_devices")
 
     @cached_property
     def pings(self) -> PingFacts:
         """Each ping is a connection of its own, as for any client that keeps none."""
+        seconds = []
         try:
-            return PingFacts(statistics.median(self._ping() for _ in range(PINGS)))
+            for _ in range(PINGS):
+                started = time.monotonic()
+                self._client.ping()
+                seconds.append(time.monotonic() - started)
         except ClientError as error:
             return PingFacts(error=error)
+        return PingFacts(statistics.median(seconds))
 
     def close(self) -> None:
         """End the session that a server may keep for us."""
@@ -216,57 +249,41 @@ class ServerProbes:
 
     @cached_property
     def _client(self) -> Client:
-        return Client(self.url, self._token, timeout=LOOK_S)
+        return Client(self.url, self._token, timeout=REQUEST_S)
 
-    def _is_open(self) -> bool:
-        """Whether the same is answered without the token."""
-        try:
-            with Client(self.url, timeout=LOOK_S) as client:
-                client.list_tools()
-        except ClientError:
-            return False
-        return True
-
-    def _call(self, tool: str, seconds: float) -> CallFacts:
+    def _call(self, tool: str, seconds: float = REQUEST_S) -> CallFacts:
         if tool not in self.handshake.tools:
             return CallFacts(tool)
-        began = time.monotonic()
+        started = time.monotonic()
         try:
-            return CallFacts(tool, self._client.call(tool, timeout=seconds), seconds=time.monotonic() - began)
+            return CallFacts(tool, self._client.call(tool, timeout=seconds), seconds=time.monotonic() - started)
         except ClientError as error:
             return CallFacts(tool, error=error)
 
-    def _ping(self) -> float:
-        began = time.monotonic()
-        self._client.ping()
-        return time.monotonic() - began
-
     def _page(self, path: str) -> HttpFacts:
         try:
-            with self.link.exchange(HttpRequest({}, b"", "GET"), Deadline(LOOK_S), path=path) as arriving:
+            with self.http.exchange(HttpRequest({}, b"", "GET"), Deadline(REQUEST_S), path=path) as response:
                 body = b""
-                for piece in arriving.plain_pieces():
+                for piece in response.plain_pieces():
                     body += piece
-                    if len(body) > PAGE_LIMIT:
+                    if len(body) > PAGE_LIMIT:  # its beginning tells enough
                         break
-                kind = arriving.headers.get("content-type", "").partition(";")[0].strip().lower()
-                return HttpFacts(arriving.status, kind, body, _date(arriving.headers.get("date", "")), time.time())
+                received, headers = time.time(), response.headers
         except ClientError as error:
             return HttpFacts(error=error)
+        try:
+            date = parsedate_to_datetime(headers.get("date", "")).timestamp()
+        except (TypeError, ValueError, IndexError, OverflowError):
+            date = None
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        return HttpFacts(response.status, media_type, body, date, received)
 
-    def _asked_from(self, origin: str) -> int | None:
-        """The status of `server/discover`, asked as a browser on a page of `origin` would."""
+    def _status_for(self, origin: str) -> int | None:
+        """Return the status of `server/discover`, sent as a browser on a page of `origin` would."""
         body = compact({"jsonrpc": "2.0", "id": 1, "method": "server/discover"})
         headers = {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN, "Origin": origin}
         try:
-            with self.link.exchange(HttpRequest(headers, body), Deadline(LOOK_S)) as arriving:
-                return arriving.status
+            with self.http.exchange(HttpRequest(headers, body), Deadline(REQUEST_S)) as response:
+                return response.status
         except ClientError:
             return None
-
-
-def _date(text: str) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None

@@ -1,4 +1,4 @@
-"""Which way packets to an address take, without sending one; and what to do when a USB link is not up."""
+"""Find the way that packets to an address take, without sending one; and what to do when a USB link is not up."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from mcpboard.doctor import CheckResult, failed, ok
 
 USB_NET = ipaddress.ip_network("192.168.42.0/24")  # the board has .1 there and gives out .100 to .200
-TABLE = "/proc/net/route"  # Linux alone; IPv4 alone
+TABLE = "/proc/net/route"  # Linux only; IPv4 only
 
-# System -> the step that shows, and mostly cures, why the board's USB network is not there.
+# System -> the step that shows, and mostly fixes, why the board's USB network is not there.
 USB_HINTS = {
     "darwin": "networksetup -listallhardwareports (the board's port must be there; then: sudo ipconfig set enX DHCP)",
     "win32": "use the board's Wi-Fi address: Windows has no driver for USB Ethernet of this kind (CDC ECM)",
@@ -31,7 +31,7 @@ class NetworkRoute:
     source: str = ""
     interface: str = ""
     error: str = ""
-    answers: bool = False  # whether mcpboard itself answered there, by whatever way
+    answers: bool = False  # a board's mcpboard answered there, by whatever way
 
     @property
     def is_astray(self) -> bool:
@@ -39,8 +39,8 @@ class NetworkRoute:
         return is_usb(self.address) and bool(self.source) and not is_usb(self.source)
 
 
-def look(host: str, port: int, system: str) -> NetworkRoute:
-    """The route that this system would take now."""
+def probe(host: str, port: int, system: str) -> NetworkRoute:
+    """Return the route that this system would take now."""
     address = host
     try:
         family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
@@ -50,11 +50,16 @@ def look(host: str, port: int, system: str) -> NetworkRoute:
             source = str(sock.getsockname()[0])
     except (OSError, UnicodeError) as error:
         return NetworkRoute(address, system, error=str(getattr(error, "strerror", None) or error))
-    return NetworkRoute(address, system, source, interface(_table(), address))
+    try:
+        with open(TABLE, encoding="ascii") as file:
+            table = file.readlines()
+    except OSError:  # as on other systems
+        table = []
+    return NetworkRoute(address, system, source, interface(table, address))
 
 
-def judge(route: NetworkRoute) -> CheckResult:
-    """Failed when there is no way, or when the board's USB address would be looked for elsewhere and is not there."""
+def evaluate(route: NetworkRoute) -> CheckResult:
+    """Fail when there is no way, or when the board's USB address would be looked for elsewhere and is not there."""
     if route.error:
         return failed(f"there is no way to {route.address}: {route.error}", hint(route.address, route.system))
     if route.source == route.address:
@@ -69,41 +74,34 @@ def judge(route: NetworkRoute) -> CheckResult:
 
 
 def hint(address: str, system: str) -> str:
-    """What to do when `address` does not answer, on that system."""
+    """Return the step to take when `address` does not answer, on that system."""
     if is_usb(address):
         return USB_HINTS.get(system, USB_HINTS[""])
     return OTHER_HINT.format(address=address)
 
 
 def interface(table: Iterable[str], address: str) -> str:
-    """The interface of the narrowest route to an IPv4 address in the lines of `/proc/net/route`; "" for none."""
+    """Return the interface of the narrowest route to an IPv4 address in the lines of `/proc/net/route`; "" for none."""
     try:
-        wanted = int(ipaddress.IPv4Address(address))
+        target = int(ipaddress.IPv4Address(address))
     except ValueError:
         return ""
-    fitting = [(mask, name) for name, net, mask in map(_entry, list(table)[1:]) if wanted & mask == net]
-    return max(fitting, default=(0, ""))[1]
-
-
-def _entry(line: str) -> tuple[str, int, int]:
-    fields = line.split()
-    return fields[0], _host_order(fields[1]), _host_order(fields[7])
+    best = (0, "")
+    for line in list(table)[1:]:
+        fields = line.split()
+        network, mask = _host_order(fields[1]), _host_order(fields[7])
+        if target & mask == network:
+            best = max(best, (mask, fields[0]))
+    return best[1]
 
 
 def _host_order(text: str) -> int:
-    """The kernel prints the bytes of an address as its own machine's number."""
+    """Return an address that the kernel printed: its bytes as its own machine's number."""
     return int.from_bytes(struct.pack("=I", int(text, 16)), "big")
 
 
-def _table() -> list[str]:
-    try:
-        with open(TABLE, encoding="ascii") as file:
-            return file.readlines()
-    except OSError:
-        return []
-
-
 def is_usb(address: str) -> bool:
+    """Return True for an address in the network that a board makes on its cable."""
     try:
         return ipaddress.ip_address(address) in USB_NET
     except ValueError:

@@ -1,14 +1,15 @@
-"""What the answers of a server mean: each judge turns what a Visit found into a Verdict, and looks at nothing else."""
+"""Evaluate what a server answered: each rule turns the facts of one probe into a result, and looks at nothing else."""
 
 from __future__ import annotations
 
 import errno
+import struct
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from mcpboard.doctor import CheckResult, failed, ok, skipped
 from mcpboard.errors import NotMcp, PeerUnreachable
 from mcpboard.laptop.doctor import routing
-from mcpboard.laptop.doctor.image_header import size_of
 from mcpboard.laptop.doctor.probes import (
     AddressFacts,
     CallFacts,
@@ -19,22 +20,23 @@ from mcpboard.laptop.doctor.probes import (
     PingFacts,
     TcpFacts,
 )
-from mcpboard.net import in_url
+from mcpboard.net import host_port
 from mcpboard.text import one_line
 
 EXAMPLE = "http://192.168.42.1:8080/mcp"
 USUAL_PORT = 8080  # of mcpboard on a board
 BESIDE_PORT = 8090  # where mcpboard stands when a stock board's Agent owns 8080
 WEB_PORT = 80  # of Config Web, and of a URL that names none
-HOST_AGENT = "mcpboard-host"  # how `device-host-agent` names itself in a handshake
+HOST_AGENT_PORT = 8765  # of a host agent, unless it was given another
 
 ON_BOARD = "mcpboard doctor --board (on the board)"
-HOST_DOCTOR = "device-host-agent doctor (on that computer)"
+ON_HOST = "device-host-agent doctor (on that computer)"
+ON_SERVER = "mcpboard doctor --board (on a board), or device-host-agent doctor (on another computer)"
 WHERE = "check address and port of the board"
 
-# Limits of common clients (contracts: clients, rule 15).
+# Limits that common clients put on the result of one call.
 OTHER_CLIENT = "lower the resolution of the board's video source, or use a client without that limit"
-RESULT_BYTES = 1_000_000  # of base64 in one result
+RESULT_BYTES = 1_000_000  # of base64
 LONG_SIDE_PX = 2000
 
 CLOCK_S = 300.0  # seconds apart; within that, certificates and logs still make sense
@@ -45,94 +47,83 @@ CLIENTS = "clients need 2025-11-25 or newer (Python SDK: 1.23); mcpboard bridge 
 # --- the way there ---------------------------------------------------------------------------
 
 
-def address(found: AddressFacts) -> CheckResult:
-    """Whether the URL has the form that clients take."""
-    if found.error:
-        return failed(found.error, f"mcpboard doctor {_corrected(found.url)}")
-    parts = urlsplit(found.url)
-    if parts.scheme == "https":
-        return ok(f"{found.url} (boards speak http; https needs something in front of them)")
-    return ok(found.url)
+def address(facts: AddressFacts) -> CheckResult:
+    """Fail when the URL does not have the form that clients take; the remedy has the one that was probably meant."""
+    if not facts.error:
+        is_https = urlsplit(facts.url).scheme == "https"
+        return ok(facts.url + (" (boards speak http; https needs something in front of them)" if is_https else ""))
+    url, host = EXAMPLE, facts.url.partition("/")[0]
+    # A bare host, of nothing that a shell would run; the rest is filled in.
+    if host and "://" not in facts.url and host.isascii() and all(c.isalnum() or c in ".:-[]" for c in host):
+        _, colon, port = host.rpartition(":")
+        url = f"http://{host}/mcp" if colon and port.isdigit() else f"http://{host}:{USUAL_PORT}/mcp"
+    return failed(facts.error, f"mcpboard doctor {url}")
 
 
-def _corrected(url: str) -> str:
-    """The URL that was probably meant: a bare host with the rest filled in, else the usual one."""
-    host = url.partition("/")[0]
-    fits = host and host.isascii() and all(c.isalnum() or c in ".:-[]" for c in host)
-    if not fits or "://" in url:
-        return EXAMPLE
-    _, colon, port = host.rpartition(":")
-    return f"http://{host}/mcp" if colon and port.isdigit() else f"http://{host}:{USUAL_PORT}/mcp"
-
-
-def tcp(knock: TcpFacts) -> CheckResult:
-    """Whether anything takes connections there."""
-    if knock.seconds is not None:
-        return ok(f"{knock.host} port {knock.port} answers in {knock.seconds * 1000:.0f} ms")
-    if isinstance(knock.error, ConnectionRefusedError):
-        return failed(f"{knock.host} is there, but nothing listens on port {knock.port}", ON_BOARD)
-    if isinstance(knock.error, TimeoutError):
-        return failed(f"{knock.host} does not answer", routing.hint(knock.host, knock.system))
-    number = knock.error.errno if isinstance(knock.error, OSError) else None
-    if knock.system == "darwin" and number in (errno.EHOSTUNREACH, errno.EPERM):
+def tcp(facts: TcpFacts) -> CheckResult:
+    """Fail when nothing takes connections there."""
+    host, port, error = facts.host, facts.port, facts.error
+    if facts.seconds is not None:
+        return ok(f"{host} port {port} answers in {facts.seconds * 1000:.0f} ms")
+    if isinstance(error, ConnectionRefusedError):
+        remedy = ON_HOST if port == HOST_AGENT_PORT else ON_BOARD
+        return failed(f"{host} is there, but nothing listens on port {port}", remedy)
+    if isinstance(error, TimeoutError):
+        return failed(f"{host} does not answer", routing.hint(host, facts.system))
+    number = error.errno if isinstance(error, OSError) else None
+    if facts.system == "darwin" and number in (errno.EHOSTUNREACH, errno.EPERM):
         return failed(
-            f"macOS keeps this program off the local network, or {knock.host} is not there",
-            f"sudo mcpboard relay http://{knock.host}:{knock.port}/mcp (and give clients http://127.0.0.1:8080/mcp)",
+            f"macOS keeps this program off the local network, or {host} is not there",
+            f"sudo mcpboard relay http://{host_port(host, port)}/mcp (and give clients http://127.0.0.1:8080/mcp)",
         )
-    return failed(f"no connection: {one_line(str(knock.error))}", routing.hint(knock.host, knock.system))
+    return failed(f"no connection: {one_line(str(error))}", routing.hint(host, facts.system))
 
 
-def http(page: HttpFacts) -> CheckResult:
-    """Whether what listens there speaks HTTP."""
-    if page.error is None:
-        return ok(f"answers, HTTP {page.status}")
-    if isinstance(page.error, NotMcp):
+def http(facts: HttpFacts) -> CheckResult:
+    """Fail when what listens there does not speak HTTP."""
+    if facts.error is None:
+        return ok(f"answers, HTTP {facts.status}")
+    if isinstance(facts.error, NotMcp):
         return failed("what listens there does not speak HTTP", WHERE)
-    if isinstance(page.error, PeerUnreachable):  # TCP went well, so it was TLS that did not
+    if isinstance(facts.error, PeerUnreachable):  # TCP went well, so it was TLS that did not
         return failed("takes connections, but does not speak https; boards speak http", "write http:// in the URL")
-    return failed(f"takes connections, but does not answer: {page.error}", ON_BOARD)
+    return failed(f"takes connections, but does not answer: {facts.error}", ON_SERVER)
 
 
 # --- who is there ------------------------------------------------------------------------------
 
 
-def identity(found: IdentityFacts) -> CheckResult:
-    """Whether it is mcpboard, by what its health page and its handshake say."""
-    health, handshake = found.health.object, found.handshake
-    if health.get("name") == "mcpboard" and isinstance(health.get("version"), str):
-        era = f", speaks {handshake.version}" if handshake.version else ""
-        return ok(f"mcpboard {one_line(health['version'])}{era}; {CLIENTS}")
-    if found.agent:
-        beside = _with_port(found.url, BESIDE_PORT)
+def identity(facts: IdentityFacts) -> CheckResult:
+    """Fail when neither a board's mcpboard nor a host agent answers, by its pages and its handshake; say who does."""
+    health, handshake, url = facts.health.object, facts.handshake, facts.url
+    name, version = (one_line(str(handshake.server.get(key, "?"))) for key in ("name", "version"))
+    speaks = f", speaks {handshake.version}" if handshake.version else ""
+    if facts.is_board and isinstance(health.get("version"), str):
+        return ok(f"mcpboard {one_line(health['version'])}{speaks}; {CLIENTS}")
+    if facts.is_host_agent:
+        return ok("the host agent of a computer" + (f": {name} {version}{speaks}" if handshake.server else ""))
+    if facts.stock_agent:
         return failed(
-            "the Agent of a stock board answers here; mcpboard then stands beside it", f"mcpboard doctor {beside}"
+            "the Agent of a stock board answers here; mcpboard then stands beside it",
+            f"mcpboard doctor {_with_port(url, BESIDE_PORT)}",
         )
     if handshake.error is None:
-        return _other_server(handshake)
-    if found.health.kind == "text/html":
+        return failed(f"another MCP server answers here: {name} {version}", WHERE)
+    if facts.health.media_type == "text/html":
         return failed(
-            f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})", _elsewhere(found.url)
+            f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})", _elsewhere(url)
         )
-    cure = _token_cure(found) if handshake.error.status == 401 else _elsewhere(found.url)
-    return failed(f"no board's mcpboard answers here: {handshake.error}", cure)
-
-
-def _other_server(found: HandshakeFacts) -> CheckResult:
-    name, version = (one_line(str(found.server.get(key, "?"))) for key in ("name", "version"))
-    if name == HOST_AGENT:
-        return failed(f"the host agent of a computer answers here, not a board: {name} {version}", HOST_DOCTOR)
-    return failed(f"another MCP server answers here: {name} {version}", WHERE)
-
-
-def _token_cure(found: IdentityFacts) -> str:
-    """A host agent's port is all behind its token, so only with that does it say who it is."""
-    if found.handshake.token_given:
-        return "give --token-file the token of that server; a host agent's is printed by: device-host-agent mcp-token"
-    return f"mcpboard doctor {found.url} --token-file FILE"
+    remedy = _elsewhere(url)
+    if handshake.error.status == 401:
+        another = (
+            "give --token-file the token of that server; a host agent's is printed by: device-host-agent mcp-token"
+        )
+        remedy = another if handshake.token_given else f"mcpboard doctor {url} --token-file FILE"
+    return failed(f"no board's mcpboard answers here: {handshake.error}", remedy)
 
 
 def _elsewhere(url: str) -> str:
-    """Where else to look for mcpboard; never the command that has just been run."""
+    """Return where else to look for mcpboard; never the command that has just been run."""
     port = urlsplit(url).port or WEB_PORT
     if port == USUAL_PORT:
         return (
@@ -143,59 +134,71 @@ def _elsewhere(url: str) -> str:
 
 
 def _with_port(url: str, port: int) -> str:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    literal = in_url(host)
-    return f"http://{literal}:{port}/mcp"
+    return f"http://{host_port(urlsplit(url).hostname or '', port)}/mcp"
 
 
-def switch(found: IdentityFacts) -> CheckResult:
-    """Whether MCP is switched on."""
-    if found.health.object.get("mcp_enabled") is False:
+def enabled(facts: IdentityFacts) -> CheckResult:
+    """Fail when MCP is disabled on the board."""
+    if facts.health.object.get("mcp_enabled") is False:
         return failed(
-            "MCP is switched off on the board",
+            "MCP is disabled on the board",
             "set mcp_enabled = true under [conversation_settings.agent] in the board's agent.toml,"
-            " or switch it on in Config Web > Advanced",
+            " or enable it in Config Web > Advanced",
         )
     return ok("mcp_enabled is true")
 
 
-def handshake(found: HandshakeFacts) -> CheckResult:
-    """Whether the server lets us in and agrees on a version."""
-    if found.error is None:
-        return ok(f"{_admission(found)}; settled on {found.version}; {len(found.tools)} tools")
-    if found.error.status == 401 and not found.token_given:
-        return failed("the board wants a token", "mcpboard doctor URL --token-file FILE")
-    if found.error.status == 401:
-        return failed("the board wants another token", "put the token of the board's token_file into yours")
-    if found.error.status in (404, 405):
-        return failed(f"no handshake: {found.error}", "give the URL with the path /mcp and nothing after it")
-    return failed(f"no handshake: {found.error}", ON_BOARD)
+def handshake(facts: HandshakeFacts) -> CheckResult:
+    """Fail when the server does not let us in, or there is no version that both speak."""
+    error = facts.error
+    if error is None:
+        token = "the token is accepted" if facts.token_given else "no token is required"
+        if facts.is_open:
+            token = "no token is required, so yours was not looked at (set token_file on the board to lock it)"
+        return ok(f"{token}; settled on {facts.version}; {len(facts.tools)} tools")
+    if error.status == 401 and not facts.token_given:
+        return failed("the board requires a token", "mcpboard doctor URL --token-file FILE")
+    if error.status == 401:
+        return failed("the board requires another token", "put the token of the board's token_file into yours")
+    if error.status in (404, 405):
+        return failed(f"no handshake: {error}", "give the URL with the path /mcp and nothing after it")
+    return failed(f"no handshake: {error}", ON_BOARD)
 
 
-def _admission(found: HandshakeFacts) -> str:
-    if not found.token_given:
-        return "no token is wanted"
-    if found.is_open:
-        return "no token is wanted, so yours was not looked at (set token_file on the board to lock it)"
-    return "the token is accepted"
+def host_handshake(facts: IdentityFacts) -> CheckResult:
+    """Do as `handshake` does for a host agent, which always requires a token; it keeps that in a file of its own."""
+    error = facts.handshake.error
+    if error is None or error.status in (404, 405):
+        return handshake(facts.handshake)
+    if error.status != 401:
+        return failed(f"no handshake: {error}", ON_HOST)
+    if facts.handshake.token_given:
+        return failed(
+            "the host agent requires another token",
+            "put what it prints into your token file: device-host-agent mcp-token (on that computer)",
+        )
+    return failed(
+        "the host agent requires a token",
+        f"mcpboard doctor {facts.url} --token-file FILE"
+        " (with what it prints in the file: device-host-agent mcp-token, on that computer)",
+    )
 
 
-def origins(found: OriginFacts) -> CheckResult:
-    """Whether pages of other sites are kept out, and the board's own let in."""
-    if found.foreign is None or found.same is None:
-        return failed("the question of a browser was not answered", ON_BOARD)
-    if found.foreign != 403:
+def origins(facts: OriginFacts) -> CheckResult:
+    """Fail when pages of other sites are let in, or the server's own kept out."""
+    if facts.foreign is None or facts.same is None:
+        return failed("the question of a browser was not answered", ON_SERVER)
+    if facts.foreign != 403:
         return failed(
             "a page of another site is let in: something in between takes the Origin header away",
             "connect without what is in between, or give the board a token_file",
         )
-    if not found.by_address:
-        return ok("pages of other sites are kept out; browsers have to use the board's IP address, programs need not")
-    if found.same == 403:
+    if not facts.by_address:
+        return ok("pages of other sites are kept out; browsers have to use the server's IP address, programs need not")
+    if facts.same == 403:
         return failed(
             "a page of this very address is kept out: something in between rewrites the Host header",
-            "use the board's own address, or mcpboard relay, which keeps the two headers together",
+            "use the server's own address, or mcpboard relay, which keeps the two headers together",
         )
     return ok("pages of other sites are kept out, those of this address let in")
 
@@ -203,20 +206,16 @@ def origins(found: OriginFacts) -> CheckResult:
 # --- behind it -------------------------------------------------------------------------------
 
 
-def backend(found: CallFacts) -> CheckResult:
-    """Whether the program on the board behind `found.tool` works."""
-    trouble = _trouble(found)
-    if trouble is not None:
-        return trouble
-    return ok(f"{found.tool} answers in {found.seconds * 1000:.0f} ms")
+def backend(facts: CallFacts) -> CheckResult:
+    """Fail when the program on the board behind the tool does not work."""
+    return _no_result(facts) or ok(f"{facts.tool} answers in {facts.seconds * 1000:.0f} ms")
 
 
-def phone_bridge(found: CallFacts) -> CheckResult:
-    """Whether the companion app on the phone is linked."""
-    trouble = _trouble(found)
-    if trouble is not None:
-        return trouble
-    status = found.result.structured if found.result else None
+def phone_bridge(facts: CallFacts) -> CheckResult:
+    """Fail when the companion app on the phone is not linked."""
+    if bad := _no_result(facts):
+        return bad
+    status = facts.result.structured if facts.result else None
     if not isinstance(status, dict) or status.get("connected") is not True:
         return failed(
             "the companion app on the phone is not linked: open_url and bridge_clipboard will not work",
@@ -226,57 +225,103 @@ def phone_bridge(found: CallFacts) -> CheckResult:
     return ok(f"linked ({one_line(platform)})" if isinstance(platform, str) else "linked")
 
 
-def picture(found: CallFacts) -> CheckResult:
-    """Whether a picture arrives, and whether common clients take it."""
-    trouble = _trouble(found)
-    if trouble is not None:
-        return trouble
-    if found.result is None or not found.result.images:
-        return failed("screenshot brought no picture", ON_BOARD)
-    image = found.result.images[0]
-    size, encoded = size_of(image.content), -(-len(image.content) // 3) * 4
-    words = f"{one_line(image.mime)}, {_pixels(size)}{encoded // 1000} kB in base64, after {found.seconds:.1f} s"
+def screenshot(facts: CallFacts) -> CheckResult:
+    """Fail when no screenshot arrives, or one that common clients do not take."""
+    if bad := _no_result(facts):
+        return bad
+    if facts.result is None or not facts.result.images:
+        return failed("screenshot returned no image", ON_BOARD)
+    image = facts.result.images[0]
+    size, encoded = image_size(image.content), -(-len(image.content) // 3) * 4
+    pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
+    message = f"{one_line(image.mime)}, {pixels}{encoded // 1000} kB in base64, after {facts.seconds:.1f} s"
     if encoded > RESULT_BYTES:
-        return failed(f"{words}: some clients refuse results over {RESULT_BYTES // 1000} kB", OTHER_CLIENT)
+        return failed(f"{message}: some clients refuse results over {RESULT_BYTES // 1000} kB", OTHER_CLIENT)
     if size is not None and max(size) > LONG_SIDE_PX:
-        return failed(f"{words}: some clients refuse pictures over {LONG_SIDE_PX} px", OTHER_CLIENT)
-    return ok(words)
+        return failed(f"{message}: some clients refuse screenshots over {LONG_SIDE_PX} px", OTHER_CLIENT)
+    return ok(message)
 
 
-def _pixels(size: tuple[int, int] | None) -> str:
-    return "" if size is None else f"{size[0]} x {size[1]} px, "
+def devices(facts: CallFacts) -> CheckResult:
+    """Fail when a host agent has no device, or one that is not ready; name them."""
+    if bad := _no_result(facts, ON_HOST):
+        return bad
+    structured = facts.result.structured if facts.result else None
+    listed = structured.get("devices") if isinstance(structured, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+        return failed("list_devices returned no list of devices", ON_HOST)
+    if not listed:
+        return failed("none", "device-host-agent devices add ID --kind board (on that computer)")
+    states = ", ".join(one_line(f"{each.get('id')} {each.get('state')}") for each in listed)
+    return ok(states) if all(each.get("state") == "ready" for each in listed) else failed(states, ON_HOST)
 
 
-def clock(page: HttpFacts) -> CheckResult:
-    """Whether the server's clock and ours agree."""
-    if page.date is None:
+def clock(facts: HttpFacts) -> CheckResult:
+    """Fail when the server's clock and ours are far apart."""
+    if facts.date is None:
         return skipped("the server does not tell its time")
-    apart = page.received - page.date
+    apart = facts.received - facts.date
     if abs(apart) <= CLOCK_S:
-        return ok("the board's clock and this one agree")
-    word = "behind" if apart > 0 else "ahead of"
+        return ok("the server's clock and this one agree")
+    direction = "behind" if apart > 0 else "ahead of"
     return failed(
-        f"the board's clock is {abs(apart):.0f} s {word} this one: its logs and https will mislead",
-        f"date -u -s @{page.received:.0f} (on the board, now, as root)",
+        f"the server's clock is {abs(apart):.0f} s {direction} this one: its logs and https will mislead",
+        f"date -u -s @{facts.received:.0f} (there, now, as root)",
     )
 
 
-def round_trip(found: PingFacts) -> CheckResult:
-    """Whether a question that needs no phone is answered quickly."""
-    if found.error is not None:
-        return failed(f"a question was not answered: {found.error}", ON_BOARD)
-    words = f"{found.median * 1000:.0f} ms for a question and its answer"
-    if found.median > SLOW_S:
-        return failed(f"{words}: the network is slow", "use the USB cable, or bring board and access point together")
-    return ok(words)
+def round_trip(facts: PingFacts) -> CheckResult:
+    """Fail when a question that needs no phone is not answered quickly."""
+    if facts.error is not None:
+        return failed(f"a question was not answered: {facts.error}", ON_SERVER)
+    message = f"{facts.median * 1000:.0f} ms for a question and its answer"
+    if facts.median > SLOW_S:
+        return failed(f"{message}: the network is slow", "use the USB cable, or bring board and access point together")
+    return ok(message)
 
 
-def _trouble(found: CallFacts) -> CheckResult | None:
-    """The verdict on a call that came to no good result; None for one that did."""
-    if found.error is not None:
-        return failed(f"{found.tool}: {found.error}", ON_BOARD)
-    if found.result is None:
-        return skipped(f"this server has no tool {found.tool}")
-    if found.result.is_error:
-        return failed(f"{found.tool}: {one_line(found.result.text)}", ON_BOARD)
+def _no_result(facts: CallFacts, remedy: str = ON_BOARD) -> CheckResult | None:
+    """Return the result of a check whose call came to no good result; None for a call that did."""
+    if facts.error is not None:
+        return failed(f"{facts.tool}: {facts.error}", remedy)
+    if facts.result is None:
+        return skipped(f"this server has no tool {facts.tool}")
+    if facts.result.is_error:
+        return failed(f"{facts.tool}: {one_line(facts.result.text)}", remedy)
+    return None
+
+
+# --- the size of an image ----------------------------------------------------------------------
+
+# Start-of-frame markers of JPEG: all of C0 to CF but those for tables and arithmetic coding.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BARE = frozenset(range(0xD0, 0xDA)) | {0x01}  # JPEG markers without a length
+
+
+def image_size(image: bytes) -> tuple[int, int] | None:
+    """Return width and height, in pixels, that the first bytes of a JPEG, PNG or GIF say; no image is decoded.
+
+    None for anything else, and for one that is cut off.
+    """
+    try:
+        if image.startswith(b"\x89PNG\r\n\x1a\n"):
+            return struct.unpack_from(">II", image, 16)
+        if image.startswith((b"GIF87a", b"GIF89a")):
+            return struct.unpack_from("<HH", image, 6)
+        return _jpeg_size(image) if image.startswith(b"\xff\xd8") else None
+    except (struct.error, IndexError):
+        return None
+
+
+def _jpeg_size(image: bytes) -> tuple[int, int] | None:
+    at = 2
+    while image[at] == 0xFF:
+        marker = image[at + 1]
+        if marker in _FRAMES:
+            height, width = struct.unpack_from(">HH", image, at + 5)
+            return width, height
+        if marker == 0xFF:  # a fill byte
+            at += 1
+        else:
+            at += 2 if marker in _BARE else 2 + max(2, struct.unpack_from(">H", image, at + 2)[0])
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import socket
 import struct
@@ -13,8 +14,8 @@ import pytest
 from mcpboard.doctor import Check, CheckResult, CheckState, failed, ok, run, skipped
 from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
 from mcpboard.host import SERVER
-from mcpboard.laptop.doctor import rules
-from mcpboard.laptop.doctor.image_header import size_of
+from mcpboard.host.console import NO_JINJA2
+from mcpboard.laptop.doctor import probes, rules
 from mcpboard.laptop.doctor.probes import (
     AddressFacts,
     CallFacts,
@@ -28,6 +29,7 @@ from mcpboard.laptop.doctor.probes import (
 from mcpboard.protocol.results import CallResult, Picture
 
 URL = "http://192.168.42.1:8080/mcp"
+HOST_URL = "http://127.0.0.1:8765/mcp"
 OURS = HttpFacts(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":true}')
 OFF = HttpFacts(200, "application/json", b'{"name":"mcpboard","version":"1.2","mcp_enabled":false}')
 HTML = HttpFacts(404, "text/html", b"<html>")
@@ -54,6 +56,11 @@ def jpeg(width: int, height: int, size: int = 100) -> bytes:
 
 def shot(width: int, height: int, size: int = 100) -> CallFacts:
     return CallFacts("screenshot", result("", (Picture(jpeg(width, height, size), "image/jpeg"),)))
+
+
+def listed(*devices: tuple[str, str]) -> CallFacts:
+    found = [{"id": name, "state": state} for name, state in devices]
+    return CallFacts("list_devices", result(structured={"devices": found}))
 
 
 TIMEOUT = PeerTimeout("no whole answer within 10 s")
@@ -117,10 +124,17 @@ ROWS = [
     ),
     pytest.param(
         rules.identity,
-        IdentityFacts(URL, TEXT, HOST_SETTLED, False),
-        CheckState.FAILED,
-        "the host agent",
+        IdentityFacts(HOST_URL, TEXT, HOST_SETTLED),
+        CheckState.OK,
+        f"the host agent of a computer: mcpboard-host {SERVER['version']}, speaks 2026-07-28",
         id="a host agent",
+    ),
+    pytest.param(
+        rules.identity,
+        IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
+        CheckState.OK,
+        "the host agent of a computer",
+        id="a host agent, by its login page",
     ),
     pytest.param(
         rules.identity,
@@ -132,12 +146,10 @@ ROWS = [
     pytest.param(
         rules.identity, IdentityFacts(URL, TEXT, refused(404), False), CheckState.FAILED, "HTTP 404", id="somebody else"
     ),
-    pytest.param(rules.switch, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "true", id="switched on"),
+    pytest.param(rules.enabled, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "true", id="enabled"),
+    pytest.param(rules.enabled, IdentityFacts(URL, OFF, BROKEN, False), CheckState.FAILED, "disabled", id="disabled"),
     pytest.param(
-        rules.switch, IdentityFacts(URL, OFF, BROKEN, False), CheckState.FAILED, "switched off", id="switched off"
-    ),
-    pytest.param(
-        rules.handshake, SETTLED, CheckState.OK, "no token is wanted; settled on 2026-07-28", id="a handshake"
+        rules.handshake, SETTLED, CheckState.OK, "no token is required; settled on 2026-07-28", id="a handshake"
     ),
     pytest.param(
         rules.handshake, HandshakeFacts("2025-11-25", token_given=True), CheckState.OK, "accepted", id="a good token"
@@ -146,13 +158,48 @@ ROWS = [
         rules.handshake,
         HandshakeFacts("2025-11-25", token_given=True, is_open=True),
         CheckState.OK,
-        "no token is wanted, so yours was not looked at",
+        "no token is required, so yours was not looked at",
         id="a token for nothing",
     ),
-    pytest.param(rules.handshake, refused(401), CheckState.FAILED, "wants a token", id="no token"),
+    pytest.param(rules.handshake, refused(401), CheckState.FAILED, "requires a token", id="no token"),
     pytest.param(rules.handshake, refused(401, True), CheckState.FAILED, "another token", id="a wrong token"),
     pytest.param(rules.handshake, refused(404), CheckState.FAILED, "HTTP 404", id="another path"),
     pytest.param(rules.handshake, refused(403), CheckState.FAILED, "HTTP 403", id="turned away"),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, dataclasses.replace(HOST_SETTLED, token_given=True)),
+        CheckState.OK,
+        "the token is accepted; settled on 2026-07-28",
+        id="a host agent's token",
+    ),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
+        CheckState.FAILED,
+        "the host agent requires a token",
+        id="a host agent, no token",
+    ),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True),
+        CheckState.FAILED,
+        "another token",
+        id="a host agent, a wrong token",
+    ),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(404), console=True),
+        CheckState.FAILED,
+        "HTTP 404",
+        id="a host agent, another path",
+    ),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(500), console=True),
+        CheckState.FAILED,
+        "HTTP 500",
+        id="a host agent that is broken",
+    ),
     pytest.param(rules.origins, OriginFacts(True, 200, 403), CheckState.OK, "let in", id="Origin as it should be"),
     pytest.param(rules.origins, OriginFacts(True, 401, 403), CheckState.OK, "let in", id="Origin, and a token"),
     pytest.param(rules.origins, OriginFacts(False, 403, 403), CheckState.OK, "IP address", id="a name in the URL"),
@@ -207,26 +254,44 @@ ROWS = [
         "not linked",
         id="nothing said of a phone",
     ),
-    pytest.param(rules.picture, shot(498, 1080), CheckState.OK, "498 x 1080", id="a picture"),
-    pytest.param(rules.picture, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"),
-    pytest.param(rules.picture, shot(498, 1080, 749_999), CheckState.OK, "1000 kB", id="a picture that just fits"),
-    pytest.param(rules.picture, shot(1080, 2001), CheckState.FAILED, "2000 px", id="a picture too long"),
+    pytest.param(rules.screenshot, shot(498, 1080), CheckState.OK, "498 x 1080", id="a picture"),
     pytest.param(
-        rules.picture,
+        rules.screenshot, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"
+    ),
+    pytest.param(rules.screenshot, shot(498, 1080, 749_999), CheckState.OK, "1000 kB", id="a picture that just fits"),
+    pytest.param(rules.screenshot, shot(1080, 2001), CheckState.FAILED, "2000 px", id="a picture too long"),
+    pytest.param(
+        rules.screenshot,
         CallFacts("screenshot", result("", (Picture(b"RIFF", "image/webp"),))),
         CheckState.OK,
         "webp",
         id="a size not known",
     ),
     pytest.param(
-        rules.picture, CallFacts("screenshot", result("text")), CheckState.FAILED, "no picture", id="no picture"
+        rules.screenshot, CallFacts("screenshot", result("text")), CheckState.FAILED, "no image", id="no image"
     ),
     pytest.param(
-        rules.picture,
+        rules.screenshot,
         CallFacts("screenshot", error=TIMEOUT),
         CheckState.FAILED,
         "within 10 s",
         id="a picture that does not come",
+    ),
+    pytest.param(rules.devices, listed(), CheckState.FAILED, "none", id="a host without devices"),
+    pytest.param(
+        rules.devices, listed(("p", "ready"), ("b", "ready")), CheckState.OK, "p ready, b ready", id="devices"
+    ),
+    pytest.param(
+        rules.devices, listed(("p", "ready"), ("b", "offline")), CheckState.FAILED, "b offline", id="one not ready"
+    ),
+    pytest.param(
+        rules.devices, listed(("p\x1b[2J", "ready")), CheckState.OK, "p [2J ready", id="a device that steers terminals"
+    ),
+    pytest.param(
+        rules.devices, CallFacts("list_devices", result("[]")), CheckState.FAILED, "no list", id="no list of devices"
+    ),
+    pytest.param(
+        rules.devices, CallFacts("list_devices", error=TIMEOUT), CheckState.FAILED, "within 10 s", id="devices unknown"
     ),
     pytest.param(rules.clock, HttpFacts(date=1000.0, received=1200.0), CheckState.OK, "agree", id="a clock"),
     pytest.param(
@@ -244,15 +309,17 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "fact", "state", "words"), ROWS)
-def test_a_fact_is_judged(judge: Callable[[Any], CheckResult], fact: object, state: CheckState, words: str) -> None:
-    verdict = judge(fact)
-    assert verdict.state is state, verdict
-    assert words in verdict.words
-    assert bool(verdict.cure) == (state is CheckState.FAILED)
+@pytest.mark.parametrize(("evaluate", "facts", "state", "message"), ROWS)
+def test_facts_are_evaluated(
+    evaluate: Callable[[Any], CheckResult], facts: object, state: CheckState, message: str
+) -> None:
+    result = evaluate(facts)
+    assert result.state is state, result
+    assert message in result.message
+    assert bool(result.remedy) == (state is CheckState.FAILED)
 
 
-CURES = [
+REMEDIES = [
     pytest.param(
         rules.address, AddressFacts("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
     ),
@@ -270,7 +337,26 @@ CURES = [
         id="IPv6",
     ),
     pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, HOST_SETTLED, False), "device-host-agent doctor", id="a host agent"
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
+        f"mcpboard doctor {HOST_URL} --token-file FILE",
+        id="a host agent's token",
+    ),
+    pytest.param(
+        rules.host_handshake,
+        IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True),
+        "device-host-agent mcp-token",
+        id="a host agent's other token",
+    ),
+    pytest.param(
+        rules.devices, CallFacts("list_devices", error=TIMEOUT), "device-host-agent doctor", id="a host's devices"
+    ),
+    pytest.param(rules.devices, listed(), "device-host-agent devices add ID --kind board", id="a host without devices"),
+    pytest.param(
+        rules.tcp,
+        TcpFacts("127.0.0.1", 8765, "linux", error=REFUSED),
+        "device-host-agent doctor",
+        id="no host agent",
     ),
     pytest.param(
         rules.identity, IdentityFacts(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
@@ -288,9 +374,9 @@ CURES = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "fact", "command"), CURES)
-def test_the_cure_is_a_command_to_paste(judge: Callable[[Any], CheckResult], fact: object, command: str) -> None:
-    assert command in judge(fact).cure
+@pytest.mark.parametrize(("evaluate", "facts", "command"), REMEDIES)
+def test_the_remedy_is_a_command_to_paste(evaluate: Callable[[Any], CheckResult], facts: object, command: str) -> None:
+    assert command in evaluate(facts).remedy
 
 
 STRANGERS = [
@@ -308,13 +394,13 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("url", ELSEWHERE)
 @pytest.mark.parametrize(("health", "handshake"), STRANGERS)
-def test_no_cure_is_the_command_just_run(health: HttpFacts, handshake: HandshakeFacts, url: str) -> None:
-    cure = rules.identity(IdentityFacts(url, health, handshake, False)).cure
-    assert not f"{cure} ".endswith(f"mcpboard doctor {url} ")
+def test_no_remedy_is_the_command_just_run(health: HttpFacts, handshake: HandshakeFacts, url: str) -> None:
+    remedy = rules.identity(IdentityFacts(url, health, handshake, False)).remedy
+    assert not f"{remedy} ".endswith(f"mcpboard doctor {url} ")
 
 
 @pytest.mark.parametrize(
-    ("url", "cure"),
+    ("url", "remedy"),
     [
         pytest.param(
             URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"
@@ -322,13 +408,13 @@ def test_no_cure_is_the_command_just_run(health: HttpFacts, handshake: Handshake
         pytest.param("http://b:9/mcp", "check address and port of the board", id="any other"),
     ],
 )
-def test_where_to_look_when_it_is_somebody_else(url: str, cure: str) -> None:
-    assert rules.identity(IdentityFacts(url, TEXT, refused(404), False)).cure.endswith(cure)
+def test_where_to_look_when_it_is_somebody_else(url: str, remedy: str) -> None:
+    assert rules.identity(IdentityFacts(url, TEXT, refused(404), False)).remedy.endswith(remedy)
 
 
 def test_what_a_stranger_says_cannot_steer_a_terminal() -> None:
     evil = HandshakeFacts("2026-07-28", {"name": "\x1b[2J", "version": "\n1"})
-    assert rules.identity(IdentityFacts(URL, TEXT, evil, False)).words.isprintable()
+    assert rules.identity(IdentityFacts(URL, TEXT, evil, False)).message.isprintable()
 
 
 SIZES = [
@@ -345,9 +431,21 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize(("picture", "size"), SIZES)
-def test_the_size_of_a_picture(picture: bytes, size: tuple[int, int] | None) -> None:
-    assert size_of(picture) == size
+@pytest.mark.parametrize(("image", "size"), SIZES)
+def test_the_size_of_an_image(image: bytes, size: tuple[int, int] | None) -> None:
+    assert rules.image_size(image) == size
+
+
+LOGIN_PAGES = [
+    pytest.param(b"<pre><code>device-host-agent mcp-token</code></pre>", True, id="the login page"),
+    pytest.param(NO_JINJA2.encode(), True, id="a host without its console"),
+    pytest.param(b"<html>Log in to the host agent of a device</html>", False, id="another page"),
+]
+
+
+@pytest.mark.parametrize(("page", "is_ours"), LOGIN_PAGES)
+def test_a_host_agent_is_known_by_its_login_page(page: bytes, is_ours: bool) -> None:
+    assert (probes.CONSOLE.search(page) is not None) == is_ours
 
 
 PAGES = [
@@ -370,19 +468,19 @@ def test_only_an_object_is_taken_from_a_page(body: bytes, found: object) -> None
 def test_a_check_that_depends_on_a_failed_one_is_not_made_and_says_so() -> None:
     made: list[str] = []
 
-    def check(name: str, verdict: CheckResult, *needs: str) -> Check[None]:
-        return Check(name, name.upper(), needs, lambda _: made.append(name), lambda _: verdict)
+    def check(name: str, result: CheckResult, *needs: str) -> Check[None]:
+        return Check(name, name.upper(), needs, lambda _: made.append(name), lambda _: result)
 
     rows = [
         check("a", ok("fine")),
-        check("b", failed("broken", "mend it")),
+        check("b", failed("broken", "fix it")),
         check("c", ok("fine"), "a", "b"),
         check("d", ok("fine"), "c"),
         check("e", skipped("nothing to see")),
         check("f", ok("fine"), "e"),
         check("g", ok("fine"), "a"),
     ]
-    found = {finding.name: finding.verdict for finding in run(rows, None)}
+    found = {finding.name: finding.result for finding in run(rows, None)}
     assert made == ["a", "b", "e", "g"]
     assert found["c"] == skipped("depends on: B")
     assert found["d"] == skipped("depends on: C")

@@ -52,26 +52,26 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("variables", "host", "state", "words"), CASES)
+@pytest.mark.parametrize(("variables", "host", "state", "message"), CASES)
 def test_what_catches_the_board_is_named(
-    variables: Mapping[str, str], host: str, state: CheckState, words: str
+    variables: Mapping[str, str], host: str, state: CheckState, message: str
 ) -> None:
-    verdict = proxies.judge(proxies.caught(variables, "http", host, "linux"))
-    assert verdict.state is state
-    assert words in verdict.words
-    assert "secret" not in verdict.words + verdict.cure
-    assert (host in verdict.cure) == (state is CheckState.FAILED)
+    result = proxies.evaluate(proxies.probe(variables, "http", host, "linux"))
+    assert result.state is state
+    assert message in result.message
+    assert "secret" not in result.message + result.remedy
+    assert (host in result.remedy) == (state is CheckState.FAILED)
 
 
 @pytest.mark.parametrize(
     ("system", "command"), [("linux", "export NO_PROXY"), ("darwin", "export NO_PROXY"), ("win32", "setx NO_PROXY")]
 )
-def test_the_cure_is_a_command_of_the_system(system: str, command: str) -> None:
-    assert proxies.judge(proxies.caught({"HTTP_PROXY": PROXY}, "http", HOST, system)).cure.startswith(command)
+def test_the_remedy_is_a_command_of_the_system(system: str, command: str) -> None:
+    assert proxies.evaluate(proxies.probe({"HTTP_PROXY": PROXY}, "http", HOST, system)).remedy.startswith(command)
 
 
 def test_an_https_server_is_caught_by_its_own_variable() -> None:
-    assert proxies.caught({"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY}, "https", HOST, "linux").catching == (
+    assert proxies.probe({"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY}, "https", HOST, "linux").catching == (
         "HTTPS_PROXY",
     )
 

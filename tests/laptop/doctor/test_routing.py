@@ -43,7 +43,7 @@ def test_the_interface_is_that_of_the_narrowest_route(lines: list[str], address:
     assert routing.interface(lines, address) == name
 
 
-JUDGEMENTS = [
+ROUTES = [
     pytest.param(
         NetworkRoute("192.168.42.1", "linux", "192.168.42.100", "usb0"), CheckState.OK, "over usb0", id="by cable"
     ),
@@ -72,12 +72,12 @@ JUDGEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("route", "state", "words"), JUDGEMENTS)
-def test_a_route_is_judged(route: NetworkRoute, state: CheckState, words: str) -> None:
-    verdict = routing.judge(route)
-    assert verdict.state is state
-    assert words in verdict.words
-    assert bool(verdict.cure) == (state is CheckState.FAILED)
+@pytest.mark.parametrize(("route", "state", "message"), ROUTES)
+def test_a_route_is_evaluated(route: NetworkRoute, state: CheckState, message: str) -> None:
+    result = routing.evaluate(route)
+    assert result.state is state
+    assert message in result.message
+    assert bool(result.remedy) == (state is CheckState.FAILED)
 
 
 @pytest.mark.parametrize(("system", "step"), [("linux", "ip -brief"), ("darwin", "networksetup"), ("win32", "Wi-Fi")])
@@ -87,9 +87,9 @@ def test_each_system_has_its_own_hint_for_the_usb_link(system: str, step: str) -
 
 
 def test_loopback_is_reached_from_this_machine() -> None:
-    route = routing.look("127.0.0.1", 8080, "linux")
+    route = routing.probe("127.0.0.1", 8080, "linux")
     assert (route.address, route.source, route.error, route.is_astray) == ("127.0.0.1", "127.0.0.1", "", False)
 
 
 def test_a_name_that_is_none_is_an_error() -> None:
-    assert routing.look("a" * 64, 8080, "linux").error
+    assert routing.probe("a" * 64, 8080, "linux").error
