@@ -20,7 +20,7 @@ from mcpboard.errors import ConfigError
 __all__ = ["host_main", "main"]
 
 HOST, DEFAULT_HOST_VERB = "host", "run"
-HOST_GROUP = "host.serve"
+HOST_GROUPS = ("host.run", "host.mcp_token", "host.devices", "host.enroll", "host.doctor")
 
 # Verb -> the module here that adds it, in the order of the menu. What is below `laptop` and `host` is not on boards.
 VERBS: Mapping[str, str] = {
@@ -128,7 +128,8 @@ def _host_parser(words: Sequence[str] = ()) -> _Parser:
     parser = _Parser(prog="device-host-agent", description="Model Context Protocol in front of this host's devices.")
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    _add_group(HOST_GROUP, verbs)
+    for group in HOST_GROUPS:
+        _add_group(group, verbs)
     return parser
 
 

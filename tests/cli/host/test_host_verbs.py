@@ -130,7 +130,7 @@ MISSING = [
     pytest.param(
         "mcpboard.host",
         ("run",),
-        "mcpboard.host is not here: this installation has the board's role alone",
+        " is not here: this installation has the board's role alone",
         id="on a board",
     ),
     pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
@@ -245,13 +245,38 @@ def test_the_doctor_names_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     sick = run("doctor", *data)
     assert sick.returncode == 1
     assert "start the host agent once" in sick.stdout
-    assert "devices add ID --kind board" in sick.stdout
+    assert "fix: device-host-agent devices add ID --kind board" in sick.stdout
     run("devices", "add", "p1", "--kind", "simulated", *data)
     with running(tmp_path / "data") as (_, url):
         config = tmp_path / "host.toml"
         config.write_text(f"[host]\nport = {url.split(':')[2].split('/')[0]}\n")
         well = run("doctor", "--config", str(config), *data)
-    assert (well.returncode, "NO" in well.stdout) == (0, False), well.stdout
+    assert (well.returncode, "FAIL" in well.stdout) == (0, False), well.stdout
+    assert well.stdout.endswith("All is well.\n")
+
+
+def test_the_doctor_says_the_same_to_programs(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    run("devices", "add", "p1", "--kind", "simulated", *data)
+    done = run("doctor", "--json", *data)
+    printed = json.loads(done.stdout)
+    assert (done.returncode, printed["failed"]) == (1, 1), "nothing but the token of the first start is missing"
+    assert [(each["check"], each["state"]) for each in printed["checks"]] == [
+        ("settings", "ok"),
+        ("token", "failed"),
+        ("agent", "skipped"),
+        ("cloud", "ok"),
+        ("devices", "ok"),
+        ("device p1", "ok"),
+    ]
+    assert {tuple(each) for each in printed["checks"]} == {("check", "title", "state", "message", "remedy")}
+
+
+def test_the_doctor_examines_settings_that_no_agent_would_start_with(tmp_path: Path) -> None:
+    done = run("doctor", "--json", "--data", str(tmp_path / "data"), HOST_AGENT_CONSOLE_BIND_HOST="nowhere.example")
+    settings, *others = json.loads(done.stdout)["checks"]
+    assert (done.returncode, settings["state"], {each["state"] for each in others}) == (1, "failed", {"skipped"})
+    assert "an IP address" in settings["message"]
 
 
 # --- what a kill leaves behind -----------------------------------------------------------------

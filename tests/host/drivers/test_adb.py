@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard import cli
-from mcpboard.cli.host import host_doctor
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host import config as host_config
 from mcpboard.host.drivers import android
 from mcpboard.host.drivers.android import AndroidDriver, adb
 from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice, is_address
@@ -309,10 +307,10 @@ def test_testing_a_phone_names_what_is_missing(
     told = json.loads(capsys.readouterr().out)
     assert (told["state"], "cure: " in told["error"]) == ("no adb server", True)
     with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
-        flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
-        (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\n', "utf-8")
-        assert host_doctor.doctor(host_config.load(flags, environ={})) == 1
-        assert "device p: device S1 unauthorized; cure: unlock the phone" in capsys.readouterr().out
+        assert device_host_agent(tmp_path, server.adb.port, "doctor", "--json") == 1
+        checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+        assert checks["device p"]["message"] == "device S1 unauthorized"
+        assert checks["device p"]["remedy"].startswith("unlock the phone")
     with fake_adb() as server:
         assert device_host_agent(tmp_path, server.adb.port, "devices", "test", "p") == 0
 

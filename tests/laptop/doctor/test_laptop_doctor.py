@@ -311,7 +311,7 @@ def test_the_doctor_touches_no_device_of_a_host(tmp_path: Path) -> None:
     with agent(tmp_path / "data", phone=phone) as running:
         results(running.url, read_main_token(running.folder))
         (device,) = json.loads(running.caller.call("list_devices").text)
-    assert (phone.done, phone.holders, device["held_by"]) == ([], 0, None)
+    assert (phone.done, phone.owners, device["held_by"]) == ([], 0, None)
 
 
 @pytest.mark.parametrize(

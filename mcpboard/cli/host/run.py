@@ -1,0 +1,69 @@
+"""`device-host-agent run`: serve MCP in front of the devices of this computer."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import socket
+
+from mcpboard.cli import logs
+from mcpboard.cli.config import Verbs
+from mcpboard.cli.host import add_verb, settings
+from mcpboard.errors import AddressTaken, ConfigError
+from mcpboard.host.config import HOST_SETTINGS, HostSettings
+
+
+def add_to(verbs: Verbs) -> None:
+    """Add the verb `run`, with a flag for each row of HOST_SETTINGS that has one."""
+    parser = add_verb(verbs, "run", run, "serve until SIGTERM; what is done when no verb is given")
+    for row in HOST_SETTINGS:
+        if row.flag:
+            option, _, metavar = row.flag.partition(" ")
+            parser.add_argument(option, dest=row.key, metavar=metavar, help=row.meaning)
+    parser.add_argument(
+        "--demo", action="store_true", help="with three simulated phones, a board, a cloud and a session"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; the URL is printed as it really is, where a program can wait for it."""
+    effective = settings(arguments)
+    logs.configure(effective.log, effective.log_level)
+    if arguments.demo:
+        return _demo(effective)
+
+    from mcpboard import host
+    from mcpboard.serving import server
+
+    sockets = _listeners(effective)
+    with contextlib.closing(sockets[0]), contextlib.closing(host.build(effective)) as role:
+        announce = functools.partial(print, f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
+        return server.serve(role.app, sockets, announce, host.THREADS, host.CONNECTIONS)
+
+
+def _demo(effective: HostSettings) -> int:
+    try:
+        from mcpboard.cli.host import host_demo
+    except ModuleNotFoundError as missing:
+        if missing.name != "PIL":
+            raise
+        raise ConfigError(str(missing)) from None  # it says what to install
+    sockets = _listeners(effective, or_any=effective.sources["port"] == "default")
+    with contextlib.closing(sockets[0]):
+        return host_demo.demo(effective, sockets)
+
+
+def _listeners(effective: HostSettings, or_any: bool = False) -> list[socket.socket]:
+    """Return the one bound socket that the settings ask for, on any free port if need be and `or_any`.
+
+    Raises ConfigError with this program's own flags in it.
+    """
+    from mcpboard.serving import server
+
+    try:
+        return server.listeners([(effective.bind_host, effective.port)])
+    except ConfigError as error:
+        if or_any and isinstance(error, AddressTaken):
+            return server.listeners([(effective.bind_host, 0)])
+        raise ConfigError(f"{str(error).partition(';')[0]}; choose another with --port or --bind") from None
