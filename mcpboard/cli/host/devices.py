@@ -62,7 +62,7 @@ def scan(arguments: argparse.Namespace) -> int:
         print(f"device-host-agent: {error}", file=sys.stderr)
         return 1
     for phone in phones:
-        print("  ".join(word for word in (phone.serial, phone.state, phone.model, phone.cure) if word))
+        print("  ".join(word for word in (phone.serial, phone.state, phone.model, phone.remedy) if word))
     return 0 if phones else 1
 
 

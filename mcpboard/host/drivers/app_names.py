@@ -1,9 +1,9 @@
-"""From what a person calls an app to the name that the phone has for it."""
+"""From the name that a person gives an app to the identifier that the phone has for it."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mcpboard.errors import NOT_SENT, ToolFailed
 
@@ -38,28 +38,32 @@ BUNDLES: Mapping[str, str] = {
 }
 
 
-def package(name: str, installed: Sequence[str]) -> str:
-    """The installed package that `name` means: its own name, a part of it, or a known label.
+def find_package(name: str, installed: Sequence[str]) -> str:
+    """Return the installed package that `name` means: its own name, a part of it, or a known label.
 
     ToolFailed where it means none or several: an app is never guessed.
     """
     if name in installed:
         return name
     wanted = name.casefold().strip()
-    known = [each for each in LABELS.get(wanted, ()) if each in installed]
+    known = [package for package in LABELS.get(wanted, ()) if package in installed]
     if known:
         return known[0]
     word = "".join(wanted.split())
-    for found in (_ending_in(word, installed), _holding(word, installed)):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _refused(name, f"may mean {_named(found)}; launch it by its package")
-    raise _refused(name, f"is no app here; {_close(word, installed)}")
+    ending = [package for package in installed if package.casefold().rpartition(".")[2] == word]
+    matches = ending or [package for package in installed if word in package.casefold().split(".")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise _refused(name, f"may mean {_named(matches)}; launch it by its package")
+    near = [package for package in installed if word in package.casefold()]
+    near = near or difflib.get_close_matches(word, installed, MOST_NAMED, 0.4)
+    hint = f"near it: {_named(near)}" if near else f"{len(installed)} packages are installed"
+    raise _refused(name, f"is no app here; {hint}")
 
 
-def bundle(name: str) -> str:
-    """The bundle id that `name` is, or the one of Apple's app of that name."""
+def find_bundle(name: str) -> str:
+    """Return the bundle id that `name` is, or the one of Apple's app of that name."""
     known = BUNDLES.get(name.casefold().strip())
     if known is None and "." not in name:
         labels = ", ".join(BUNDLES)
@@ -67,23 +71,9 @@ def bundle(name: str) -> str:
     return known or name
 
 
-def _ending_in(word: str, installed: Iterable[str]) -> list[str]:
-    return [each for each in installed if each.casefold().rpartition(".")[2] == word]
-
-
-def _holding(word: str, installed: Iterable[str]) -> list[str]:
-    return [each for each in installed if word in each.casefold().split(".")]
-
-
-def _close(word: str, installed: Sequence[str]) -> str:
-    near = [each for each in installed if word in each.casefold()]
-    near = near or difflib.get_close_matches(word, installed, MOST_NAMED, 0.4)
-    return f"near it: {_named(near)}" if near else f"{len(installed)} packages are installed"
-
-
 def _named(packages: Sequence[str]) -> str:
     return ", ".join(packages[:MOST_NAMED]) + (" and more" if len(packages) > MOST_NAMED else "")
 
 
-def _refused(name: str, why: str) -> ToolFailed:
-    return ToolFailed(f"{name[:80]!r} {why}", delivery=NOT_SENT)
+def _refused(name: str, reason: str) -> ToolFailed:
+    return ToolFailed(f"{name[:80]!r} {reason}", delivery=NOT_SENT)

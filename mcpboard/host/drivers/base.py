@@ -1,4 +1,4 @@
-"""What a driver is: one device's commands, in the pixels of the picture that it gave last.
+"""The interface of a driver: one device's commands, in pixels of the screenshot that it gave last.
 
 A driver never locks, never retries and knows no owner. Its only caller is the DeviceManager, which
 lets one command in at a time; `probe` alone may come at any moment, from any thread.
@@ -6,6 +6,8 @@ lets one command in at a time; `probe` alone may come at any moment, from any th
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,73 +15,76 @@ from typing import Any, Protocol
 from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.vision.tree import UiNode
 
-READY, OFFLINE = "ready", "offline"  # states that a probe may find
+READY, OFFLINE = "ready", "offline"  # states that a probe may report
+
+MOST_NAMED = 8  # characters in a refusal; more names would not help the reader
+# Control characters but for line end and tab, and halves of surrogate pairs: no keyboard has them.
+UNTYPEABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 Point = tuple[int, int]  # pixels from the left and the top
 
 
 @dataclass(frozen=True)
 class Screenshot:
-    """A picture of the screen, encoded, with its size in pixels."""
+    """An encoded image of the screen, with its size in pixels."""
 
     content: bytes = field(repr=False)
     mime: str
     width: int
     height: int
-    note: str = ""  # what a person should know who sees nothing on it
+    note: str = ""  # an explanation for a person who sees nothing on it
 
 
 @dataclass(frozen=True)
 class Probe:
-    """How a device is at this moment; `details` is what else it says of itself."""
+    """The state of a device at this moment; `details` is what else it says of itself."""
 
     state: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Driver(Protocol):
-    """One device. What a method raises is told to the client in its own words, as -32000."""
+    """One device. The message of whatever a method raises goes to the client, as -32000."""
 
     def size(self) -> Point:
-        """Width and height of the picture that the client saw last; looks, where there was none."""
+        """Return width and height of the screenshot that the client saw last; take one where there was none."""
 
     def take_screenshot(self) -> Screenshot: ...
 
     def peek(self) -> Screenshot:
-        """A picture for people who watch: places are still those of the client's own last picture."""
+        """Take a screenshot for people who watch: points are still those of the client's own last screenshot."""
 
     def tap(self, at: Point) -> None: ...
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None: ...
 
     def input_text(self, text: str) -> None:
-        """Type into what has the focus; refuses by name what the device cannot type."""
+        """Type into what has the focus; refuse by name what the device cannot type."""
 
     def launch_app(self, app_id: str) -> None: ...
 
     def ui_tree(self) -> UiNode | None:
-        """The elements on the screen, None for a kind of device that does not tell them."""
+        """Return the elements on the screen, None for a type of device that does not tell them."""
 
     def app_info(self) -> Mapping[str, Any]:
-        """The app in front: `id` and whatever else the device says of it."""
+        """Return the app in front: `id` and whatever else the device says of it."""
 
     def probe(self) -> Probe:
-        """Whether the device answers, within two seconds."""
+        """Ask the device for its state, within two seconds."""
 
     def new_owner(self) -> None:
-        """Forget what the last owner left behind, such as where it tapped."""
+        """Forget what the last owner left behind, such as where it tapped; by default there is nothing."""
+        return
 
     def close(self) -> None:
-        """Let go of the device; nothing is called afterwards."""
+        """Let go of the device, after which nothing is called; by default nothing is open between calls."""
+        return
 
 
-class ScreenshotMixin:
-    """The half of a driver that keeps the size of the client's last picture; `peek` is what differs."""
+class ScreenshotMixin(Driver):
+    """The part of a driver that keeps the size of the client's last screenshot; `peek` is what differs."""
 
     _size: Point | None = None
-
-    def peek(self) -> Screenshot:
-        raise NotImplementedError
 
     def size(self) -> Point:
         if self._size is None:
@@ -93,22 +98,31 @@ class ScreenshotMixin:
         return shot
 
 
-class UnavailableDriver:
-    """Stands in for a kind of device that this installation cannot drive: every command says why."""
+class UnavailableDriver(ScreenshotMixin):
+    """Stands in for a type of device that this installation cannot drive: every command says why."""
 
-    def __init__(self, why: str) -> None:
-        self._why = why
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
 
     def probe(self) -> Probe:
-        return Probe("no driver", {"error": self._why})
+        return Probe("no driver", {"error": self._reason})
 
-    def new_owner(self) -> None:
-        """Nothing was left behind."""
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise ToolFailed(self._reason, delivery=NOT_SENT)
 
-    def close(self) -> None:
-        """Nothing was opened."""
+    peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
 
-    def _refuse(self, *_: object) -> Any:
-        raise ToolFailed(self._why, delivery=NOT_SENT)
 
-    size = take_screenshot = peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
+def refuse_untypeable(text: str, untypeable: re.Pattern[str], reason: str) -> None:
+    """Raise ToolFailed naming the characters that are `untypeable`, before anything is sent: none is ever dropped."""
+    refused = list(dict.fromkeys(untypeable.findall(text)))
+    if not refused:
+        return
+    names = []
+    for character in refused[:MOST_NAMED]:
+        control = unicodedata.category(character) in ("Cc", "Cs")
+        name = unicodedata.name(character, "control character" if control else "")
+        shown = f" ({character})" if character.isprintable() and not unicodedata.combining(character) else ""
+        names.append(f"U+{ord(character):04X} {name}".rstrip() + shown)
+    more = " and more" if len(refused) > MOST_NAMED else ""
+    raise ToolFailed(f"cannot type {', '.join(names)}{more}: {reason}; nothing was typed", delivery=NOT_SENT)

@@ -1,7 +1,7 @@
 """A phone behind one of our boards: the board role at the other end of a cable, over MCP.
 
-A board counts places from 0 to 1000 whatever the picture; here they are pixels of the picture
-that was taken last. Every action is posted once, and what the board says of its fate is passed on.
+A board counts points from 0 to 1000 whatever the screenshot; here they are pixels of the screenshot
+that was taken last. Every action is posted once, and the delivery that the board reports of it is passed on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from mcpboard.client import CallResult, Client
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
-from mcpboard.host.drivers.image_size import size_of
+from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.tree import UiNode
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
@@ -31,22 +31,22 @@ class BoardDriver(ScreenshotMixin):
     def peek(self) -> Screenshot:
         result = self._call("screenshot")
         if not result.images:
-            raise ToolFailed(f"the board sent no picture: {result.text}")
-        picture = result.images[0]
-        return Screenshot(picture.content, picture.mime, *size_of(picture.content))
+            raise ToolFailed(f"the board sent no screenshot: {result.text}")
+        image = result.images[0]
+        return Screenshot(image.content, image.mime, *image_size(image.content))
 
     def tap(self, at: Point) -> None:
-        place = self._place(at)
-        self._call("touch_gesture", {"type": "tap", "point": place})
-        self._focus = place
+        point = self._scaled(at)
+        self._call("touch_gesture", {"type": "tap", "point": point})
+        self._focus = point
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
-        ends = {"start": self._place(start), "end": self._place(end)}
+        ends = {"start": self._scaled(start), "end": self._scaled(end)}
         self._focus = None
         self._call("touch_gesture", {"type": "swipe", **ends, "duration_ms": duration_ms})
 
     def input_text(self, text: str) -> None:
-        """Type where the last tap went: a board wants to know the field, not only the words."""
+        """Type where the last tap went: a board wants to know the field, not only the text."""
         if self._focus is None:
             raise ToolFailed("tap into the text field first: a board types where you tapped last", delivery=NOT_SENT)
         self._call("enter_text", {"text": text, "focus": self._focus})
@@ -74,27 +74,19 @@ class BoardDriver(ScreenshotMixin):
     def close(self) -> None:
         self._client.close()
 
-    def _place(self, at: Point) -> Mapping[str, float]:
-        """The board's units of a pixel: the last column and row are the edge."""
-        width, height = self.size()
-        return {"x": _scaled(at[0], width), "y": _scaled(at[1], height)}
+    def _scaled(self, at: Point) -> Mapping[str, float]:
+        """Return a pixel in the board's units: the last column and row are the edge."""
+        x, y = (round(pixel * SCALE / max(1, side - 1), 2) for pixel, side in zip(at, self.size(), strict=True))
+        return {"x": x, "y": y}
 
     def _call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallResult:
-        """One call of the board's tool, made once; its failure in its own words."""
+        """Call the board's tool once; a failure keeps its message and its delivery."""
         try:
             result = self._client.call(tool, arguments)
         except ClientError as error:
             raise ToolFailed(f"board at {self._where} failed: {error}", delivery=error.delivery) from error
         if result.is_error:
-            raise ToolFailed(result.text or f"{tool} failed on the board", delivery=_delivery(result))
+            members = result.structured if isinstance(result.structured, dict) else {}
+            delivery = str(members.get("delivery", UNKNOWN))
+            raise ToolFailed(result.text or f"{tool} failed on the board", delivery=delivery)
         return result
-
-
-def _scaled(pixel: int, pixels: int) -> float:
-    return round(pixel * SCALE / max(1, pixels - 1), 2)
-
-
-def _delivery(result: CallResult) -> str:
-    """What the board says of the action's fate."""
-    structured = result.structured
-    return str(structured.get("delivery", UNKNOWN)) if isinstance(structured, dict) else UNKNOWN

@@ -1,4 +1,4 @@
-"""From a device's kind to its driver; what an installation cannot drive gets one that says why."""
+"""From a device's entry to its driver; what an installation cannot drive gets one that says why."""
 
 from __future__ import annotations
 
@@ -15,37 +15,33 @@ NO_PILLOW = "simulated phones are drawn with Pillow, which is not installed; cur
 
 
 def adb_server(settings: HostSettings) -> AdbClient:
-    """The adb server of the settings."""
+    """Return a client of the adb server that the settings name."""
     return AdbClient(*settings.adb_server, start=settings.adb_start)
 
 
 def driver(spec: DeviceSpec, adb: AdbClient | None = None) -> Driver:
-    """The driver for that device, an Android phone behind `adb`; it opens nothing before it is used."""
+    """Return the driver of a device, an Android phone behind `adb`; it opens nothing before it is used."""
     try:
-        return _driver(spec, adb)
+        return _create(spec, adb)
     except ConfigError as error:
         return UnavailableDriver(f"device {spec.id}: {error}; remove it and add it again")
 
 
-def _driver(spec: DeviceSpec, adb: AdbClient | None) -> Driver:
+def check(spec: DeviceSpec) -> None:
+    """Raise ConfigError where the driver could not even be made, such as for a URL that is none."""
+    if spec.kind != "simulated":  # whose libraries need not be here before it is used
+        _create(spec, None).close()
+
+
+def _create(spec: DeviceSpec, adb: AdbClient | None) -> Driver:
     if spec.kind == "board":
         return BoardDriver(spec.url or STANDARD_URL, spec.interface)
     if spec.kind == "android":
         return AndroidDriver(spec.serial, adb)
     if spec.kind == "iphone":
         return IPhoneDriver(spec.url or wda.STANDARD_URL)
-    if spec.kind == "simulated":
-        return _simulated(spec)
-    return UnavailableDriver(f"this version has no driver for devices of kind {spec.kind} yet")
-
-
-def check(spec: DeviceSpec) -> None:
-    """Raise ConfigError where the driver could not even be made, such as for a URL that is none."""
-    if spec.kind != "simulated":  # whose libraries need not be here before it is used
-        _driver(spec, None).close()
-
-
-def _simulated(spec: DeviceSpec) -> Driver:
+    if spec.kind != "simulated":
+        return UnavailableDriver(f"this version has no driver for devices of kind {spec.kind} yet")
     try:
         from mcpboard.host.drivers.simulated import SimulatedDriver
     except ImportError:

@@ -1,1 +1,1 @@
-"""What is on a screen, for models that would rather read than look."""
+"""Text and icons of a screen, for models that would rather read than look."""

@@ -64,7 +64,8 @@ def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon
     unless that holds more than an icon.
     """
     nodes = () if tree is None else tree.walk()
-    elements = [ScreenElement(node.role, node.label, node.box) for node in nodes if node.label or node.clickable]
+    labels = [(node, node.text or node.desc) for node in nodes]
+    elements = [ScreenElement(node.role, label, node.box) for node, label in labels if label or node.clickable]
     read = []
     for line in lines:
         here = [element for element in elements if inside(center(line.box), element.box)]

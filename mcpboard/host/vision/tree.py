@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.host.vision.types import Box, center
+from mcpboard.host.vision.types import Box
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,6 @@ class UiNode:
     id: str = ""
     clickable: bool = False
     children: tuple[UiNode, ...] = ()
-
-    @property
-    def center(self) -> tuple[int, int]:
-        """The point to tap it at."""
-        return center(self.box)
-
-    @property
-    def label(self) -> str:
-        """The text that a person would call it by."""
-        return self.text or self.desc
 
     def walk(self) -> Iterator[UiNode]:
         """Yield this element and all below it, each before its children."""

@@ -80,7 +80,7 @@ FAULTS = [
     ),
     pytest.param(
         {INPUT: shell(complaints=b"SecurityException: needs INJECT_EVENTS permission", code=137)},
-        "switch on 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside",
+        "enable 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside",
     ),
 ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_a_phone_that_does_not_end_a_command_is_not_waited_for(monkeypatch: pyte
 
 
 def test_a_command_may_take_longer_than_the_servers_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adb, "ASK_SECONDS", 0.1)
+    monkeypatch.setattr(adb, "REQUEST_SECONDS", 0.1)
 
     def slowly(peer: socket.socket) -> None:
         threading.Event().wait(0.3)
@@ -320,6 +320,6 @@ def test_discovery_tells_why_there_is_no_list(nowhere: int) -> None:
     try:
         until(lambda: discovery.problem is not None, "the problem")
         assert "no adb server answers" in str(discovery.problem)
-        assert discovery.found == ()
+        assert discovery.devices == ()
     finally:
         discovery.close()

@@ -150,8 +150,8 @@ def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(lab: La
     before = len(phone.calls)
     try:
         phone.write("dumpsys.window", FILES["dumpsys.window"].replace("cur=540x1200", "cur=1200x540"))
-        assert "was turned since its picture" in lab.call("tap", "C", x=1, y=1)["error"]["message"]
-        assert "was turned since its picture" in lab.call("get_ui_tree", "C")["error"]["message"]
+        assert "was turned since its screenshot" in lab.call("tap", "C", x=1, y=1)["error"]["message"]
+        assert "was turned since its screenshot" in lab.call("get_ui_tree", "C")["error"]["message"]
         assert len(phone.calls) == before
         (phone.folder / "picture.png").write_bytes(png(1200, 540))
         lab.call("take_screenshot", "C")
@@ -219,7 +219,7 @@ def test_discovery_follows_what_comes_goes_and_dies_in_silence(lab: Lab) -> None
     discovery = AdbDiscovery(adb, lambda found: seen.append({each.serial: each.state for each in found}), 0.3)
 
     def state() -> str | None:
-        return next((each.state for each in discovery.found if each.serial == phone.serial), None)
+        return next((each.state for each in discovery.devices if each.serial == phone.serial), None)
 
     try:
         phone.start()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers import app_names
-from mcpboard.host.drivers.android import BLACK, AndroidDriver, dumpsys, keys, png, uiautomator
+from mcpboard.host.drivers import app_names, images
+from mcpboard.host.drivers.android import BLACK, AndroidDriver, shell_commands, uiautomator
 from mcpboard.host.vision.tree import UiNode
 from tests.host.drivers import lab
 from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
@@ -30,13 +30,13 @@ WHOLE = [
 
 @pytest.mark.parametrize("output", WHOLE)
 def test_the_picture_is_cut_out_of_what_a_phone_prints(output: bytes) -> None:
-    assert png.whole(output) == PICTURE
+    assert images.extract_png(output) == PICTURE
 
 
 @pytest.mark.parametrize("output", [b"", b"<html>", PICTURE[:-1], PICTURE[:40], b"\xff\xd8\xff" + PICTURE[8:]])
 def test_what_is_no_whole_png_is_refused(output: bytes) -> None:
     with pytest.raises(ToolFailed, match="is no PNG|broke off"):
-        png.whole(output)
+        images.extract_png(output)
 
 
 def drawn(colour: int, row: bytes, height: int = 4) -> bytes:
@@ -67,7 +67,7 @@ DARKNESS = [
 
 @pytest.mark.parametrize(("picture", "black"), DARKNESS)
 def test_a_black_picture_is_told_from_a_dark_one(picture: bytes, black: bool) -> None:
-    assert png.is_black(picture) == black
+    assert images.is_black(picture) == black
 
 
 def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
@@ -165,15 +165,15 @@ TYPED = [
 
 @pytest.mark.parametrize(("text", "script"), TYPED)
 def test_text_becomes_commands(text: str, script: str) -> None:
-    assert keys.script(text) == script
+    assert shell_commands.input_script(text) == script
 
 
 def test_long_text_goes_in_pieces_that_a_phone_takes() -> None:
     text = "0123456789 %s" * 800
-    commands = [shlex.split(command) for command in keys.script(text).split(" && ")]
+    commands = [shlex.split(command) for command in shell_commands.input_script(text).split(" && ")]
     assert {tuple(words[:2]) for words in commands} == {("input", "text")}
     assert "".join(words[2].replace("%s", " ") for words in commands) == text
-    assert max(len(words[2]) for words in commands) <= 2 * keys.PIECE
+    assert max(len(words[2]) for words in commands) <= 2 * shell_commands.PIECE
 
 
 UNTYPEABLE = [
@@ -191,7 +191,7 @@ UNTYPEABLE = [
 @pytest.mark.parametrize(("text", "named"), UNTYPEABLE)
 def test_what_no_android_phone_can_type_is_named(text: str, named: str) -> None:
     with pytest.raises(ToolFailed) as refused:
-        keys.script(text)
+        shell_commands.input_script(text)
     assert named in str(refused.value)
     assert "nothing was typed" in str(refused.value)
     assert refused.value.data == {"delivery": NOT_SENT}
@@ -220,13 +220,13 @@ NO_APPS = [
 
 @pytest.mark.parametrize(("name", "package"), APPS)
 def test_an_app_is_found_by_what_people_call_it(name: str, package: str) -> None:
-    assert app_names.package(name, INSTALLED) == package
+    assert app_names.find_package(name, INSTALLED) == package
 
 
 @pytest.mark.parametrize(("name", "told"), NO_APPS)
 def test_an_app_is_never_guessed(name: str, told: str) -> None:
     with pytest.raises(ToolFailed) as refused:
-        app_names.package(name, INSTALLED)
+        app_names.find_package(name, INSTALLED)
     assert told in str(refused.value)
     assert refused.value.data == {"delivery": NOT_SENT}
 
@@ -268,7 +268,7 @@ ROLES = [
 
 @pytest.mark.parametrize(("view", "role"), ROLES)
 def test_every_view_has_a_role(view: str, role: str) -> None:
-    (node,) = uiautomator.tree(dump(element(view, "[0,0][5,5]")), (10, 10), (10, 10)).children
+    (node,) = uiautomator.parse_tree(dump(element(view, "[0,0][5,5]")), (10, 10), (10, 10)).children
     assert node.role == role
 
 
@@ -282,7 +282,7 @@ def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
         clickable="true",
     )
     off = element("android.view.View", "[0,200][50,220]") + element("android.view.View", "[3,3][3,9]")
-    (node,) = uiautomator.tree(dump(inner + off), (100, 200), (50, 100)).children
+    (node,) = uiautomator.parse_tree(dump(inner + off), (100, 200), (50, 100)).children
     assert node == UiNode("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
 
 
@@ -291,12 +291,12 @@ def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
 )
 def test_a_broken_document_is_told(document: str) -> None:
     with pytest.raises(ToolFailed, match="UI tree"):
-        uiautomator.tree(document, (1, 1), (1, 1))
+        uiautomator.parse_tree(document, (1, 1), (1, 1))
 
 
 def test_a_tree_without_a_bottom_ends_somewhere() -> None:
     deep = "<node bounds='[0,0][9,9]'>" * 3000 + "</node>" * 3000
-    assert len(list(uiautomator.tree(dump(deep), (9, 9), (9, 9)).walk())) == uiautomator.DEEPEST + 1
+    assert len(list(uiautomator.parse_tree(dump(deep), (9, 9), (9, 9)).walk())) == uiautomator.DEEPEST + 1
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ FRONT = [
 
 @pytest.mark.parametrize(("told", "front"), FRONT)
 def test_the_app_in_front_is_read_from_every_androids_words(told: str, front: dict[str, str]) -> None:
-    assert dumpsys.foreground(told) == front
+    assert shell_commands.parse_foreground(told) == front
 
 
 OTHER = "Display: mDisplayId=2\n mRotation=2\nDisplay: mDisplayId=0\n"
@@ -338,13 +338,13 @@ TURNS = [
 
 @pytest.mark.parametrize(("words", "degrees"), TURNS)
 def test_rotation_is_in_degrees(words: str, degrees: int) -> None:
-    assert dumpsys.status(f"@window\n    {words}\n") == {"rotation": degrees}
+    assert shell_commands.parse_status(f"@window\n    {words}\n") == {"rotation": degrees}
 
 
 def test_a_phone_that_tells_nothing_has_no_status_and_no_fault() -> None:
-    assert dumpsys.status("") == {}
-    assert dumpsys.status("@model\n\n@battery\nCan't find service: battery\n@power\n") == {}
+    assert shell_commands.parse_status("") == {}
+    assert shell_commands.parse_status("@model\n\n@battery\nCan't find service: battery\n@power\n") == {}
 
 
 def test_a_sleeping_screen_is_told() -> None:
-    assert dumpsys.status("@power\n  mWakefulness=Dozing\n") == {"screen_on": False}
+    assert shell_commands.parse_status("@power\n  mWakefulness=Dozing\n") == {"screen_on": False}

@@ -74,7 +74,7 @@ def test_every_change_is_told_once(tracker: Tracker, following: Following) -> No
     tracker.tell("S1 device model:Pixel_8")
     assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device", "Pixel 8"),)
     tracker.tell()
-    assert told.get(timeout=LIMIT_S) == () == discovery.found
+    assert told.get(timeout=LIMIT_S) == () == discovery.devices
 
 
 def test_a_phone_that_died_without_a_word_is_found_out(
@@ -136,9 +136,9 @@ def test_a_phone_that_has_a_name_gets_no_other(
     with contextlib.closing(DeviceManager()) as manager:
         with contextlib.closing(autodiscovery.discover(manager, lambda: specs, server.adb)) as discovery:
             tracker.tell("S1 device", "S9 unauthorized")
-            until(lambda: discovery.found != (), "the list")
+            until(lambda: discovery.devices != (), "the list")
             tracker.tell()  # by then the first list has been dealt with
-            until(lambda: discovery.found == (), "the end of the list")
+            until(lambda: discovery.devices == (), "the end of the list")
         assert manager.ids() == devices
 
 
@@ -149,7 +149,7 @@ def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer,
             tracker.tell()
             tracker.tell("S1 device")
             tracker.tell("S1 device", "S2 device")
-            until(lambda: len(discovery.found) == 2, "both phones")
+            until(lambda: len(discovery.devices) == 2, "both phones")
             until(lambda: manager.ids() == ["S1", "S2"], "both devices")
         assert isinstance(manager.state("S1").driver, AndroidDriver)
 

@@ -23,9 +23,10 @@ from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android import AndroidDriver
 from mcpboard.host.drivers.base import OFFLINE, READY, UnavailableDriver
 from mcpboard.host.drivers.board import BoardDriver
-from mcpboard.host.drivers.image_size import size_of
+from mcpboard.host.drivers.images import image_size
 from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
+from mcpboard.host.vision import types
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
@@ -54,14 +55,14 @@ SIZES = [
 
 @pytest.mark.parametrize(("picture", "size"), SIZES)
 def test_the_size_is_read_from_the_head_of_a_picture(picture: bytes, size: tuple[int, int]) -> None:
-    assert size_of(picture) == size
+    assert image_size(picture) == size
 
 
 @pytest.mark.parametrize("cut", [0, 2, 7, 15])
 def test_no_picture_is_told_and_never_measured(cut: int) -> None:
     for whole in (jpeg((0xE0, b"JFIF\0"), FRAME), png(1, 2), b"<html>"):
         with contextlib.suppress(ToolFailed):
-            size_of(whole[:cut])
+            image_size(whole[:cut])
             pytest.fail("it has no size")
 
 
@@ -121,7 +122,7 @@ def test_text_goes_into_the_field_that_was_tapped(phone: SimulatedDriver) -> Non
     tree = phone.ui_tree()
     assert tree is not None
     (field,) = [node for node in tree.children if node.role == "field"]
-    phone.tap(field.center)
+    phone.tap(types.center(field.box))
     phone.input_text("Grüße 你好\n")
     assert phone.phone.text == "Grüße 你好\n"
     tree = phone.ui_tree()
@@ -146,7 +147,7 @@ def test_an_unknown_app_is_told_with_those_that_there_are(phone: SimulatedDriver
 def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: SimulatedDriver, app: str) -> None:
     phone.phone.show(app)
     shot, tree = phone.take_screenshot(), phone.ui_tree()
-    assert size_of(shot.content) == (shot.width, shot.height) == phone.size()
+    assert image_size(shot.content) == (shot.width, shot.height) == phone.size()
     assert tree is not None
     assert phone.app_info() == {"id": app, "name": app}
     for node in tree.walk():

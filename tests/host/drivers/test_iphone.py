@@ -53,10 +53,10 @@ def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(
 ) -> None:
     driver.take_screenshot()
     phone.landscape = True
-    with pytest.raises(ToolFailed, match="was turned since its picture") as refused:
+    with pytest.raises(ToolFailed, match="was turned since its screenshot") as refused:
         driver.tap((60, 120))
     assert refused.value.data == {"delivery": NOT_SENT}
-    with pytest.raises(ToolFailed, match="was turned since its picture"):
+    with pytest.raises(ToolFailed, match="was turned since its screenshot"):
         driver.ui_tree()
     assert driver.take_screenshot().width == 252
     driver.tap((240, 60))
@@ -97,7 +97,7 @@ def test_an_app_is_launched_by_bundle_or_by_apples_name(
 
 def test_an_app_is_never_guessed() -> None:
     with pytest.raises(ToolFailed, match=r"'Chess' is no bundle id such as com\.apple\.Preferences"):
-        app_names.bundle("Chess")
+        app_names.find_bundle("Chess")
 
 
 def test_the_elements_are_in_pixels_and_hidden_ones_give_way(phone: FakePhone, driver: IPhoneDriver) -> None:

@@ -1,4 +1,4 @@
-"""The adb server: which phones it knows, and one shell command on one of them.
+"""A client of the adb server: the phones that it knows, and one shell command on one of them.
 
 Every request has a connection and a deadline of its own, so a server that was restarted or a
 phone that hangs costs one call and no more.
@@ -16,18 +16,18 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers.android.adb_wire import LONGEST_SERVICE, AdbConnection, AdbFailure, ShellResult
-from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
+from mcpboard.host.drivers.android.adb_protocol import LONGEST_SERVICE, AdbConnection, AdbFailure, ShellResult
+from mcpboard.transport.deadline import Deadline, connect
 
 STANDARD_PORT = 5037
-ASK_SECONDS = 3.0  # for what the server answers by itself
-JOIN_SECONDS = 4.0  # for a phone by network to be connected and to shake hands
+REQUEST_SECONDS = 3.0  # for what the server answers by itself
+CONNECT_SECONDS = 4.0  # for a phone by network to be connected and to shake hands
 START_SECONDS = 15.0  # for a server to start; it looks through the USB bus first
 
 READY = "device"  # the server's word for a phone that takes commands
 
 # State in the server's word -> what a person does about it.
-CURES: Mapping[str, str] = {
+REMEDIES: Mapping[str, str] = {
     "unauthorized": "unlock the phone and accept its question 'Allow USB debugging?'; no question there: adb reconnect",
     "authorizing": "accept the question 'Allow USB debugging?' on the phone's screen",
     "offline": "the phone is attached and silent: adb reconnect offline, or pull the cable and plug it in again",
@@ -37,10 +37,10 @@ CURES: Mapping[str, str] = {
     "bootloader": "the phone is in its boot loader: fastboot reboot",
     "no permissions": "this user may not open the USB device: apt-get install android-sdk-platform-tools-common, "
     "then plug the phone in again",
-    "not found": "plug the phone in, switch USB debugging on in its developer options, then: adb devices",
+    "not found": "plug the phone in, enable USB debugging in its developer options, then: adb devices",
 }
 
-ELSE = "look at: adb devices -l"
+OTHER_REMEDY = "look at: adb devices -l"
 
 
 class AdbServerMissing(ToolFailed):
@@ -53,14 +53,14 @@ class AdbServerMissing(ToolFailed):
 class DeviceUnavailable(ToolFailed):
     """The server gives no way to that phone now; nothing was sent. `state` is its word for why."""
 
-    def __init__(self, serial: str, state: str, words: str = "") -> None:
-        cure = CURES.get(state, ELSE)
-        super().__init__(f"device {serial} {words or state}; cure: {cure}", delivery=NOT_SENT)
+    def __init__(self, serial: str, state: str, message: str = "") -> None:
+        remedy = REMEDIES.get(state, OTHER_REMEDY)
+        super().__init__(f"device {serial} {message or state}; cure: {remedy}", delivery=NOT_SENT)
         self.state = state
 
 
 class DeviceSilent(ToolFailed):
-    """The command's deadline is over: it may have been carried out, or may yet be."""
+    """The command's deadline is over: it may have been executed, or may yet be."""
 
     def __init__(self, serial: str, seconds: float) -> None:
         super().__init__(
@@ -78,15 +78,15 @@ class AttachedDevice:
     model: str = ""
 
     @property
-    def cure(self) -> str:
-        """What a person does until it takes commands; empty where it does."""
-        return "" if self.state == READY else f"cure: {CURES.get(self.state, ELSE)}"
+    def remedy(self) -> str:
+        """The text that tells a person how it takes commands; empty where it does."""
+        return "" if self.state == READY else f"cure: {REMEDIES.get(self.state, OTHER_REMEDY)}"
 
 
 class AdbClient:
     """The adb server at a loopback address; `start` lets it be started where none runs.
 
-    Holds no connection, so it may be shared by every phone and thread.
+    Keeps no connection, so it may be shared by every phone and thread.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = STANDARD_PORT, start: bool = False) -> None:
@@ -94,59 +94,63 @@ class AdbClient:
         self._start = start
         self._starting = threading.Lock()
 
-    def devices(self, seconds: float = ASK_SECONDS) -> list[AttachedDevice]:
-        """The phones that the server knows at this moment; NoServer."""
-        return _listed(self._answer("host:devices-l", seconds))
+    def devices(self, seconds: float = REQUEST_SECONDS) -> list[AttachedDevice]:
+        """Return the phones that the server knows at this moment; AdbServerMissing."""
+        return parse_devices(self._request("host:devices-l", seconds))
 
-    def connect(self, address: str, seconds: float = JOIN_SECONDS) -> None:
-        """Have the server connect to a phone by network, anew where the old connection is dead; Unavailable."""
+    def connect(self, address: str, seconds: float = CONNECT_SECONDS) -> None:
+        """Have the server connect to a phone by network, anew where the old connection is dead; DeviceUnavailable."""
         limit = Deadline(seconds)
         self.disconnect(address)
         # The server says OKAY whatever came of it: only the text tells.
-        told = self._answer(f"host:connect:{address}", limit.remaining())
-        if not told.startswith(("connected to", "already connected to")):
-            raise DeviceUnavailable(address, "not reachable", f"not reachable ({told.strip()})")
-        with self._wire(limit) as wire, _heard(address, limit.seconds):
-            wire.ask(f"host-serial:{address}:wait-for-any-device")
-            wire.okay()
+        outcome = self._request(f"host:connect:{address}", limit.remaining())
+        if not outcome.startswith(("connected to", "already connected to")):
+            raise DeviceUnavailable(address, "not reachable", f"not reachable ({outcome.strip()})")
+        with closing(self._connect(limit)) as connection, _not_sent(address, limit.seconds):
+            connection.request(f"host-serial:{address}:wait-for-any-device")
+            connection.expect_okay()
 
     def disconnect(self, address: str) -> None:
         """Have the server forget a phone by network; one that it does not know is forgotten already."""
-        with self._wire(Deadline(ASK_SECONDS)) as wire, self._understood(), contextlib.suppress(AdbFailure):
-            wire.ask(f"host:disconnect:{address}")
+        with (
+            closing(self._connect(Deadline(REQUEST_SECONDS))) as connection,
+            self._server_errors(),
+            contextlib.suppress(AdbFailure),
+        ):
+            connection.request(f"host:disconnect:{address}")
 
     def shell(self, serial: str, script: str, seconds: float) -> ShellResult:
         """Run a script in the phone's shell, once, to its end.
 
-        Raises NoServer and Unavailable before anything was sent; Silent and ToolFailed with
-        `UNKNOWN` afterwards. The script's own exit code is the caller's to judge.
+        Raises AdbServerMissing and DeviceUnavailable before anything was sent; DeviceSilent and
+        ToolFailed with `UNKNOWN` afterwards. The script's own exit code is the caller's to judge.
         """
         service = f"shell,v2,raw:{script}"
         if len(service.encode("utf-8")) > LONGEST_SERVICE:
             raise ToolFailed("that is too long for one command of adb; send it in parts", delivery=NOT_SENT)
         limit = Deadline(seconds)
-        with self._wire(Deadline(min(ASK_SECONDS, seconds))) as wire:
-            with _heard(serial, ASK_SECONDS):
-                wire.ask(f"host:transport:{serial}")
-            wire.sock.deadline = limit
-            with _carried_out(serial, seconds):
-                wire.ask(service)
-                return wire.outcome()
+        with closing(self._connect(Deadline(min(REQUEST_SECONDS, seconds)))) as connection:
+            with _not_sent(serial, REQUEST_SECONDS):
+                connection.request(f"host:transport:{serial}")
+            connection.sock.deadline = limit
+            with _maybe_executed(serial, seconds):
+                connection.request(service)
+                return connection.read_result()
 
     @contextmanager
     def tracking(self) -> Iterator[AdbConnection]:
-        """A connection on which the server tells its whole list at every change; see `changes`."""
-        with self._wire(Deadline(ASK_SECONDS)) as wire, self._understood():
-            wire.ask("host:track-devices-l")
-            yield wire
+        """Open a connection on which the server sends its whole list at every change, see `parse_devices`."""
+        with closing(self._connect(Deadline(REQUEST_SECONDS))) as connection, self._server_errors():
+            connection.request("host:track-devices-l")
+            yield connection
 
-    def _answer(self, service: str, seconds: float) -> str:
-        with self._wire(Deadline(seconds)) as wire, self._understood():
-            wire.ask(service)
-            return wire.block()
+    def _request(self, service: str, seconds: float) -> str:
+        with closing(self._connect(Deadline(seconds))) as connection, self._server_errors():
+            connection.request(service)
+            return connection.read_text()
 
     @contextmanager
-    def _understood(self) -> Iterator[None]:
+    def _server_errors(self) -> Iterator[None]:
         try:
             yield
         except AdbFailure as error:
@@ -158,40 +162,33 @@ class AdbClient:
         except (EOFError, OSError) as error:
             raise AdbServerMissing(f"the adb server at {self.host}:{self.port} hung up; call again") from error
 
-    @contextmanager
-    def _wire(self, limit: Deadline) -> Iterator[AdbConnection]:
-        with closing(self._connected(limit)) as sock:
-            yield AdbConnection(sock)
-
-    def _connected(self, limit: Deadline) -> DeadlineSocket:
+    def _connect(self, limit: Deadline) -> AdbConnection:
         try:
-            return connect([self.host], self.port, limit)
+            return AdbConnection(connect([self.host], self.port, limit))
         except OSError as error:
             if not self._start:
-                raise AdbServerMissing(self._cure()) from error
+                raise AdbServerMissing(self._no_server()) from error
         with self._starting:  # one phone's call starts it for all
             try:
-                return connect([self.host], self.port, limit)
+                return AdbConnection(connect([self.host], self.port, limit))
             except OSError:
                 self._start_server()
         try:
-            return connect([self.host], self.port, limit)
+            return AdbConnection(connect([self.host], self.port, limit))
         except OSError as error:
-            raise AdbServerMissing(f"{self._cure()} (it was started, and does not answer yet)") from error
+            raise AdbServerMissing(f"{self._no_server()} (it was started, and does not answer yet)") from error
 
-    def _cure(self) -> str:
-        where = f"no adb server answers at {self.host}:{self.port}"
+    def _no_server(self) -> str:
+        problem = f"no adb server answers at {self.host}:{self.port}"
         if shutil.which("adb") is None:
-            return f"{where}, and the program adb is not installed; cure: apt-get install adb, then adb start-server"
-        return f"{where}; cure: adb {self._port_option()}start-server"
-
-    def _port_option(self) -> str:
-        return "" if self.port == STANDARD_PORT else f"-P {self.port} "
+            return f"{problem}, and the program adb is not installed; cure: apt-get install adb, then adb start-server"
+        port = "" if self.port == STANDARD_PORT else f"-P {self.port} "
+        return f"{problem}; cure: adb {port}start-server"
 
     def _start_server(self) -> None:
         program = shutil.which("adb")
         if program is None:
-            raise AdbServerMissing(self._cure())
+            raise AdbServerMissing(self._no_server())
         silent = subprocess.DEVNULL
         command = [program, "-P", str(self.port), "start-server"]
         try:
@@ -200,34 +197,37 @@ class AdbClient:
             raise AdbServerMissing(f"adb start-server failed ({error}); run it by hand to see why") from error
 
 
-def changes(wire: AdbConnection) -> list[AttachedDevice]:
-    """The server's next list on a tracking connection, waited for within the socket's deadline."""
-    return _listed(wire.block())
+def parse_devices(listing: str) -> list[AttachedDevice]:
+    """Return the phones of a list of the server's, one a line: `SERIAL  state  key:value ...`."""
+    devices = []
+    for line in listing.splitlines():
+        if not line.strip():
+            continue
+        serial, _, rest = line.partition("\t" if "\t" in line else " ")
+        rest = rest.strip()
+        model = re.search(r"\bmodel:(\S+)", rest)
+        # The state of a USB device that may not be opened has spaces in it.
+        state = "no permissions" if rest.startswith("no permissions") else (rest.split() or ["unknown"])[0]
+        devices.append(AttachedDevice(serial, state, model[1].replace("_", " ") if model else ""))
+    return devices
 
 
-# --- what the server says ------------------------------------------------------------------------
-
-
-def _listed(text: str) -> list[AttachedDevice]:
-    return [_attached(line) for line in text.splitlines() if line.strip()]
-
-
-def _attached(line: str) -> AttachedDevice:
-    """`SERIAL  state  key:value ...`; the state of a USB device that may not be opened has blanks in it."""
-    serial, _, rest = line.partition(" ") if "\t" not in line else line.partition("\t")
-    rest = rest.strip()
-    model = re.search(r"\bmodel:(\S+)", rest)
-    state = "no permissions" if rest.startswith("no permissions") else (rest.split() or ["unknown"])[0]
-    return AttachedDevice(serial, state, model[1].replace("_", " ") if model else "")
+def is_address(serial: str) -> bool:
+    """Return true for an address, to which the server can connect by itself."""
+    return re.fullmatch(r"[\w.-]+:\d+|\[[0-9a-fA-F:]+\]:\d+", serial) is not None
 
 
 @contextmanager
-def _heard(serial: str, seconds: float) -> Iterator[None]:
-    """What goes wrong before the phone got anything, as Unavailable."""
+def _not_sent(serial: str, seconds: float) -> Iterator[None]:
+    """Raise what goes wrong before the phone got anything as DeviceUnavailable or AdbServerMissing."""
     try:
         yield
     except AdbFailure as error:
-        raise _refused(serial, str(error)) from None
+        message = str(error)
+        state = next((state for state in REMEDIES if state in message), None)
+        state = state or ("not found" if "unknown" in message else "refused")
+        reason = message.splitlines()[0] if message else "refused"
+        raise DeviceUnavailable(serial, state, f"cannot be used ({reason})") from None
     except TimeoutError:
         raise DeviceUnavailable(serial, "silent", f"is not ready within {seconds:g} s") from None
     except (EOFError, OSError) as error:
@@ -235,29 +235,17 @@ def _heard(serial: str, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _carried_out(serial: str, seconds: float) -> Iterator[None]:
-    """What goes wrong once the phone may have begun."""
-    lost = f"device {serial} was lost in the middle of the command: look at the screen before repeating it"
+def _maybe_executed(serial: str, seconds: float) -> Iterator[None]:
+    """Raise what goes wrong once the phone may have begun, with a delivery that is unknown."""
     try:
         yield
     except AdbFailure as error:
-        raise ToolFailed(f"device {serial} {_shell_problem(str(error))}", delivery=UNKNOWN) from None
+        problem = str(error)
+        if problem == "closed":
+            problem = "gave no shell (closed); phones before Android 7 lack what is needed"
+        raise ToolFailed(f"device {serial} {problem}", delivery=UNKNOWN) from None
     except TimeoutError as error:
         raise DeviceSilent(serial, seconds) from error
     except (EOFError, OSError) as error:
+        lost = f"device {serial} was lost in the middle of the command: look at the screen before repeating it"
         raise ToolFailed(lost, delivery=UNKNOWN) from error
-
-
-def _refused(serial: str, words: str) -> DeviceUnavailable:
-    state = next((state for state in CURES if state in words), "not found" if "unknown" in words else "refused")
-    first = words.splitlines()[0] if words else "refused"
-    return DeviceUnavailable(serial, state, f"cannot be used ({first})")
-
-
-def _shell_problem(words: str) -> str:
-    return f"gave no shell ({words}); phones before Android 7 lack what is needed" if words == "closed" else words
-
-
-def is_address(serial: str) -> bool:
-    """Whether a serial is an address, to which the server can connect by itself."""
-    return re.fullmatch(r"[\w.-]+:\d+|\[[0-9a-fA-F:]+\]:\d+", serial) is not None

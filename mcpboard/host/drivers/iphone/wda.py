@@ -1,8 +1,8 @@
-"""WebDriverAgent over HTTP: a session, the routes that are used, and its errors in words.
+"""WebDriverAgent over HTTP: a session, the routes that are used, and its errors with what to do about them.
 
 WebDriverAgent keeps one session: a new one ends the old, and may end the app that was launched in it.
 So the session that is there is shared. Where it has gone, a read is asked again in another; what
-moves the phone is not, though it was turned away.
+moves the phone is not, though it was refused.
 
 Source: the routes in WebDriverAgentLib/Commands of WebDriverAgent 5 to 9.
 """
@@ -23,22 +23,22 @@ from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import HttpClient
 
 STANDARD_URL = "http://127.0.0.1:8100"
-MOST_BYTES = 64 << 20  # of one answer; a picture of a large screen in base64 is a third of that
-MOST_WORDS = 500  # characters of an error; XCTest adds pages
+MOST_BYTES = 64 << 20  # of one response; a screenshot of a large screen in base64 is a third of that
+LONGEST_ERROR = 500  # characters; XCTest adds pages
 
 READ_SECONDS = 10.0
 ACT_SECONDS = 10.0  # for a touch, besides the time that it lasts: WebDriverAgent waits for the screen to rest
-SLOW_SECONDS = 30.0  # pictures, trees and cold starts
+SLOW_SECONDS = 30.0  # screenshots, trees and cold starts
 
 INVALID_SESSION = "invalid session id"
 UNKNOWN_COMMAND = "unknown command"
 ALERT_OPEN = "unexpected alert open"
 
-# Errors with which WebDriverAgent turns a command away before it does anything.
-TURNED_AWAY = frozenset({INVALID_SESSION, UNKNOWN_COMMAND, ALERT_OPEN, "invalid argument", "unknown method"})
+# Errors with which WebDriverAgent refuses a command before it does anything.
+REFUSALS = frozenset({INVALID_SESSION, UNKNOWN_COMMAND, ALERT_OPEN, "invalid argument", "unknown method"})
 
 # What WebDriverAgent or XCTest says -> what to do about it.
-CURES: Mapping[str, str] = {
+REMEDIES: Mapping[str, str] = {
     INVALID_SESSION: "another client took WebDriverAgent over; nothing was done, call again",
     "keyboard must be present": "tap into a text field first",
     "not been enabled": "trust the developer's certificate on the phone: Settings, General, VPN & Device Management",
@@ -51,10 +51,10 @@ class WdaError(ToolFailed):
     """WebDriverAgent answered with an error; `name` is its W3C code."""
 
     def __init__(self, name: str, message: str) -> None:
-        words = one_line(f"{name}: {message}", MOST_WORDS)
-        cure = "; ".join(cure for sign, cure in CURES.items() if sign in f"{name}: {message}")
-        told = f"WebDriverAgent says {words}" + (f"; {cure}" if cure else "")
-        super().__init__(told, delivery=NOT_SENT if name in TURNED_AWAY else UNKNOWN)
+        error = f"{name}: {message}"
+        remedy = "; ".join(remedy for sign, remedy in REMEDIES.items() if sign in error)
+        text = f"WebDriverAgent says {one_line(error, LONGEST_ERROR)}" + (f"; {remedy}" if remedy else "")
+        super().__init__(text, delivery=NOT_SENT if name in REFUSALS else UNKNOWN)
         self.name = name
 
 
@@ -63,25 +63,22 @@ class WdaUnreachable(ToolFailed):
 
 
 class WdaClient:
-    """The WebDriverAgent at a URL. One command at a time may use the session; `status` any moment.
+    """The WebDriverAgent at a URL. One command at a time may use the session; `get` any moment.
 
     Raises ConfigError for a URL that cannot be used.
     """
 
     def __init__(self, url: str = STANDARD_URL) -> None:
-        self._link = HttpClient(url)
+        self._http = HttpClient(url)
         self._session: str | None = None
-
-    @property
-    def url(self) -> str:
-        return self._link.origin
+        self.url = self._http.origin
 
     def get(self, path: str, seconds: float = READ_SECONDS) -> Any:
-        """The value of a route that needs no session."""
+        """Return the value of a route that needs no session."""
         return self._send("GET", path, None, seconds)["value"]
 
     def read(self, path: str, seconds: float = READ_SECONDS) -> Any:
-        """The value of a route of the session, asked again where the session is no more."""
+        """Return the value of a route of the session, asked again where the session is no more."""
         try:
             return self.get(self._path(path), seconds)
         except WdaError as error:
@@ -99,54 +96,50 @@ class WdaClient:
                 self._session = None
             raise
 
-    def picture(self) -> bytes:
-        """The encoded picture of the screen."""
+    def screenshot(self) -> bytes:
+        """Return the encoded image of the screen."""
         value = self.get("/screenshot", SLOW_SECONDS)
         try:
             return base64.b64decode("".join(str(value).split()), validate=True)
         except binascii.Error as error:
-            raise ToolFailed("WebDriverAgent sent a picture that is no base64; take the screenshot again") from error
+            raise ToolFailed("WebDriverAgent sent a screenshot that is no base64; take it again") from error
 
     def _path(self, path: str) -> str:
+        """Return a route of the session that is there, else of a new one on whatever is in front.
+
+        No app is launched for it.
+        """
         if self._session is None:
-            self._session = self._open()
+            response = self._send("GET", "/status", None, READ_SECONDS)
+            if not response.get("sessionId"):
+                response = self._send("POST", "/session", {"capabilities": {"alwaysMatch": {}}}, SLOW_SECONDS)
+            session = response.get("sessionId") or member(response["value"], "sessionId")
+            if not isinstance(session, str) or not session.isascii() or not session.replace("-", "").isalnum():
+                problem = f"what answers at {self.url} opened no session: is it WebDriverAgent?"
+                raise WdaUnreachable(problem, delivery=NOT_SENT)
+            self._session = session
         return f"/session/{self._session}{path}"
 
-    def _open(self) -> str:
-        """The session that is there, else a new one on whatever is in front: no app is launched for it."""
-        answer = self._send("GET", "/status", None, READ_SECONDS)
-        if not answer.get("sessionId"):
-            answer = self._send("POST", "/session", {"capabilities": {"alwaysMatch": {}}}, SLOW_SECONDS)
-        session = answer.get("sessionId") or _member(answer["value"], "sessionId")
-        if not isinstance(session, str) or not session.isascii() or not session.replace("-", "").isalnum():
-            raise WdaUnreachable(
-                f"what answers at {self.url} opened no session: is it WebDriverAgent?", delivery=NOT_SENT
-            )
-        return session
-
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any]:
-        """The one answer to the one request, with its `value`; WdaError or Unreached."""
+        """Send one request and return its response, which has a `value`; WdaError or WdaUnreachable."""
         content = b"" if body is None else json.dumps(body).encode("ascii")
         headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
-            with self._link.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as answer:
-                return _checked(answer.status, answer.body(MOST_BYTES), self.url)
+            with self._http.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as response:
+                status, members = response.status, json_object(response.body(MOST_BYTES))
         except ClientError as error:
             raise WdaUnreachable(f"WebDriverAgent at {self.url}: {error}", delivery=error.delivery) from error
+        if members is None or "value" not in members:
+            raise WdaUnreachable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
+        value = members["value"]
+        name = member(value, "error")
+        if isinstance(name, str):
+            raise WdaError(name, str(value.get("message", "")))
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise WdaError(f"HTTP {status}", str(value))
+        return members
 
 
-def _checked(status: int, content: bytes, url: str) -> Mapping[str, Any]:
-    answer = json_object(content)
-    if answer is None or "value" not in answer:
-        raise WdaUnreachable(f"what answers at {url} is no WebDriverAgent (HTTP {status}); check the port")
-    value = answer["value"]
-    name = _member(value, "error")
-    if isinstance(name, str):
-        raise WdaError(name, str(value.get("message", "")))
-    if status >= HTTPStatus.BAD_REQUEST:
-        raise WdaError(f"HTTP {status}", str(value))
-    return answer
-
-
-def _member(value: Any, name: str) -> Any:
+def member(value: Any, name: str) -> Any:
+    """Return a member of a JSON object, None of any other value."""
     return value.get(name) if isinstance(value, dict) else None

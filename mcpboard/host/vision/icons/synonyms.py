@@ -197,6 +197,10 @@ text, type, font, letter, 文字, 字体
 NEAREST = 0.8  # of 1; a slip of the pen, no other word
 
 SHAPES = tuple(row.split(", ")[0] for row in _ROWS.strip().splitlines())
+SHAPES_BY_WORD: dict[str, set[str]] = {}
+for _row in _ROWS.strip().splitlines():
+    for _word in _row.split(", "):
+        SHAPES_BY_WORD.setdefault(plain(_word), set()).add(_row.split(", ")[0])
 
 
 def shapes_called(name: str) -> frozenset[str]:
@@ -214,15 +218,3 @@ def shapes_called(name: str) -> frozenset[str]:
 def meant_by(text: str) -> frozenset[str]:
     """Return the shapes that exactly this text names or means; none for words that nobody uses."""
     return frozenset(SHAPES_BY_WORD.get(plain(text), ()))
-
-
-def _shapes_by_word() -> dict[str, set[str]]:
-    shapes: dict[str, set[str]] = {}
-    for row in _ROWS.strip().splitlines():
-        shape, *others = row.split(", ")
-        for word in (shape, *others):
-            shapes.setdefault(plain(word), set()).add(shape)
-    return shapes
-
-
-SHAPES_BY_WORD = _shapes_by_word()

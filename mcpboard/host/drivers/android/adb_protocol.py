@@ -1,6 +1,6 @@
 """The frames of the adb server's host protocol, as the program `adb` itself speaks it.
 
-A request is four hexadecimal digits and a service's name; the answer is OKAY, or FAIL with the
+A request is four hexadecimal digits and a service's name; the response is OKAY, or FAIL with the
 reason. A shell's output comes in packets, the last of which is the exit code.
 
 Source: docs/dev/services.md and shell_protocol.h of the Android tree.
@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from mcpboard.transport.deadline import DeadlineSocket
 
 LONGEST_SERVICE = 0xFFFF  # bytes, what four digits can say
-MOST_BYTES = 64 << 20  # of one command's output; a picture of a large screen is a third of that
-MOST_WORDS = 4096  # bytes kept of a command's complaints
+MOST_BYTES = 64 << 20  # of one command's output; a screenshot of a large screen is a third of that
+MOST_COMPLAINTS = 4096  # bytes kept of a command's complaints
 
-_STDOUT, _STDERR, _EXIT = 1, 2, 3  # kinds of packets
+_STDOUT, _STDERR, _EXIT = 1, 2, 3  # types of packets
 
 
 @dataclass(frozen=True)
 class ShellResult:
-    """What became of a command that ended on the phone."""
+    """The output and the exit code of a command that ended on the phone."""
 
     out: bytes = field(repr=False)
     complaints: str
@@ -38,34 +38,38 @@ class AdbFailure(Exception):
     """The server's FAIL, in its words."""
 
 
+@dataclass
 class AdbConnection:
     """One connection to the server, within its deadline."""
 
-    def __init__(self, sock: DeadlineSocket) -> None:
-        self.sock = sock
+    sock: DeadlineSocket
 
-    def ask(self, service: str) -> None:
-        """Send one request and read its OKAY; Failed with the reason otherwise."""
+    def close(self) -> None:
+        self.sock.close()
+
+    def request(self, service: str) -> None:
+        """Send one request and read its OKAY; AdbFailure with the reason otherwise."""
         name = service.encode("utf-8")
         self.sock.sendall(b"%04x%s" % (len(name), name))
-        self.okay()
+        self.expect_okay()
 
-    def okay(self) -> None:
-        status = self.take(4)
+    def expect_okay(self) -> None:
+        """Read one OKAY; AdbFailure with the reason otherwise."""
+        status = self.read(4)
         if status == b"FAIL":
-            raise AdbFailure(self.block())
+            raise AdbFailure(self.read_text())
         if status != b"OKAY":
             raise AdbFailure(f"answered {status!r}, so it is no adb server")
 
-    def block(self) -> str:
-        """A text behind its length."""
-        digits = self.take(4)
+    def read_text(self) -> str:
+        """Read a text behind its length."""
+        digits = self.read(4)
         if not re.fullmatch(rb"[0-9a-fA-F]{4}", digits):
             raise AdbFailure(f"announced a text of {digits!r} bytes, so it is no adb server")
-        return self.take(int(digits, 16)).decode("utf-8", "replace")
+        return self.read(int(digits, 16)).decode("utf-8", "replace")
 
-    def take(self, count: int) -> bytes:
-        """Exactly that many bytes; EOFError when fewer come."""
+    def read(self, count: int) -> bytes:
+        """Read exactly that many bytes; EOFError when fewer come."""
         content = bytearray(count)
         view, got = memoryview(content), 0
         while got < count:
@@ -75,8 +79,8 @@ class AdbConnection:
             got += fresh
         return bytes(content)
 
-    def arrives(self, seconds: float) -> bool:
-        """Whether something comes within that time, or the end; nothing is taken."""
+    def readable_within(self, seconds: float) -> bool:
+        """Wait for something to come within that time, or the end; nothing is taken."""
         self.sock.settimeout(seconds)
         try:
             self.sock.recv(1, socket.MSG_PEEK)
@@ -84,19 +88,19 @@ class AdbConnection:
             return False
         return True
 
-    def outcome(self) -> ShellResult:
-        """The packets of shell,v2 up to the exit code; EOFError where the stream ends without one."""
+    def read_result(self) -> ShellResult:
+        """Read the packets of shell,v2 up to the exit code; EOFError where the stream ends without one."""
         out, complaints = bytearray(), bytearray()
         while True:
-            kind, length = self.take(1)[0], int.from_bytes(self.take(4), "little")
+            kind, length = self.read(1)[0], int.from_bytes(self.read(4), "little")
             if len(out) + length > MOST_BYTES:
                 raise AdbFailure(f"sent more than {MOST_BYTES >> 20} MiB")
-            content = self.take(length)
+            content = self.read(length)
             if kind == _EXIT:
                 return ShellResult(
                     bytes(out), complaints.decode("utf-8", "replace").strip(), content[0] if content else 1
                 )
             if kind == _STDOUT:
                 out += content
-            elif kind == _STDERR and len(complaints) < MOST_WORDS:
+            elif kind == _STDERR and len(complaints) < MOST_COMPLAINTS:
                 complaints += content
