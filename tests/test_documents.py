@@ -74,9 +74,30 @@ def test_one_version_everywhere() -> None:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
     assert parser["metadata"]["version"] == "attr: mcpboard.__version__"
-    newest = re.search(r"^### (\S+)", section("Changes"), re.MULTILINE)
+    newest = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest
     assert newest[1] == mcpboard.__version__
+
+
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS], ids=lambda path: path.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    """Links, and paths of sources in backquotes."""
+    text = page.read_text("utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    named = re.findall(r"`((?:mcpboard|tests|deploy)/[\w./-]+)`", text)
+    missing = [link for link in links if link and not (page.parent / link).exists()]
+    assert not missing + [path for path in named if not (ROOT / path).exists()]
+
+
+def test_every_folder_of_the_package_is_explained() -> None:
+    """By the table of docs/architecture.md, so that a stranger finds a file by its first guess."""
+    table = (ROOT / "docs/architecture.md").read_text("utf-8").partition("## Who imports whom")[0]
+    top = [path for path in (ROOT / "mcpboard").iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+    inner = [path for folder in top for path in folder.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+    assert not [path.name for path in (*top, *inner) if f"{path.name}/`" not in table]
 
 
 def test_the_public_names_of_the_package_are_listed() -> None:
