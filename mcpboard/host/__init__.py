@@ -19,7 +19,6 @@ from mcpboard.host.access.owners import Owners
 from mcpboard.host.access.tokens import Tokens
 from mcpboard.host.cloud import enrollment
 from mcpboard.host.cloud.enrollment import Enrollment
-from mcpboard.host.cloud.status import NOT_ENROLLED, CloudStatus
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.config import HostSettings
 from mcpboard.host.console import Console
@@ -46,7 +45,6 @@ from mcpboard.protocol.messages import (
     ToolCall,
     ToolList,
 )
-from mcpboard.protocol.sessions import Session
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
@@ -146,14 +144,6 @@ class HostRole:
     def close_session(self, step: CloseSession) -> None:
         """End a legacy session and its leases; a call inside finishes first."""
         self.manager.end_owner(self._owners.close(step.session, step.principal), "its session ended")
-
-    def sessions(self) -> list[Session]:
-        """Return every session of a client, oldest first."""
-        return self._owners.sessions()
-
-    def cloud_status(self) -> CloudStatus:
-        """Return the state of the connection to the cloud."""
-        return NOT_ENROLLED if self._cloud is None else self._cloud.status()
 
     def close(self) -> None:
         """Hand over to the cloud what it is owed, end every lease, let every device go, join every thread."""

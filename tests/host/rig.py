@@ -17,10 +17,13 @@ from urllib.parse import urlsplit
 from mcpboard import host
 from mcpboard.host import config as host_config
 from mcpboard.host.access.tokens import read_main_token
+from mcpboard.host.cloud.status import CloudStatus
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
+from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot
 from mcpboard.host.vision.service import VisionService
 from mcpboard.host.vision.tree import UiNode
+from mcpboard.protocol.sessions import Session
 from tests.support import served
 
 LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
@@ -131,6 +134,11 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
+def waiting(manager: DeviceManager, device: str) -> int:
+    """Callers that wait for their slot, behind the one that has it."""
+    return max(0, len(manager._devices[device].queue._queue) - 1)
+
+
 def result(future: Future[Any]) -> Any:
     return future.result(LIMIT_S)
 
@@ -227,6 +235,15 @@ class Agent:
     @property
     def caller(self) -> Caller:
         return Caller(self.url, read_main_token(self.folder))
+
+    def sessions(self) -> list[Session]:
+        """Every session of a client, oldest first."""
+        return self.role._owners.sessions()
+
+    def cloud_status(self) -> CloudStatus:
+        worker = self.role._cloud
+        assert worker is not None, "it is not enrolled"
+        return worker.status()
 
 
 @contextmanager

@@ -424,13 +424,13 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
     first = host.caller.open()
     first.call("tap", x=1, y=1)
     assert busy(host.caller.call("tap", x=1, y=1, session_id="new"))
-    assert [session.id for session in host.role.sessions()] == [first.session]
+    assert [session.id for session in host.sessions()] == [first.session]
 
 
 def test_a_first_call_that_fails_leaves_no_lease_that_nobody_knows(host: Agent, phone: Fake) -> None:
     phone.fault = OSError("offline")
     assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"] == "offline"
-    assert (host.role.sessions(), host.role.manager.leases()) == ([], {})
+    assert (host.sessions(), host.role.manager.leases()) == ([], {})
 
 
 def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:

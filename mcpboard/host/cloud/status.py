@@ -33,6 +33,3 @@ class CloudStatus:
     owed: int = 0
     draining: bool = False
     problem: str = ""
-
-
-NOT_ENROLLED = CloudStatus(enrolled=False)

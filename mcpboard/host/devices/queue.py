@@ -23,12 +23,6 @@ class CommandQueue:
         self._queue: deque[threading.Event] = deque()  # the first has the slot
         self._guest: threading.Event | None = None
 
-    @property
-    def waiting(self) -> int:
-        """Callers that wait at this moment."""
-        with self._lock:
-            return max(0, len(self._queue) - 1)
-
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Keep the device to the caller until the block ends; ToolFailed when there is no room or time to wait."""

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
@@ -54,8 +53,17 @@ def specs(folder: Path) -> list[DeviceSpec]:
     entries = [] if document is None else document.get("devices")
     if not isinstance(entries, list) or len(entries) > MOST_DEVICES:
         raise ConfigError(f"{path}: a list of at most {MOST_DEVICES} devices is expected; delete it and add them again")
+    names, required = {field.name for field in fields(DeviceSpec)}, {"id", "kind"}
+    known = []
     try:
-        known = [_spec(entry) for entry in entries]
+        for entry in entries:
+            if not isinstance(entry, dict) or not required <= set(entry) <= names:
+                optional = ", ".join(sorted(names - required))
+                raise ConfigError(f"a device has id, kind and, where needed, {optional}")
+            if not all(isinstance(value, str) for value in entry.values()):
+                raise ConfigError("every member of a device is text")
+            known.append(DeviceSpec(**entry))
+            _check(known[-1])
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     if len({each.id for each in known}) < len(known):
@@ -87,17 +95,6 @@ def remove(folder: Path, device_id: str) -> None:
 
 def _write(folder: Path, devices: Sequence[DeviceSpec]) -> None:
     storage.replace(folder / DEVICES_FILE, {"version": 1, "devices": [each.written() for each in devices]})
-
-
-def _spec(entry: Any) -> DeviceSpec:
-    names = {field.name for field in fields(DeviceSpec)}
-    if not isinstance(entry, dict) or not {"id", "kind"} <= set(entry) <= names:
-        raise ConfigError(f"a device has id, kind and, where needed, {', '.join(sorted(names - {'id', 'kind'}))}")
-    if not all(isinstance(value, str) for value in entry.values()):
-        raise ConfigError("every member of a device is text")
-    spec = DeviceSpec(**entry)
-    _check(spec)
-    return spec
 
 
 def _check(spec: DeviceSpec) -> None:

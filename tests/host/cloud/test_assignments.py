@@ -244,7 +244,7 @@ def test_a_drained_host_claims_nothing_until_it_is_told_to_resume(
     scheduler.command("drain")
     obeyed(pair, scheduler)
     assert scheduler.heartbeats()[-1]["draining"]
-    assert pair.role.cloud_status().draining
+    assert pair.cloud_status().draining
     scheduler.outcome(scheduler.dispatch("Y", [LOOK]))  # on the claim that was waiting already
     phone.go_on.set()
     assert scheduler.outcome(first)["status"] == "succeeded"

@@ -18,7 +18,7 @@ from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
-from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads
+from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads, waiting
 
 ALICE, BOB = session("alice123"), session("bob45678")
 
@@ -78,7 +78,7 @@ def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: F
         look = pool.submit(manager.peek, "X")
         phone.wait_inside()
         calls = [pool.submit(manager.run, "X", ALICE, tap) for _ in range(1 + MOST_WAITING)]
-        while manager._devices["X"].queue.waiting < 1 + MOST_WAITING:
+        while waiting(manager, "X") < 1 + MOST_WAITING:
             assert not any(call.done() for call in calls)
         with pytest.raises(ToolFailed, match="too many calls for X"):
             manager.run("X", ALICE, tap)

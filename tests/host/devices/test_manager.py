@@ -17,7 +17,7 @@ from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.base import Driver
-from tests.host.rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads
+from tests.host.rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads, waiting
 
 ANN, BOB, CAT = session("ann"), session("bob"), session("cat")
 
@@ -48,10 +48,9 @@ class Bench:
 
     def queued(self, pool: Any, run: Callable[..., None], *how: Any, device: str = "X") -> Future[None]:
         """A call that has come to wait at the device's command queue."""
-        line = self.manager._devices[device].queue
-        before = line.waiting
+        before = waiting(self.manager, device)
         future: Future[None] = pool.submit(run, *how)
-        self.wait_for(lambda: line.waiting > before)
+        self.wait_for(lambda: waiting(self.manager, device) > before)
         return future
 
 
@@ -325,12 +324,12 @@ def test_a_stuck_device_delays_no_other() -> None:
 # --- wait_until_usable -------------------------------------------------------------------------
 
 
-def waiting(bench: Bench, pool: Any, *owners: Owner) -> list[Future[bool]]:
+def wait_for_x(bench: Bench, pool: Any, *owners: Owner) -> list[Future[bool]]:
     """Each owner waiting for X, in that order."""
-    return [_waiting(bench, pool, owner) for owner in owners]
+    return [_wait_for_x(bench, pool, owner) for owner in owners]
 
 
-def _waiting(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
+def _wait_for_x(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
     line = bench.manager._leases._waiters
     before = len(line)
     future: Future[bool] = pool.submit(bench.manager.wait_until_usable, "X", owner, LIMIT_S)
@@ -349,7 +348,7 @@ def test_who_asked_first_gets_it_first_and_nobody_slips_in_between() -> None:
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
-        first, second = waiting(bench, pool, BOB, CAT)
+        first, second = wait_for_x(bench, pool, BOB, CAT)
         bench.manager.release("X")
         assert result(first)
         assert leased(bench) == {"X": "mcp_session:bob"}
@@ -373,7 +372,7 @@ def test_the_owner_that_goes_on_waits_for_nobody() -> None:
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
-        (other,) = waiting(bench, pool, BOB)
+        (other,) = wait_for_x(bench, pool, BOB)
         assert bench.manager.wait_until_usable("X", ANN, 0)
         bench.tap(ANN)
         bench.manager.release("X")
@@ -384,14 +383,14 @@ def test_a_wait_ends_with_its_device_and_with_the_manager() -> None:
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
-        (removed,) = waiting(bench, pool, BOB)
+        (removed,) = wait_for_x(bench, pool, BOB)
         bench.manager.remove("X")
         with pytest.raises(UnknownDevice):
             result(removed)
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
-        (closed,) = waiting(bench, pool, BOB)
+        (closed,) = wait_for_x(bench, pool, BOB)
         bench.manager.close()
         assert not result(closed)
     assert bench.x.closed
@@ -405,7 +404,7 @@ def test_not_everybody_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     bench.tap(ANN)
     with threads() as pool:
-        (other,) = waiting(bench, pool, BOB)
+        (other,) = wait_for_x(bench, pool, BOB)
         with pytest.raises(ToolFailed, match="too many wait for X"):
             bench.manager.wait_until_usable("X", CAT, 1)
         bench.manager.release("X")
