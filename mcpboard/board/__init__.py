@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from mcpboard import __version__
 from mcpboard.board.backend import Backend
 from mcpboard.board.catalog import Catalog
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
-from mcpboard.board.front import PAGES, page
 from mcpboard.board.lanes import Lanes
+from mcpboard.board.pages import PAGES, page
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
 from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.config.board import Settings
@@ -32,7 +33,7 @@ from mcpboard.serving.concurrency import ConcurrencyLimit
 CATALOG_S = 1.0  # seconds that tools/list may wait for the Agent's schemas
 
 SERVER = {"name": "mcpboard", "title": "Phone board", "version": __version__}
-OFF = "MCP is switched off on this board (mcp_enabled = false)"
+DISABLED = "MCP is switched off on this board (mcp_enabled = false)"
 
 INSTRUCTIONS = """\
 You see and drive one real phone. Look first: screenshot returns a picture of the screen. \
@@ -47,7 +48,7 @@ open_url and bridge_clipboard need the phone's companion app; phone_bridge_statu
 
 
 def build(current: Callable[[], Settings]) -> Application:
-    """The WSGI application of the board role; `current` gives the settings of the moment without waiting."""
+    """Return the WSGI application of the board role; `current` gives the settings of the moment without waiting."""
     board = Board(current, Forwarder(Lanes(LANE_CAPACITY), UndeliveredOutcomes()))
     return Application(board.role, ConcurrencyLimit(sum(LANE_CAPACITY.values())))
 
@@ -111,7 +112,7 @@ class BoardRole:
         """Return one of the board's own pages."""
         settings = self.settings
         backends = {name: self._board.backend(name, settings) for name in (AGENT, CONFIG_WEB)}
-        return page(request.head, settings.mcp_enabled, backends, wants_token=settings.token is not None)
+        return page(request.head, settings.mcp_enabled, backends, requires_token=settings.token is not None)
 
     def open_session(self, step: OpenSession) -> str:
         raise NotImplementedError("a board has no sessions, its endpoint never opens one")
@@ -124,15 +125,12 @@ def _policy(settings: Settings) -> Policy:
     return Policy(
         server=SERVER,
         instructions=INSTRUCTIONS,
-        disabled=None if settings.mcp_enabled else OFF,
+        disabled=None if settings.mcp_enabled else DISABLED,
         strict_meta=settings.strict_meta,
         pages=PAGES,
-        authorize=_bearer_gate(settings.token) if settings.token else None,
+        authorize=partial(_authorize, settings.token) if settings.token else None,
     )
 
 
-def _bearer_gate(token: bytes) -> Callable[[str | None], str | None]:
-    def authorize(authorization: str | None) -> str | None:
-        return "token" if access.is_one_of(access.bearer(authorization), [token]) else None
-
-    return authorize
+def _authorize(token: bytes, authorization: str | None) -> str | None:
+    return "token" if access.is_one_of(access.bearer(authorization), [token]) else None

@@ -3,29 +3,24 @@
 The door where foreign exceptions stop: those of requests, urllib3, http.client and the socket
 become BackendUnreachable, BackendTimeout or BackendBroken, whose texts name the backend, its
 setting and the seconds, never a body.
-(contracts: agent-api, decisions 7, 8, 11, 12, 14, 17, 18)
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from mcpboard import transport
-from mcpboard.board.arrival import BackendResponse, BodyStream, RequestContext, SizeLimit
-from mcpboard.errors import BackendBroken, BackendTimeout, BackendUnreachable, ToolError
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 from mcpboard.transport import FailureKind, translate_errors
 from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, connect
 
-if TYPE_CHECKING:
-    import requests
-
-ANSWER_LIMIT = 4 * 1024 * 1024  # bytes, decision 19: some twenty screenshots; a 128 MB board holds no more
+BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
+RESPONSE_LIMIT = 4 * 1024 * 1024  # bytes: some twenty screenshots; a 128 MB board holds no more
 
 # Backend -> what a person calls it, and the setting that says where it is.
 BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web", "mcp_config_web_base_url")}
@@ -34,23 +29,164 @@ BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web
 # wait for, and no way off this machine.
 ADDRESSES = {"localhost": ("127.0.0.1", "::1")}
 
-KINDS: Mapping[FailureKind, type[ToolError]] = {
+ERROR_TYPES: Mapping[FailureKind, type[ToolError]] = {
     FailureKind.UNREACHABLE: BackendUnreachable,
     FailureKind.TIMEOUT: BackendTimeout,
     FailureKind.BROKEN: BackendBroken,
 }
 
 
+class BackendResponse(NamedTuple):
+    """The response of a backend, whatever its status, redirects too; `content_type` is "" when not sent."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
 @dataclass(frozen=True)
 class LastRequest:
-    """How the latest request went and how long ago: `ok` when an answer came, whatever its status."""
+    """The latest request: `ok` when a response came, whatever its status, and how long ago."""
 
     ok: bool
     seconds_ago: float
 
 
+class SizeLimit(NamedTuple):
+    """The most bytes a body may have, and a note on the setting that says so."""
+
+    size: int
+    note: str = ""
+
+
+class RequestContext(NamedTuple):
+    """One request under way: to which backend, what it is ("GET /health"), and over which socket."""
+
+    backend: Backend
+    request: str
+    sock: DeadlineSocket
+    limit: SizeLimit
+
+    def translated(self) -> translate_errors:
+        """Return a block that lets foreign errors out as ToolErrors."""
+
+        def translate(error: Exception, failure: FailureKind) -> ToolError:
+            error_type, deadline = ERROR_TYPES[failure], self.sock.deadline
+            if error_type is BackendTimeout:
+                return self.failed(error_type, f"did not finish {self.request} within {deadline.seconds:g} s")
+            # The error's name only, since its text may quote anything.
+            after = f"after {deadline.waited():.1f} s ({type(error).__name__})"
+            return self.failed(error_type, f"broke off {self.request} {after}")
+
+        return translate_errors(translate)
+
+    def unusable(self, reason: str) -> ToolError:
+        """Return the error to raise for a response that came but cannot be used."""
+        return self.failed(BackendBroken, f"answered {self.request} badly: {reason}")
+
+    def failed(self, error_type: type[ToolError], what: str) -> ToolError:
+        """Return the error to raise: what the backend did wrong, and how far the request got."""
+        self.backend.note(ok=False)
+        message = f"{self.backend.title} ({self.backend.setting}) {what}"
+        if self.sock.handed_over:
+            return error_type(f"{message}.", delivery=UNKNOWN)
+        return error_type(f"{message}, before the request had gone out whole.", delivery=NOT_SENT)
+
+
+class ResponseHead(Protocol):
+    """The parts of a response that a body stream needs once its head has come; requests' has them."""
+
+    status_code: int
+    raw: Any  # with `length` and `read`, as in http.client
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+class BodyStream:
+    """A body that is arriving, in blocks of at most 48 KiB; iterated once, closed always.
+
+    Ends only when the body was whole. Raises BackendTimeout or BackendBroken when the source dies,
+    falls short of its announced length, passes its limit or its time; what came is then worthless.
+    """
+
+    def __init__(self, context: RequestContext, response: ResponseHead) -> None:
+        self.context = context
+        self.status = response.status_code
+        self.content_type = response.headers.get("Content-Type", "")
+        self.length: int | None = response.raw.length  # None when chunked or not announced
+        self._response = response
+        self._first = b""
+        self._arrived = 0
+        self._over = False
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        block, self._first = self._first or self._block(), b""
+        if not block:
+            raise StopIteration
+        return block
+
+    def whole(self) -> bytes:
+        """Return all of the body; read in one piece where its length is known, because joining would copy it."""
+        return self._block(self.length) if self.length else b"".join(self)
+
+    def close(self) -> None:
+        """Let go of the connection; more than once is fine."""
+        self._closed = True
+        self._response.close()
+        self.context.sock.hang_up()
+
+    def check_head(self) -> None:
+        """Raise BackendBroken for a body that is not worth reading, and let go of the connection then."""
+        label = self._response.headers.get("Content-Encoding", "identity").strip().lower()
+        try:
+            if label != "identity":
+                raise self.context.unusable("it is compressed, though that was ruled out")
+            self._check_size(self.length or 0)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> BackendResponse:
+        """Return the response up to its first block, which is read now and still comes first in the iteration."""
+        self._first = self._first or self._block()
+        return BackendResponse(self.status, self.content_type, self._first)
+
+    def _block(self, size: int = BLOCK) -> bytes:
+        # Filled up, so that a body of one block is known to be whole before any of it is passed on.
+        block = b""
+        try:
+            while not self._over and len(block) < size:
+                if self._closed:
+                    raise self.context.unusable("it was given up before its end")
+                with self.context.translated():
+                    piece: bytes = self._response.raw.read(size - len(block))
+                self._arrived += len(piece)
+                self._check_size(self._arrived)
+                ended = not piece or self._arrived == self.length
+                if ended and self.length not in (None, self._arrived):
+                    raise self.context.unusable(f"it ended after {self._arrived} of {self.length} bytes")
+                self._over = ended
+                block += piece
+        except BaseException:
+            self.close()
+            raise
+        return block
+
+    def _check_size(self, size: int) -> None:
+        limit = self.context.limit
+        if size > limit.size:
+            raise self.context.unusable(f"its body is over the limit of {limit.size} bytes{limit.note}")
+
+
 class Backend:
-    """One loopback API: an answer or a ToolError by the deadline; a request goes out once at most.
+    """One loopback API: a response or a ToolError by the deadline; a request goes out once at most.
 
     `name` is a key of BACKENDS; `base_url` has passed config: http, a loopback host, no path.
     """
@@ -65,14 +201,17 @@ class Backend:
         self._noted: tuple[bool, float] | None = None
 
     def call(
-        self, method: str, path: str, body: bytes | None, seconds: float, limit: int = ANSWER_LIMIT
+        self, method: str, path: str, body: bytes | None, seconds: float, limit: int = RESPONSE_LIMIT
     ) -> BackendResponse:
-        """The answer to one request: whole, at most `limit` bytes, within `seconds` from connecting to last byte."""
+        """Send one request and return its response, at most `limit` bytes of body.
+
+        `seconds` reach from connecting to the last byte.
+        """
         with contextlib.closing(self._open(method, path, body, seconds, SizeLimit(limit))) as stream:
             return BackendResponse(stream.status, stream.content_type, stream.whole())
 
     def stream(self, path: str, first_byte_seconds: float, total_seconds: float, limit: int) -> BodyStream:
-        """The body of a GET as it arrives; its first block is here already, so early failures raise at once.
+        """Return the body of a GET as it arrives; its first block is here already, so early failures raise at once.
 
         `first_byte_seconds` reach to the end of the first block (Config Web writes at once what it
         has built), `total_seconds` to the end of the last. What the status means is for the caller
@@ -81,12 +220,12 @@ class Backend:
         whole = Deadline(total_seconds, self._clock)
         stream = self._open("GET", path, None, first_byte_seconds, SizeLimit(limit, " (support_bundle_max_bytes)"))
         stream.begin()
-        stream.trip.sock.deadline = whole
+        stream.context.sock.deadline = whole
         return stream
 
     @property
-    def last_seen(self) -> LastRequest | None:
-        """How the latest request went, None before the first; asks nobody and never waits."""
+    def last_request(self) -> LastRequest | None:
+        """The latest request, None before the first; asks nobody and never waits."""
         noted = self._noted
         return noted and LastRequest(noted[0], self._clock() - noted[1])
 
@@ -94,42 +233,26 @@ class Backend:
         """Remember how a request went."""
         self._noted = (ok, self._clock())
 
-    def _open(self, method: str, path: str, body: bytes | None, seconds: float, ceiling: SizeLimit) -> BodyStream:
-        what = f"{method} {path}"
-        sock = self._connected(what, Deadline(seconds, self._clock))
-        trip = RequestContext(self, what, sock, ceiling)
+    def _open(self, method: str, path: str, body: bytes | None, seconds: float, limit: SizeLimit) -> BodyStream:
+        request = f"{method} {path}"
+        deadline = Deadline(seconds, self._clock)
         try:
-            with _translated(trip):
+            sock = connect(self._addresses, self._port, deadline)
+        except OSError as error:
+            self.note(ok=False)
+            raise BackendUnreachable(
+                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {request}: "
+                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
+                f"Call again once it runs; if it does run, correct {self.setting}."
+            ) from error
+        context = RequestContext(self, request, sock, limit)
+        try:
+            with context.translated():
                 response = transport.send(sock, method, self._base + path, body)
         except BaseException:
             sock.hang_up()
             raise
         self.note(ok=True)
-        stream = BodyStream(trip, response, functools.partial(_read, trip, response))
+        stream = BodyStream(context, response)
         stream.check_head()
         return stream
-
-    def _connected(self, what: str, deadline: Deadline) -> DeadlineSocket:
-        try:
-            return connect(self._addresses, self._port, deadline)
-        except OSError as error:
-            self.note(ok=False)
-            raise BackendUnreachable(
-                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {what}: "
-                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
-                f"Call again once it runs; if it does run, correct {self.setting}."
-            ) from error
-
-
-def _read(trip: RequestContext, response: requests.Response, size: int) -> bytes:
-    with _translated(trip):
-        piece: bytes = response.raw.read(size)
-    return piece
-
-
-def _translated(trip: RequestContext) -> translate_errors:
-    def told(error: Exception, fault: FailureKind) -> ToolError:
-        kind = KINDS[fault]
-        return trip.failed(kind, trip.late() if kind is BackendTimeout else trip.cut(error))
-
-    return translate_errors(told)

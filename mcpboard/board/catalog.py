@@ -1,4 +1,4 @@
-"""The Agent's live schemas over the built-in ones (contracts: agent-api, decision 2 and facts 1.2).
+"""The Agent's live schemas over the built-in ones.
 
 The allowlist decides which tools there are; the Agent may only say what they take, and only in
 a form that no client stumbles over.
@@ -19,7 +19,7 @@ from mcpboard.board.tools import ROWS, BoardTool, allowed
 from mcpboard.errors import BackendBroken, ToolError
 
 if TYPE_CHECKING:
-    from mcpboard.board.arrival import BackendResponse
+    from mcpboard.board.backend import BackendResponse
 
 FRESH_S = 60.0  # how long a copy is good for; tools change with the board's software only
 RETRY_S = 5.0  # after a failure: soon enough for a board that boots, too rare to slow every list
@@ -47,11 +47,11 @@ class Catalog:
         self._offers = _offers(ROWS)
 
     def current(self) -> Mapping[str, Mapping[str, Any]]:
-        """Tool name to input schema, as last known; never waits."""
+        """Return tool name -> input schema, as last known; never waits."""
         return MappingProxyType({row.tool.name: row.tool.input_schema for row in self.rows(shell=True)})
 
     def rows(self, shell: bool) -> tuple[BoardTool, ...]:
-        """The rows on offer with their schemas as last known; the same object until one changes."""
+        """Return the rows on offer with their schemas as last known; the same object until one changes."""
         return self._offers[shell]
 
     def refresh(self, fetch: Callable[[], BackendResponse]) -> None:
@@ -71,7 +71,7 @@ class Catalog:
 
     def _read(self, fetch: Callable[[], BackendResponse]) -> bool:
         try:
-            live = schemas(fetch())
+            live = live_schemas(fetch())
         except (ToolError, ValueError, RecursionError):
             return False
         offers = _offers(tuple(_with_schema(row, live.get(row.tool.name)) for row in ROWS))
@@ -85,7 +85,7 @@ def _offers(rows: tuple[BoardTool, ...]) -> Mapping[bool, tuple[BoardTool, ...]]
 
 
 def _with_schema(row: BoardTool, live: object) -> BoardTool:
-    """The row with the live schema where that is usable, else as built in."""
+    """Return the row with the live schema where that is usable, else as built in."""
     if not isinstance(live, dict) or not is_usable(live):
         return row
     schema = _described(live, row.tool.input_schema)
@@ -95,7 +95,7 @@ def _with_schema(row: BoardTool, live: object) -> BoardTool:
 
 
 def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """`live`, with words for the properties that it does not describe: ours, or that there are none.
+    """Return `live` with a description of every property: theirs, else ours, else that there is none.
 
     Some clients drop a tool for one argument without a description.
     """
@@ -103,24 +103,24 @@ def _described(live: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     if "description" in own:
         schema.setdefault("description", own["description"])
     if "properties" in live:
-        words = own.get("properties", {})
+        described = own.get("properties", {})
         schema["properties"] = {
-            name: _described(rule, words.get(name, _UNEXPLAINED)) for name, rule in live["properties"].items()
+            name: _described(rule, described.get(name, _UNEXPLAINED)) for name, rule in live["properties"].items()
         }
     return schema
 
 
-def schemas(answer: BackendResponse) -> dict[str, Any]:
-    """Tool name to whatever the Agent calls its schema; BackendBroken when the answer is no catalogue."""
-    found = finite_json(answer.body) if answer.status == 200 else None
-    tools = found.get("tools") if isinstance(found, dict) else None
+def live_schemas(response: BackendResponse) -> dict[str, Any]:
+    """Return tool name -> whatever the Agent calls its schema; BackendBroken when the response is no catalog."""
+    document = finite_json(response.body) if response.status == 200 else None
+    tools = document.get("tools") if isinstance(document, dict) else None
     if not isinstance(tools, list):
-        raise BackendBroken("the Agent's answer is no tool catalogue")
+        raise BackendBroken("the Agent's answer is no tool list")
     return {str(entry.get("name")): entry.get("args_schema") for entry in tools if isinstance(entry, dict)}
 
 
 def is_usable(schema: Mapping[str, Any]) -> bool:
-    """True when every client takes the schema as a tool's, and the argument check can walk it."""
+    """Tell if every client takes the schema as a tool's, and the argument check can walk it."""
     is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
     return is_object and not _ROOT_NEVERS & schema.keys() and _is_sound(schema, _DEPTH_LIMIT)
 
@@ -128,25 +128,20 @@ def is_usable(schema: Mapping[str, Any]) -> bool:
 def _is_sound(schema: Mapping[str, Any], depth: int) -> bool:
     if depth == 0 or _NEVERS & schema.keys() or None in schema.values():
         return False
-    required = schema.get("required", [])
+    required, properties = schema.get("required", []), schema.get("properties", {})
     return (
         isinstance(schema.get("type", ""), str)
         and isinstance(schema.get("description", ""), str)
         and isinstance(required, list)
         and all(isinstance(name, str) for name in required)
-        and _are_sound_properties(schema.get("properties", {}))
+        and isinstance(properties, dict)
+        and all(_PROPERTY_NAME.fullmatch(name) and isinstance(rule, dict) for name, rule in properties.items())
         and all(_is_sound(part, depth - 1) for part in _parts(schema))
     )
 
 
-def _are_sound_properties(properties: object) -> bool:
-    return isinstance(properties, dict) and all(
-        _PROPERTY_NAME.fullmatch(name) and isinstance(rule, dict) for name, rule in properties.items()
-    )
-
-
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schemas directly inside `schema`; values that are data, such as examples, are none."""
+    """Yield the schemas directly inside `schema`; values that are data, such as examples, are none."""
     yield from schema.get("properties", {}).values()
     for word, value in schema.items():
         if word in _DATA:

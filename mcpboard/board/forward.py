@@ -1,4 +1,4 @@
-"""Run one row: a place in its lane, one request to its backend, its reader for the answer."""
+"""Run one row: a slot of its lane, one request to its backend, its reader for the response."""
 
 from __future__ import annotations
 
@@ -8,68 +8,61 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from mcpboard.board.arrival import BodyStream
 from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.board.tools import INPUT, BoardTool
-from mcpboard.board.undelivered import Notice, UndeliveredOutcome, UndeliveredOutcomes
+from mcpboard.board.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.errors import DONE, NOT_SENT, ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
 from mcpboard.transport.deadline import Clock
 
-# Places a lane has (decision 10); together they are the turns of the server.
+# Slots of each lane; together they are the server's limit of calls at once.
 LANE_CAPACITY: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
-BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all (decision 12)
+BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all
 GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
 class Forwarder:
     """The only caller of the backends: every call is made at most once, and never waits for another."""
 
-    def __init__(self, lanes: Lanes, orphans: UndeliveredOutcomes, clock: Clock = time.monotonic) -> None:
+    def __init__(self, lanes: Lanes, undelivered: UndeliveredOutcomes, clock: Clock = time.monotonic) -> None:
         self._lanes = lanes
-        self._orphans = orphans
+        self._undelivered = undelivered
         self._clock = clock
 
     def run(self, row: BoardTool, call: ToolCall, backend: Backend, bundle_limit: int) -> Outcome:
-        """What became of `call`; an action's outcome begins with those that nobody heard of."""
+        """Make the call and return its outcome; an action's begins with the undelivered ones."""
+        result: Content | ToolError
         try:
-            result: Content | ToolError = self._made(row, call, backend, bundle_limit)
+            slot = self._lanes.acquire(row.lane, row.tool.name)
+            if row.streams:
+                result = _bundle(row, backend, slot, bundle_limit)
+            else:
+                with slot:
+                    body = b'{"input":' + call.arguments_json + b"}" if row.method == "POST" else None
+                    result = row.read(backend.call(row.method, row.path, body, row.deadline_s))
         except ToolError as error:
             result = error
-        if row.lane != INPUT:
-            return Outcome(result)
-        return self._told(row, result)
+        return self._with_notice(row.tool.name, result) if row.lane == INPUT else Outcome(result)
 
-    def _made(self, row: BoardTool, call: ToolCall, backend: Backend, bundle_limit: int) -> Content:
-        place = self._lanes.enter(row.lane, row.tool.name)
-        if row.streams:
-            return _bundle(row, backend, place, bundle_limit)
-        with place:
-            body = b'{"input":' + call.arguments_json + b"}" if row.method == "POST" else None
-            return row.read(backend.call(row.method, row.path, body, row.deadline_s))
-
-    def _told(self, row: BoardTool, result: Content | ToolError) -> Outcome:
+    def _with_notice(self, tool: str, result: Content | ToolError) -> Outcome:
+        """Return the outcome of an action, which tells the undelivered ones and is kept with them if it gets lost."""
         finished_at = self._clock()  # a reader may stall for long before it is given up
-        telling = self._orphans.take()
-        words = _orphan_words(result)
-        own = (UndeliveredOutcome(row.tool.name, words, finished_at),) if words else ()
-        unheard = (*telling.orphans, *own)  # should this reply get lost
-        return Outcome(_begun_with(telling, result), functools.partial(self._orphans.keep, unheard))
+        notice = self._undelivered.take()
+        summary = _summary(result)
+        own = (UndeliveredOutcome(tool, summary, finished_at),) if summary else ()
+        on_delivered = functools.partial(self._undelivered.keep, (*notice.outcomes, *own))
+        if not notice.text:
+            return Outcome(result, on_delivered)
+        if isinstance(result, ToolError):
+            result.text = f"{notice.text}\n{result.text}"
+            return Outcome(result, on_delivered)
+        return Outcome(replace(result, blocks=(Text(notice.text), *result.blocks)), on_delivered)
 
 
-def _begun_with(telling: Notice, result: Content | ToolError) -> Content | ToolError:
-    if not telling.text:
-        return result
-    if isinstance(result, ToolError):
-        result.text = f"{telling.text}\n{result.text}"
-        return result
-    return replace(result, blocks=(Text(telling.text), *result.blocks))
-
-
-def _orphan_words(result: Content | ToolError) -> str:
-    """What to tell of an outcome that nobody heard of; nothing of a call that did nothing."""
+def _summary(result: Content | ToolError) -> str:
+    """Return what to tell of an outcome that was not delivered; "" for a call that did nothing."""
     if isinstance(result, Content):
         return "finished OK"
     if result.delivery == NOT_SENT:
@@ -80,9 +73,9 @@ def _orphan_words(result: Content | ToolError) -> str:
 # --- the support bundle ----------------------------------------------------------------------
 
 
-def _bundle(row: BoardTool, backend: Backend, place: Slot, limit: int) -> Content:
+def _bundle(row: BoardTool, backend: Backend, slot: Slot, limit: int) -> Content:
     with contextlib.ExitStack() as undo:
-        undo.callback(place.leave)
+        undo.callback(slot.release)
         source = backend.stream(row.path, row.deadline_s, BUNDLE_TOTAL_S, limit)
         undo.callback(source.close)
         begun = source.begin()
@@ -90,25 +83,20 @@ def _bundle(row: BoardTool, backend: Backend, place: Slot, limit: int) -> Conten
         if begun.status != 200 or not begun.body.startswith(GZIP):
             return row.read(begun)
         undo.pop_all()
-    return _streamed(source, place)
-
-
-def _streamed(source: BodyStream, place: Slot) -> Content:
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    name = f"{stamp}.tar.gz"
+    name = time.strftime("%Y%m%dT%H%M%SZ.tar.gz", time.gmtime())
     size = "size not announced" if source.length is None else f"{source.length} bytes"
     note = f"support bundle {name}, {size}, application/gzip: prompts and logs as they are, nothing removed"
-    blob = Blob(f"mcpboard://support-bundle/{name}", "application/gzip", SlotHoldingSource(source, place))
+    blob = Blob(f"mcpboard://support-bundle/{name}", "application/gzip", SlotHoldingSource(source, slot))
     return Content((Text(note), blob))
 
 
 class SlotHoldingSource:
-    """A source that keeps its place in the lane until it is closed, read or not."""
+    """A source that keeps its slot of the lane until it is closed, read or not."""
 
-    def __init__(self, source: ByteSource, place: Slot) -> None:
+    def __init__(self, source: ByteSource, slot: Slot) -> None:
         self.length = source.length
         self._source = source
-        self._place = place
+        self._slot = slot
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._source)
@@ -117,4 +105,4 @@ class SlotHoldingSource:
         try:
             self._source.close()
         finally:
-            self._place.leave()
+            self._slot.release()

@@ -1,4 +1,4 @@
-"""Orphans: outcomes of actions whose caller never heard of them, told once to the next (decision 9).
+"""Outcomes of actions whose client disconnected before the reply arrived, told once to the next.
 
 An action goes on when its caller hangs up, and a caller that only saw a broken connection would
 do it again. So the outcome waits here for the next action's result.
@@ -14,37 +14,37 @@ from dataclasses import dataclass, replace
 
 from mcpboard.transport.deadline import Clock
 
-KEPT_SECONDS = 600.0  # decision 9; later than that, the screen says more than the note
+KEPT_SECONDS = 600.0  # later than that, the screen says more than the notice
 KEPT_OUTCOMES = 16  # the newest; input runs one at a time, so more means that nobody reads them
 ARRIVAL_SECONDS = 0.5  # that TCP may take to acknowledge what has arrived (RFC 1122, 4.2.3.2)
 
-GONE = "after its caller had gone"
-UNHEARD = "but its answer may never have arrived"
+CALLER_GONE = "after its caller had gone"
+UNACKNOWLEDGED = "but its answer may never have arrived"
 
 
 @dataclass(frozen=True)
 class UndeliveredOutcome:
-    """One outcome nobody heard of: the tool, words such as "finished OK", and when, on the clock."""
+    """One undelivered outcome: the tool, words such as "finished OK", when, on the clock, and why."""
 
     tool: str
     outcome: str
     finished_at: float
-    fate: str = GONE
+    reason: str = CALLER_GONE
 
 
 @dataclass(frozen=True)
 class Notice:
-    """What to say before the next action's result; empty text when there is nothing to tell."""
+    """A text to begin the next action's result with, and the outcomes it tells; empty when there are none."""
 
     text: str
-    orphans: tuple[UndeliveredOutcome, ...]
+    outcomes: tuple[UndeliveredOutcome, ...]
 
 
 @dataclass(frozen=True)
 class Unacknowledged:
-    """Outcomes in a reply that the kernel has, and perhaps nobody else; `arrived` asks."""
+    """Outcomes in a reply that the kernel has, and perhaps nobody else; `arrived` tells."""
 
-    orphans: Sequence[UndeliveredOutcome]
+    outcomes: Sequence[UndeliveredOutcome]
     arrived: Callable[[], bool]
     since: float
 
@@ -56,42 +56,42 @@ class UndeliveredOutcomes:
         self._clock = clock
         self._lock = threading.Lock()
         self._kept: list[UndeliveredOutcome] = []
-        self._underway: deque[Unacknowledged] = deque(maxlen=KEPT_OUTCOMES)
+        self._unacknowledged: deque[Unacknowledged] = deque(maxlen=KEPT_OUTCOMES)
 
-    def keep(self, orphans: Sequence[UndeliveredOutcome], arrived: Callable[[], bool] | None = None) -> None:
-        """Keep outcomes that nobody heard of, or nobody will should their reply not have `arrived` in good time.
+    def keep(self, outcomes: Sequence[UndeliveredOutcome], arrived: Callable[[], bool] | None = None) -> None:
+        """Keep outcomes that reached nobody, or may not if their reply has not `arrived` in good time.
 
         Their words are ours, never an argument or a foreign text.
         """
         with self._lock:
             if arrived is None:
-                self._keep(orphans)
+                self._keep(outcomes)
             else:
-                self._underway.append(Unacknowledged(orphans, arrived, self._clock()))
+                self._unacknowledged.append(Unacknowledged(outcomes, arrived, self._clock()))
 
     def take(self) -> Notice:
-        """All that is worth telling, oldest first; it is forgotten here, so tell it or keep it again."""
+        """Return all that is worth telling, oldest first; it is forgotten here, so tell it or keep it again."""
         now = self._clock()
         with self._lock:
-            self._look_after(now)
-            kept = [orphan for orphan in self._kept if now - orphan.finished_at <= KEPT_SECONDS]
+            self._check_replies(now)
+            kept = [each for each in self._kept if now - each.finished_at <= KEPT_SECONDS]
             self._kept.clear()
-        return Notice(" ".join(_sentence(orphan, now) for orphan in kept), tuple(kept))
+        sentences = (
+            f"The earlier {each.tool} {each.outcome} {max(0.0, now - each.finished_at):.0f} s ago, {each.reason}; "
+            "look at the screen before repeating it."
+            for each in kept
+        )
+        return Notice(" ".join(sentences), tuple(kept))
 
-    def _look_after(self, now: float) -> None:
+    def _check_replies(self, now: float) -> None:
         """Keep what has not arrived in good time, forget what has."""
-        for reply in [self._underway.popleft() for _ in range(len(self._underway))]:
+        for reply in [self._unacknowledged.popleft() for _ in range(len(self._unacknowledged))]:
             if reply.arrived():
                 continue
             if now - reply.since < ARRIVAL_SECONDS:
-                self._underway.append(reply)
+                self._unacknowledged.append(reply)
             else:
-                self._keep([replace(orphan, fate=UNHEARD) for orphan in reply.orphans])
+                self._keep([replace(each, reason=UNACKNOWLEDGED) for each in reply.outcomes])
 
-    def _keep(self, orphans: Sequence[UndeliveredOutcome]) -> None:
-        self._kept = sorted([*self._kept, *orphans], key=lambda orphan: orphan.finished_at)[-KEPT_OUTCOMES:]
-
-
-def _sentence(orphan: UndeliveredOutcome, now: float) -> str:
-    ago = f"{max(0.0, now - orphan.finished_at):.0f} s ago"
-    return f"The earlier {orphan.tool} {orphan.outcome} {ago}, {orphan.fate}; look at the screen before repeating it."
+    def _keep(self, outcomes: Sequence[UndeliveredOutcome]) -> None:
+        self._kept = sorted([*self._kept, *outcomes], key=lambda each: each.finished_at)[-KEPT_OUTCOMES:]

@@ -25,7 +25,7 @@ KINDS: Mapping[str, str] = {
     r".* answered .* badly": "malformed",
     r"The board gave an answer that makes no sense": "malformed",
     r"The board'?s? .*HTTP \d+|The board did not|This board does not offer": "turned down",
-    r"The picture is missing": "no picture",
+    r"The screenshot is missing": "no screenshot",
 }
 
 # (kind, target, settings) of the simulator's switches; each hits once. None lasts longer than a soak's last seconds.

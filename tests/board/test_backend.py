@@ -21,8 +21,7 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from mcpboard.board.arrival import BLOCK, BackendResponse, BodyStream
-from mcpboard.board.backend import KINDS, Backend, LastRequest
+from mcpboard.board.backend import BLOCK, ERROR_TYPES, Backend, BackendResponse, BodyStream, LastRequest
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -408,7 +407,7 @@ def test_a_failure_is_one_of_three_kinds_and_tells_what_became_of_it(
     assert "POST /api/tools/enter_text" in failed.value.text
     assert "pass-phrase" not in failed.value.text + caplog.text
     assert len(fake.wires) == 1
-    assert backend.last_seen is not None and not backend.last_seen.ok
+    assert backend.last_request is not None and not backend.last_request.ok
 
 
 def test_a_timeout_names_the_seconds(start: Start) -> None:
@@ -595,11 +594,11 @@ def test_last_seen_is_nothing_then_how_and_how_long_ago(start: Start) -> None:
     now = [100.0]
     fake = start(lambda wire: wire.read().send(ok(b"", status="503 Soon")))
     backend = Backend("agent", fake.url, lambda: now[0])
-    before = backend.last_seen
+    before = backend.last_request
     backend.call("GET", "/health", None, 5)
     now[0] += 7
     assert before is None
-    assert backend.last_seen == LastRequest(ok=True, seconds_ago=7.0)
+    assert backend.last_request == LastRequest(ok=True, seconds_ago=7.0)
 
 
 # --- words and tables ----------------------------------------------------------------------
@@ -630,11 +629,11 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
 )
 def test_the_most_specific_kind_counts(error: type[Exception], kind: type[ToolError] | None) -> None:
     fault = failure_of(error)
-    assert (fault and KINDS[fault]) is kind
+    assert (fault and ERROR_TYPES[fault]) is kind
 
 
 def test_every_fault_has_a_kind() -> None:
-    assert set(KINDS) == set(FailureKind)
+    assert set(ERROR_TYPES) == set(FailureKind)
 
 
 def test_requests_is_not_imported_before_the_first_request() -> None:

@@ -1,4 +1,4 @@
-"""One row run: what an action's outcome says, and what is kept of one that nobody heard of."""
+"""One row run: what an action's outcome says, and what is kept of one that was not delivered."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from mcpboard.board.arrival import BackendResponse
-from mcpboard.board.backend import Backend
+from mcpboard.board.backend import Backend, BackendResponse
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import ROWS
@@ -83,13 +82,11 @@ def test_arguments_are_carried_over_as_they_came(forward: Forwarder) -> None:
     assert backend.bodies == [b'{"input":{"app":"caf\xc3\xa9","n":1.50}}', None]
 
 
-def test_an_orphans_age_counts_from_the_action_and_not_from_the_reader_who_was_given_up(
-    forward: Forwarder, clock: Clock
-) -> None:
-    """A reader may stall for half a minute before the server ends it."""
-    unheard = run(forward, "open_app")
+def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, clock: Clock) -> None:
+    """And not from the reader who was given up, who may stall for half a minute before the server ends it."""
+    undelivered = run(forward, "open_app")
     clock.now += 30
-    lose(unheard)
+    lose(undelivered)
     clock.now += 12
     assert "The earlier open_app finished OK 42 s ago" in text(run(forward, "keyboard_tap"))
 
@@ -113,6 +110,6 @@ def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: Any, 
     assert str(answer) not in told
 
 
-def test_input_is_the_only_lane_with_orphans(forward: Forwarder) -> None:
+def test_input_is_the_only_lane_whose_outcomes_are_kept(forward: Forwarder) -> None:
     kept = {row.tool.name for row in ROWS if not row.streams and run(forward, row.tool.name).on_delivered is not None}
     assert kept == {row.tool.name for row in ROWS if row.lane == "input"}

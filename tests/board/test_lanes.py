@@ -29,60 +29,60 @@ def lanes(clock: Clock) -> Lanes:
 
 
 def test_a_full_input_lane_names_the_tool_and_the_seconds_and_advises_to_look(lanes: Lanes, clock: Clock) -> None:
-    lanes.enter("input", "enter_text")
+    lanes.acquire("input", "enter_text")
     clock.now += 12
     with pytest.raises(Busy) as refused:
-        lanes.enter("input", "touch_gesture")
+        lanes.acquire("input", "touch_gesture")
     assert "touch_gesture was not started: enter_text has been running for 12 s" in refused.value.text
     assert "look at the screen first" in refused.value.text
     assert refused.value.delivery == NOT_SENT
 
 
 def test_another_full_lane_names_all_that_runs_and_speaks_of_no_screen(lanes: Lanes, clock: Clock) -> None:
-    lanes.enter("observation", "screenshot")
+    lanes.acquire("observation", "screenshot")
     clock.now += 3
-    lanes.enter("observation", "wait_for_stable_screen")
+    lanes.acquire("observation", "wait_for_stable_screen")
     with pytest.raises(Busy) as refused:
-        lanes.enter("observation", "screenshot")
+        lanes.acquire("observation", "screenshot")
     assert "screenshot has been running for 3 s and wait_for_stable_screen" in refused.value.text
     assert "look at" not in refused.value.text
 
 
 def test_lanes_do_not_mind_each_other(lanes: Lanes) -> None:
-    lanes.enter("input", "enter_text")
-    lanes.enter("status", "device_status")
-    lanes.enter("observation", "screenshot")
+    lanes.acquire("input", "enter_text")
+    lanes.acquire("status", "device_status")
+    lanes.acquire("observation", "screenshot")
 
 
-def test_a_place_is_free_after_leaving_and_leaving_twice_frees_no_other(lanes: Lanes) -> None:
-    first = lanes.enter("input", "enter_text")
-    first.leave()
-    lanes.enter("input", "keyboard_tap")
-    first.leave()
+def test_a_slot_is_free_after_its_release_and_a_second_one_frees_no_other(lanes: Lanes) -> None:
+    first = lanes.acquire("input", "enter_text")
+    first.release()
+    lanes.acquire("input", "keyboard_tap")
+    first.release()
     with pytest.raises(Busy, match="keyboard_tap"):
-        lanes.enter("input", "enter_text")
+        lanes.acquire("input", "enter_text")
 
 
-def test_a_place_is_left_when_its_block_fails(lanes: Lanes) -> None:
-    with pytest.raises(ZeroDivisionError), lanes.enter("input", "enter_text"):
+def test_a_slot_is_released_when_its_block_fails(lanes: Lanes) -> None:
+    with pytest.raises(ZeroDivisionError), lanes.acquire("input", "enter_text"):
         raise ZeroDivisionError
     assert lanes.state()["input"] == []
 
 
 def test_the_state_shows_each_lane_with_its_tools_and_seconds(lanes: Lanes, clock: Clock) -> None:
-    lanes.enter("input", "enter_text")
+    lanes.acquire("input", "enter_text")
     clock.now += 5
     assert lanes.state() == {"input": [("enter_text", 5.0)], "observation": [], "status": []}
 
 
-def test_of_many_threads_at_once_exactly_as_many_enter_as_there_are_places(lanes: Lanes) -> None:
+def test_of_many_threads_at_once_exactly_as_many_get_in_as_there_are_slots(lanes: Lanes) -> None:
     barrier = threading.Barrier(16)
     inside: list[Slot] = []
 
     def rush() -> None:
         barrier.wait(5)
         with contextlib.suppress(Busy):
-            inside.append(lanes.enter("observation", "screenshot"))
+            inside.append(lanes.acquire("observation", "screenshot"))
 
     threads = [threading.Thread(target=rush) for _ in range(16)]
     for thread in threads:

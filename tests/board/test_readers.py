@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from mcpboard.board import readers
-from mcpboard.board.arrival import BackendResponse
-from mcpboard.board.pictures import byte_size, image_of
-from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT
+from mcpboard.board.backend import BackendResponse
+from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT, byte_size, image_of
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import (
     DONE,
@@ -79,10 +78,10 @@ def refusal_of(read: Reader, answer: BackendResponse) -> ToolError:
 
 
 PICTURED = [
-    pytest.param(readers.picture, shot(), id="a screenshot"),
-    pytest.param(readers.picture, shot(ok=True, stable=False, screen_changed=False), id="a screen that never rests"),
-    pytest.param(readers.aftermath, shot(action_output="ok", screen_changed=False), id="a tap that changed nothing"),
-    pytest.param(readers.aftermath, shot(action_output='{"ok":true}'), id="text entered"),
+    pytest.param(readers.screenshot, shot(), id="a screenshot"),
+    pytest.param(readers.screenshot, shot(ok=True, stable=False, screen_changed=False), id="a screen that never rests"),
+    pytest.param(readers.action, shot(action_output="ok", screen_changed=False), id="a tap that changed nothing"),
+    pytest.param(readers.action, shot(action_output='{"ok":true}'), id="text entered"),
     pytest.param(readers.output, shot(action_output='{"ok":true,"target":"Mail"}'), id="an app opened, newest board"),
 ]
 
@@ -100,7 +99,7 @@ def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, out
 
 
 def test_json_in_the_action_output_is_unfolded() -> None:
-    _, text = image_and_text(readers.aftermath(reply(shot(action_output='{"ok":true,"binding":"primary"}'))))
+    _, text = image_and_text(readers.action(reply(shot(action_output='{"ok":true,"binding":"primary"}'))))
     assert json.loads(text.split("\n")[1])["action_output"] == {"ok": True, "binding": "primary"}
 
 
@@ -115,7 +114,7 @@ LABELS = [
 @pytest.mark.parametrize(("raw", "mime"), LABELS)
 def test_a_picture_is_labelled_by_its_bytes(raw: bytes, mime: str) -> None:
     """BL-402: whatever the board says of the format."""
-    image, text = image_and_text(readers.picture(reply(shot(raw, format="bmp"))))
+    image, text = image_and_text(readers.screenshot(reply(shot(raw, format="bmp"))))
     assert image.mime == mime
     assert mime in text
 
@@ -158,19 +157,19 @@ def test_what_is_no_picture_is_never_sent_as_one(data: Any) -> None:
 
 @pytest.mark.parametrize("data", NO_PICTURES)
 def test_an_observation_without_a_picture_is_an_error(data: Any) -> None:
-    error = refusal_of(readers.picture, reply(shot() | {"data": data}))
+    error = refusal_of(readers.screenshot, reply(shot() | {"data": data}))
     assert isinstance(error, BackendBroken)
-    assert "picture is missing" in error.text
+    assert "screenshot is missing" in error.text
     assert len(error.text) < 1000
 
 
 @pytest.mark.parametrize("data", NO_PICTURES)
 def test_an_action_without_a_picture_is_still_a_success_that_says_so(data: Any) -> None:
-    content = readers.aftermath(reply(shot(action_output="ok") | {"data": data}))
+    content = readers.action(reply(shot(action_output="ok") | {"data": data}))
     text = only_text(content)
     assert not content.is_error
     assert '"action_output":"ok"' in text
-    assert "picture is missing" in text
+    assert "screenshot is missing" in text
     assert "do not repeat" in text
 
 
@@ -178,13 +177,13 @@ def test_an_action_without_a_picture_is_still_a_success_that_says_so(data: Any) 
 def test_a_big_picture_passes_whole_and_its_size_is_told(length: int) -> None:
     """BL-401: the limit is that of the Agent's reply; base64 is never cut."""
     raw = PNG + bytes(length - len(PNG))
-    image, text = image_and_text(readers.picture(reply(shot(raw, width=4000, height=9000))))
+    image, text = image_and_text(readers.screenshot(reply(shot(raw, width=4000, height=9000))))
     assert image.data == b64(raw)
     assert text.startswith(f"4000x9000 pixels, {length} bytes, image/png\n")
 
 
 def test_a_picture_without_a_size_in_pixels_is_told_in_bytes() -> None:
-    _, text = image_and_text(readers.picture(reply({"data": b64(PNG), "width": "wide"})))
+    _, text = image_and_text(readers.screenshot(reply({"data": b64(PNG), "width": "wide"})))
     assert text.startswith(f"{len(PNG)} bytes, image/png\n")
 
 
@@ -239,15 +238,15 @@ def test_a_status_is_told_as_text_and_structured_alike(found: dict[str, Any]) ->
 
 
 SOFT_FAILURES = [
-    pytest.param(readers.aftermath, shot(action_output='{"ok":false,"suggestion":"use focus"}'), id="text not entered"),
+    pytest.param(readers.action, shot(action_output='{"ok":false,"suggestion":"use focus"}'), id="text not entered"),
     pytest.param(
         readers.output, shot(action_output='{"ok":false,"reason":"not found"}'), id="an app not found, newest"
     ),
     pytest.param(readers.output, {"ok": False, "target": "Mail", "reason": "not found"}, id="an app not found"),
     pytest.param(readers.output, "error: no model is configured", id="the old prefix"),
     pytest.param(readers.output, "Error: no model", id="the old prefix in capitals"),
-    pytest.param(readers.aftermath, shot(action_output="ERROR: hid"), id="the old prefix inside"),
-    pytest.param(readers.picture, shot(ok=False), id="a screenshot that is not ok"),
+    pytest.param(readers.action, shot(action_output="ERROR: hid"), id="the old prefix inside"),
+    pytest.param(readers.screenshot, shot(ok=False), id="a screenshot that is not ok"),
 ]
 
 
@@ -285,7 +284,7 @@ DELIVERIES = [
 
 
 @pytest.mark.parametrize(("code", "details", "delivery"), DELIVERIES)
-@pytest.mark.parametrize("read", [readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize("read", [readers.action, readers.output, readers.shell])
 def test_the_code_says_what_became_of_the_action(
     read: Reader, code: str, details: dict[str, Any], delivery: str
 ) -> None:
@@ -298,13 +297,13 @@ def test_the_code_says_what_became_of_the_action(
 
 
 def test_each_word_of_a_refusal_is_said_once() -> None:
-    error = refusal_of(readers.aftermath, failure("point is required for tap", "invalid_arguments"))
+    error = refusal_of(readers.action, failure("point is required for tap", "invalid_arguments"))
     assert error.text.count("point is required for tap") == 1
 
 
 def test_a_hard_failure_of_enter_text_shows_its_suggestion() -> None:
     message = '{"ok": false, "suggestion": "tap the field first"}'
-    error = refusal_of(readers.aftermath, failure(message, "tool_execution_failed"))
+    error = refusal_of(readers.action, failure(message, "tool_execution_failed"))
     assert error.text.count("tap the field first") == 1
 
 
@@ -323,7 +322,7 @@ OLD_SERVERS = [
 ]
 
 
-@pytest.mark.parametrize("read", [readers.picture, readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize("read", [readers.screenshot, readers.action, readers.output, readers.shell])
 @pytest.mark.parametrize(("value", "word"), OLD_SERVERS)
 def test_errors_of_older_boards_are_told(read: Reader, value: dict[str, Any], word: str) -> None:
     error = refusal_of(read, sent(value))
@@ -409,7 +408,7 @@ def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     assert len(error.text) < FOREIGN_LIMIT + 200
 
 
-@pytest.mark.parametrize("read", [readers.picture, readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize("read", [readers.screenshot, readers.action, readers.output, readers.shell])
 @pytest.mark.parametrize("value", [{}, {"output": {"ok": True}}, {"output": None}, {"output": 7, "is_error": False}])
 def test_output_that_is_no_text_makes_no_sense(read: Reader, value: dict[str, Any]) -> None:
     error = refusal_of(read, sent(value))
@@ -437,7 +436,7 @@ ODD_OUTPUTS = [
 
 
 @pytest.mark.parametrize("output", ODD_OUTPUTS)
-@pytest.mark.parametrize("read", [readers.aftermath, readers.output, readers.shell])
+@pytest.mark.parametrize("read", [readers.action, readers.output, readers.shell])
 def test_odd_outputs_of_actions_that_worked_can_be_sent_on(read: Reader, output: str) -> None:
     content = read(reply(output))
     assert only_text(content)

@@ -50,7 +50,7 @@ def test_the_rows_are_the_missions_table_in_its_order() -> None:
     assert ours == [line.split() for line in MISSION.strip().splitlines()]
 
 
-def test_every_lane_has_its_places() -> None:
+def test_every_lane_has_its_slots() -> None:
     assert {row.lane for row in ROWS} == LANE_CAPACITY.keys()
 
 

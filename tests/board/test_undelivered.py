@@ -26,23 +26,23 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def orphans(clock: Clock) -> UndeliveredOutcomes:
+def undelivered(clock: Clock) -> UndeliveredOutcomes:
     return UndeliveredOutcomes(clock)
 
 
-def test_an_outcome_is_told_once_with_its_age_and_the_advice(orphans: UndeliveredOutcomes, clock: Clock) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
+def test_an_outcome_is_told_once_with_its_age_and_the_advice(undelivered: UndeliveredOutcomes, clock: Clock) -> None:
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     clock.now += 12
-    told = orphans.take().text
+    told = undelivered.take().text
     assert told.startswith("The earlier enter_text finished OK 12 s ago, after its caller had gone")
     assert "look at the screen before repeating" in told
-    assert orphans.take().text == ""
+    assert undelivered.take().text == ""
 
 
-def test_several_are_told_together_oldest_first(orphans: UndeliveredOutcomes, clock: Clock) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
-    orphans.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
-    told = orphans.take().text
+def test_several_are_told_together_oldest_first(undelivered: UndeliveredOutcomes, clock: Clock) -> None:
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
+    undelivered.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
+    told = undelivered.take().text
     assert 0 < told.index("enter_text") < told.index("keyboard_tap failed")
 
 
@@ -53,37 +53,37 @@ def test_several_are_told_together_oldest_first(orphans: UndeliveredOutcomes, cl
         pytest.param(KEPT_SECONDS + 1, False, id="older is forgotten"),
     ],
 )
-def test_ten_minutes(orphans: UndeliveredOutcomes, clock: Clock, age: float, told: bool) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
+def test_ten_minutes(undelivered: UndeliveredOutcomes, clock: Clock, age: float, told: bool) -> None:
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     clock.now += age
-    assert bool(orphans.take().text) is told
+    assert bool(undelivered.take().text) is told
 
 
-def test_only_the_newest_are_kept(orphans: UndeliveredOutcomes, clock: Clock) -> None:
+def test_only_the_newest_are_kept(undelivered: UndeliveredOutcomes, clock: Clock) -> None:
     for number in range(KEPT_OUTCOMES + 1):
-        orphans.keep([UndeliveredOutcome(f"tool_{number}", "finished OK", clock.now)])
-    told = orphans.take()
-    assert len(told.orphans) == KEPT_OUTCOMES
-    assert told.orphans[0].tool == "tool_1"
+        undelivered.keep([UndeliveredOutcome(f"tool_{number}", "finished OK", clock.now)])
+    told = undelivered.take()
+    assert len(told.outcomes) == KEPT_OUTCOMES
+    assert told.outcomes[0].tool == "tool_1"
 
 
 def test_what_was_kept_again_is_told_before_newer_ones_and_keeps_its_age(
-    orphans: UndeliveredOutcomes, clock: Clock
+    undelivered: UndeliveredOutcomes, clock: Clock
 ) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
-    lost = orphans.take()
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
+    lost = undelivered.take()
     clock.now += 1
-    orphans.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
-    orphans.keep(lost.orphans)
+    undelivered.keep([UndeliveredOutcome("keyboard_tap", "failed", clock.now)])
+    undelivered.keep(lost.outcomes)
     clock.now += 6
-    told = orphans.take()
-    assert [orphan.tool for orphan in told.orphans] == ["enter_text", "keyboard_tap"]
+    told = undelivered.take()
+    assert [each.tool for each in told.outcomes] == ["enter_text", "keyboard_tap"]
     assert "finished OK 7 s ago" in told.text
 
 
-def test_keeping_an_empty_telling_changes_nothing(orphans: UndeliveredOutcomes) -> None:
-    orphans.keep(orphans.take().orphans)
-    assert orphans.take().orphans == ()
+def test_keeping_an_empty_notice_changes_nothing(undelivered: UndeliveredOutcomes) -> None:
+    undelivered.keep(undelivered.take().outcomes)
+    assert undelivered.take().outcomes == ()
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,18 @@ def test_keeping_an_empty_telling_changes_nothing(orphans: UndeliveredOutcomes) 
     ],
 )
 def test_a_reply_that_was_handed_over_is_told_of_when_it_does_not_arrive(
-    orphans: UndeliveredOutcomes, clock: Clock, arrived: bool, age: float, told: bool
+    undelivered: UndeliveredOutcomes, clock: Clock, arrived: bool, age: float, told: bool
 ) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: arrived)
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: arrived)
     clock.now += age
-    text = orphans.take().text
+    text = undelivered.take().text
     assert bool(text) is told
     assert not told or "but its answer may never have arrived; look at the screen" in text
-    assert orphans.take().text == ""
+    assert undelivered.take().text == ""
 
 
-def test_a_young_reply_is_asked_after_again(orphans: UndeliveredOutcomes, clock: Clock) -> None:
-    orphans.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: False)
-    assert orphans.take().text == ""
+def test_a_young_reply_is_asked_after_again(undelivered: UndeliveredOutcomes, clock: Clock) -> None:
+    undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)], lambda: False)
+    assert undelivered.take().text == ""
     clock.now += ARRIVAL_SECONDS
-    assert "enter_text" in orphans.take().text
+    assert "enter_text" in undelivered.take().text

@@ -47,8 +47,8 @@ def install_dependencies(site: Path) -> None:
 
 def install_ours(site: Path) -> None:
     """Copy the board's part of the package into `site`."""
-    for module in tree.board_modules():
-        _copy(module, site / module.relative_to(tree.ROOT))
+    for path in tree.board_files():
+        _copy(tree.ROOT / path, site / path)
 
 
 def _copy(source: Path, place: Path) -> None:

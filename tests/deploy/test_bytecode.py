@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,13 @@ def test_it_serves(site: Path, simulator: Simulator) -> None:
         boards.drive(client)
 
 
+def test_the_page_for_people_has_its_template_and_style(site: Path, simulator: Simulator) -> None:
+    with board(site, simulator) as running, fetched(running, "/") as response:
+        page = response.read().decode()
+    assert "<h1>mcpboard</h1>" in page
+    assert "color-scheme:light dark" in page
+
+
 def test_an_idle_server_has_not_loaded_what_it_does_not_need_yet(
     site: Path, simulator: Simulator, tmp_path: Path
 ) -> None:
@@ -140,8 +148,12 @@ def test_an_idle_server_has_not_loaded_what_it_does_not_need_yet(
 
 
 def healthy(running: Served) -> bool:
-    with urllib.request.urlopen(running.url.replace("/mcp", "/health"), timeout=tree.LIMIT_S) as answer:
-        return bool(answer.status == 200)
+    with fetched(running, "/health") as response:
+        return bool(response.status == 200)
+
+
+def fetched(running: Served, path: str) -> Any:
+    return urllib.request.urlopen(running.url.replace("/mcp", path), timeout=tree.LIMIT_S)
 
 
 def test_memory_stays_below_its_ceilings(site: Path, simulator: Simulator) -> None:

@@ -102,6 +102,11 @@ def on_boards(path: Path) -> bool:
     return not any(path.is_relative_to(ROOT / "mcpboard" / left_out) for left_out in NOT_ON_BOARDS)
 
 
+def board_files() -> set[str]:
+    """Every file of the board's subset, by its path below the root."""
+    return {path for path in package_files() if on_boards(ROOT / path)}
+
+
 def board_modules() -> list[Path]:
     """The sources of the board's subset."""
     return [path for path in sorted((ROOT / "mcpboard").rglob("*.py")) if on_boards(path)]

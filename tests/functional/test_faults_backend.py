@@ -224,7 +224,7 @@ def test_a_redirect_leads_nowhere(tool: str, arguments: dict[str, Any], acts: bo
 @pytest.mark.parametrize(
     ("output", "is_error", "text"),
     [
-        pytest.param("", False, "picture is missing", id="nothing put out"),
+        pytest.param("", False, "screenshot is missing", id="nothing put out"),
         pytest.param("plain words", False, "plain words", id="text in place of JSON"),
         pytest.param('{"ok":true,"action_output":"{\\"ok\\":true}"}', False, '{"ok":true}', id="JSON in JSON in JSON"),
         pytest.param('{"ok":false,"suggestion":"tap first"}', True, "tap first", id="not ok outside"),

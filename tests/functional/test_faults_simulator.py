@@ -108,7 +108,7 @@ def test_a_tap_that_worked_stays_a_success(
     simulator.faults.set(kind, "touch_gesture", 1, **settings)
     result = tap(client)
     assert not result.is_error
-    assert ("picture is missing" in result.text) is (kind != "charset")
+    assert ("screenshot is missing" in result.text) is (kind != "charset")
     assert simulator.finished == [("touch_gesture", "ok")]
 
 

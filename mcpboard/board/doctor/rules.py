@@ -6,7 +6,7 @@ import os
 from urllib.parse import urlsplit
 
 from mcpboard.board import catalog
-from mcpboard.board.arrival import BackendResponse
+from mcpboard.board.backend import BackendResponse
 from mcpboard.board.doctor.probes import (
     BackendFacts,
     LogFacts,
@@ -84,7 +84,7 @@ def backend(facts: BackendFacts) -> CheckResult:
 def tool_list(facts: BackendFacts) -> CheckResult:
     """Fail when the Agent lacks a tool that we offer; name those whose schemas clients would not take."""
     try:
-        schemas = catalog.schemas(BackendResponse(facts.status, "", facts.body))
+        schemas = catalog.live_schemas(BackendResponse(facts.status, "", facts.body))
     except (BackendBroken, ValueError, RecursionError):
         return failed("the Agent's tool list cannot be read", UPDATE)
     needed = [row.tool.name for row in ROWS if row.path.startswith("/api/tools/")]
