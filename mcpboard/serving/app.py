@@ -1,4 +1,4 @@
-"""WSGI on one side, the endpoint and a role on the other: the path of a request, top to bottom, once."""
+"""The WSGI application between the server and a role: the path of a request, top to bottom, once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from mcpboard.protocol.messages import (
     RequestHead,
     ToolCall,
 )
-from mcpboard.protocol.tools import Blob, ByteSource, Content
-from mcpboard.serving import stream
+from mcpboard.protocol.tools import Blob, Content
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.receipt import RECEIPT
-from mcpboard.serving.replies import PendingReply, ReplyBody, on_trust
+from mcpboard.serving.replies import PendingReply, ReplyBody, content_length, on_trust
 
 log = logging.getLogger("mcpboard")
 
@@ -52,10 +51,10 @@ class Role(Protocol):
         """Return the endpoint after a look for newer tools; called for `tools/list` alone."""
 
     def run(self, call: ToolCall) -> Outcome:
-        """Do it, once; may raise ToolError or ProtocolError instead."""
+        """Run the call, once; may raise ToolError or ProtocolError instead."""
 
     def page(self, request: PageRequest) -> Reply:
-        """A path of the role's own; raises Refused."""
+        """Return a page of the role's own; raises Refused."""
 
     def open_session(self, step: OpenSession) -> str:
         """Mint a legacy session id."""
@@ -74,73 +73,88 @@ class Application:
     `current` is called once for each request, and returns the role as it is for all of that request.
     """
 
-    def __init__(self, current: Callable[[], Role], turns: ConcurrencyLimit) -> None:
+    def __init__(self, current: Callable[[], Role], limit: ConcurrencyLimit) -> None:
         self._current = current
-        self._turns = turns
+        self._limit = limit
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         head = read_head(environ)
         try:
-            exchange = self._exchange(head, environ)
-            if isinstance(exchange, Reply):
-                return page(exchange, environ, start_response)
+            pending = self._respond(head, environ)
+            if isinstance(pending, Reply):
+                return page(pending, environ, start_response)
         except Refused as refused:
-            exchange = PendingReply(refusal(refused))
+            pending = PendingReply(refusal(refused))
         except ClientDisconnected:
             raise
         except Exception:
             log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
-            exchange = PendingReply(refusal(Refused(500, {"error": INTERNAL})))
-        return _start(exchange, head.method == "HEAD", start_response)
+            pending = PendingReply(refusal(Refused(500, {"error": INTERNAL})))
+        reply = pending.reply
+        # Without a line to log no tool was called, so there is nothing to stream.
+        body = _body(reply) if pending.log_line is None else None
+        length = content_length(reply.parts) if body is None else len(body)
+        # waitress sends chunks where the length is not known.
+        headers = [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
+        start_response(STATUS_LINES[reply.status], headers)
+        if body is None:
+            return ReplyBody(pending)
+        return [] if head.method == "HEAD" else [body]
 
-    def _exchange(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
-        """The exchange that `head` begins, or for a page of the role's own just its reply."""
+    def _respond(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
+        """Return the reply to the request, pending, or for a page of the role's own just its reply."""
         role = self._current()
         endpoint = role.endpoint()
         admitted = endpoint.admit(head)
-        body = read_body(environ) if head.method == "POST" else b""
+        # The server has all of it already, and its length has been checked with the head.
+        body: bytes = environ["wsgi.input"].read() if head.method == "POST" else b""
         if admitted.page:
             return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
         step = endpoint.receive(admitted, body)
         if isinstance(step, Reply):
             return PendingReply(step)
+        if isinstance(step, ToolCall):
+            return self._call_tool(role, endpoint, step, environ)
         if isinstance(step, CloseSession):
             role.close_session(step)
             return PendingReply(endpoint.closed())
-        if isinstance(step, ToolCall):
-            return self._take_turn(role, endpoint, step, environ)
-        return PendingReply(_finish(role, endpoint, step))
+        try:
+            if isinstance(step, ListTools):
+                return PendingReply(role.refreshed_endpoint().listed(step))
+            return PendingReply(endpoint.opened(step, role.open_session(step)))
+        except ProtocolError as error:
+            return PendingReply(endpoint.refuse(step.id, error))
+        except Exception:
+            log.exception("%s: internal error", type(step).__name__)
+            return PendingReply(endpoint.crashed(step.id))
 
-    def _take_turn(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
+    def _call_tool(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
         started = time.monotonic()
         gone = environ.get("waitress.client_disconnected", _never)
         if gone():
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
         try:
-            turn = self._turns.take()
+            slot = self._limit.acquire()
         except Busy as busy:
-            return PendingReply(endpoint.reply(call, busy), note=_logged(call, busy, started))
-        with ExitStack() as owed:
-            owed.callback(turn.done)
+            return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call, busy, started))
+        with ExitStack() as cleanup:
+            cleanup.callback(slot.release)
             outcome = _run(role, call._replace(gone=gone))
-            for source in sources(outcome.result):
-                owed.callback(source.close)
-            reply, outcome = _written(endpoint, call, outcome)
-            note = _logged(call, outcome.result, started)
-            return PendingReply(reply, owed.pop_all(), note, outcome.on_delivered, environ.get(RECEIPT, on_trust))
-
-
-def _finish(role: Role, endpoint: Endpoint, step: ListTools | OpenSession) -> Reply:
-    try:
-        if isinstance(step, ListTools):
-            return role.refreshed_endpoint().listed(step)
-        return endpoint.opened(step, role.open_session(step))
-    except ProtocolError as error:
-        return endpoint.refuse(step.id, error)
-    except Exception:
-        log.exception("%s: internal error", type(step).__name__)
-        return endpoint.crashed(step.id)
+            for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
+                if isinstance(block, Blob):
+                    cleanup.callback(block.source.close)
+            try:
+                reply = endpoint.reply(call, outcome.result)
+            except Exception:
+                log.exception("%s: its result cannot be written", call.name)
+                if outcome.on_delivered is not None:
+                    outcome.on_delivered(None)  # this reply will not tell how the call ended
+                outcome = Outcome(InternalError(INTERNAL))
+                reply = endpoint.reply(call, outcome.result)
+            log_line = _log_line(call, outcome.result, started)
+            receipt = environ.get(RECEIPT, on_trust)
+            return PendingReply(reply, cleanup.pop_all(), log_line, outcome.on_delivered, receipt)
 
 
 def _run(role: Role, call: ToolCall) -> Outcome:
@@ -154,23 +168,27 @@ def _run(role: Role, call: ToolCall) -> Outcome:
         return Outcome(InternalError(INTERNAL))
 
 
-def _written(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply, Outcome]:
-    """The reply to `call`, and the outcome that it tells: another one when the first cannot be written."""
-    try:
-        return endpoint.reply(call, outcome.result), outcome
-    except Exception:
-        log.exception("%s: its result cannot be written", call.name)
-        if outcome.on_delivered is not None:
-            outcome.on_delivered(None)  # what became of the call will not be in this reply
-        crashed = Outcome(InternalError(INTERNAL))
-        return endpoint.reply(call, crashed.result), crashed
+def _log_line(
+    call: ToolCall, result: Content | ToolError | ProtocolError, started: float
+) -> Callable[[int, bool], None]:
+    """Return what writes the one log line of a tool call: never an argument, never a token."""
+    ended = type(result).__name__
+    if isinstance(result, Content):
+        ended = "error" if result.is_error else "ok"
+
+    def write(sent: int, whole: bool) -> None:
+        milliseconds = (time.monotonic() - started) * 1000
+        lost = "" if whole else ", not handed over whole"
+        log.info("%s: %s, %d bytes, %.0f ms%s", call.name, ended, sent, milliseconds, lost)
+
+    return write
 
 
-# --- environ -> head and body ----------------------------------------------------------------
+# --- environ -> head, reply -> response ------------------------------------------------------
 
 
 def read_head(environ: Environ) -> RequestHead:
-    """The parts of the request head that anything here looks at, raw, as the server passed them."""
+    """Return the parts of the request head that anything here looks at, raw, as the server passed them."""
     get = environ.get
     length = get("CONTENT_LENGTH")
     return RequestHead(
@@ -187,25 +205,16 @@ def read_head(environ: Environ) -> RequestHead:
     )
 
 
-def read_body(environ: Environ) -> bytes:
-    """The whole body; the server has it already, and its length has passed the gates."""
-    body: bytes = environ["wsgi.input"].read()
-    return body
-
-
-# --- reply -> response -----------------------------------------------------------------------
-
-
 def refusal(refused: Refused) -> Reply:
-    """The HTTP answer that `refused` carries; its body is JSON for every status."""
+    """Return the HTTP response that `refused` carries; its body is JSON for every status."""
     body = () if refused.body is None else (json.dumps(refused.body).encode("utf-8"),)
     return Reply(refused.status, (JSON, *refused.headers), body)
 
 
 def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """A page as browsers like it: with an ETag, and 304 in place of what they have already.
+    """Answer with a page as browsers like it: with an ETag, and 304 in place of what they have already.
 
-    werkzeug is imported for the first page: a board that serves MCP alone does without its 2 MB.
+    werkzeug is imported for the first page: a board that serves only MCP does without its 2 MB.
     """
     from werkzeug.wrappers import Response
 
@@ -216,45 +225,6 @@ def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Itera
     return response(environ, start_response)
 
 
-def _start(exchange: PendingReply, head_only: bool, start_response: StartResponse) -> Iterable[bytes]:
-    reply = exchange.reply
-    if exchange.note is None:  # no tool was called, so there is nothing to stream
-        body = _body(reply)
-        start_response(STATUS_LINES[reply.status], _headers(reply, len(body)))
-        return [] if head_only else [body]
-    start_response(STATUS_LINES[reply.status], _headers(reply, stream.content_length(reply.parts)))
-    return ReplyBody(exchange)
-
-
 def _body(reply: Reply) -> bytes:
-    """All of a reply that no tool has a part in: it holds no source."""
+    """Return all of a reply that no tool has a part in: it holds no source."""
     return b"".join(cast("Sequence[bytes]", reply.parts))
-
-
-def _headers(reply: Reply, length: int | None) -> list[tuple[str, str]]:
-    """The reply's own, and Content-Length where it is known; waitress sends chunks else."""
-    return [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
-
-
-def sources(result: Content | ToolError | ProtocolError) -> list[ByteSource]:
-    """What must be closed, whatever becomes of the reply."""
-    blocks = result.blocks if isinstance(result, Content) else ()
-    return [block.source for block in blocks if isinstance(block, Blob)]
-
-
-def _logged(call: ToolCall, result: Content | ToolError | ProtocolError, started: float) -> Callable[[int, bool], None]:
-    """The one log line of a tool call: never an argument, never a token."""
-    word = _word(result)
-
-    def note(sent: int, whole: bool) -> None:
-        milliseconds = (time.monotonic() - started) * 1000
-        lost = "" if whole else ", not handed over whole"
-        log.info("%s: %s, %d bytes, %.0f ms%s", call.name, word, sent, milliseconds, lost)
-
-    return note
-
-
-def _word(result: Content | ToolError | ProtocolError) -> str:
-    if isinstance(result, Content):
-        return "error" if result.is_error else "ok"
-    return type(result).__name__

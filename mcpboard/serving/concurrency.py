@@ -1,4 +1,4 @@
-"""The budget of turns: how many tool calls may be under way, so that `ping` always finds a thread."""
+"""The limit of tool calls under way at once, so that `ping` always finds a thread."""
 
 from __future__ import annotations
 
@@ -8,43 +8,44 @@ from mcpboard.errors import Busy
 
 
 class ConcurrencySlot:
-    """One place in the budget; given back exactly once, however often `done` is called."""
+    """One slot of the limit; given back exactly once, however often it is released."""
 
-    def __init__(self, turns: ConcurrencyLimit) -> None:
-        self._turns: ConcurrencyLimit | None = turns
+    def __init__(self, limit: ConcurrencyLimit) -> None:
+        self._limit: ConcurrencyLimit | None = limit
 
-    def done(self) -> None:
-        turns, self._turns = self._turns, None
-        if turns is not None:
-            turns.give_back()
+    def release(self) -> None:
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.release()
 
 
 class ConcurrencyLimit:
-    """At most `most` tool calls between their start and the last byte of their reply.
+    """At most `capacity` tool calls between their start and the last byte of their reply.
 
-    Slow readers keep their turn, so they can fill the budget but never the threads above it
-    (decision 10). A full budget turns the next call away at once.
+    Slow readers keep their slot, so they can fill the limit but never the threads above it.
+    A full limit turns the next call away at once.
     """
 
-    def __init__(self, most: int) -> None:
-        self._free = most
-        self._most = most
+    def __init__(self, capacity: int) -> None:
+        self._free = capacity
+        self._capacity = capacity
         self._lock = threading.Lock()
 
     @property
-    def under_way(self) -> int:
-        """How many turns are out at this moment."""
+    def in_use(self) -> int:
+        """The slots that are taken at this moment."""
         with self._lock:
-            return self._most - self._free
+            return self._capacity - self._free
 
-    def take(self) -> ConcurrencySlot:
-        """A turn, or Busy at once."""
+    def acquire(self) -> ConcurrencySlot:
+        """Take a slot, or raise Busy at once."""
         with self._lock:
             if self._free == 0:
-                raise Busy(f"{self._most} calls are under way already; nothing was sent, call again in a moment")
+                raise Busy(f"{self._capacity} calls are under way already; nothing was sent, call again in a moment")
             self._free -= 1
         return ConcurrencySlot(self)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
+        """Give a slot back; only ConcurrencySlot calls this, once each."""
         with self._lock:
             self._free += 1

@@ -1,35 +1,42 @@
-"""An answer on its way out: what is owed back when it is over, and who hears what became of it."""
+"""A reply on its way out: its parts as pieces for the socket, and what is done when it is over.
+
+A source of raw bytes becomes base64 on the way.
+"""
 
 from __future__ import annotations
 
+import binascii
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from waitress.channel import ClientDisconnected
 
-from mcpboard.errors import McpboardError
+from mcpboard.errors import BackendBroken, McpboardError
 from mcpboard.protocol.messages import Arrived, Reply
-from mcpboard.serving import stream
+from mcpboard.protocol.tools import ByteSource, Part
 
 log = logging.getLogger("mcpboard")
 
+PIECE = 64 * 1024  # bytes; as much as the server keeps in memory before it waits for the reader
+RAW_PIECE = PIECE // 4 * 3  # bytes that base64 turns into one PIECE; a multiple of three
+
 
 def on_trust() -> Arrived:
-    """The receipt of a server that gives none: what it took has arrived."""
+    """Return the receipt of a server that gives none: what it took has arrived."""
     return lambda: True
 
 
-_NOTHING = ExitStack()  # owed by a reply that borrowed nothing; never pushed to
+_NOTHING = ExitStack()  # the cleanup of a reply that borrowed nothing; never pushed to
 
 
 class PendingReply(NamedTuple):
-    """One answer under way: what is owed back when it is over, and what to tell of it."""
+    """A reply that is still to be sent, with what is done once it is over."""
 
     reply: Reply
-    owed: ExitStack = _NOTHING  # gives back the turn, closes the sources
-    note: Callable[[int, bool], None] | None = None  # writes the log line: bytes handed over, and whether all
+    cleanup: ExitStack = _NOTHING  # releases the concurrency slot, closes the sources
+    log_line: Callable[[int, bool], None] | None = None  # takes the bytes handed over, and whether all
     on_delivered: Callable[[Arrived | None], None] | None = None  # the outcome's own
     receipt: Callable[[], Arrived] = on_trust  # for what was handed over
 
@@ -38,12 +45,12 @@ class ReplyBody:
     """The bytes of one tool reply on their way out; what was borrowed is given back once, in close().
 
     A class with close() and not a generator: a generator that was never advanced would not run
-    its `finally`, and the turn would be lost with the caller.
+    its `finally`, and the slot would be lost with the caller.
     """
 
-    def __init__(self, exchange: PendingReply) -> None:
-        self._exchange = exchange
-        self._pieces = stream.pieces(exchange.reply.parts)
+    def __init__(self, pending: PendingReply) -> None:
+        self._pending = pending
+        self._pieces = pieces(pending.reply.parts)
         self._sent = 0  # bytes
         self._whole = False
         self._closed = False
@@ -67,17 +74,87 @@ class ReplyBody:
         return piece
 
     def close(self) -> None:
-        """Give back turn and sources, tell the role what became of the reply, write the log line."""
+        """Release the slot and close the sources, tell the role if the reply was delivered, write the log line."""
         if self._closed:
             return
         self._closed = True
-        exchange = self._exchange
+        pending = self._pending
         try:
-            exchange.owed.close()
+            pending.cleanup.close()
         finally:
             try:
-                if exchange.on_delivered is not None:
-                    exchange.on_delivered(exchange.receipt() if self._whole else None)
+                if pending.on_delivered is not None:
+                    pending.on_delivered(pending.receipt() if self._whole else None)
             finally:
-                if exchange.note is not None:
-                    exchange.note(self._sent, self._whole)
+                if pending.log_line is not None:
+                    pending.log_line(self._sent, self._whole)
+
+
+# --- parts -> pieces -------------------------------------------------------------------------
+
+
+def content_length(parts: Sequence[Part]) -> int | None:
+    """Return the bytes that `pieces(parts)` will yield, None when a source does not know its own length."""
+    total = 0
+    for part in parts:
+        if isinstance(part, bytes):
+            total += len(part)
+        elif part.length is None:
+            return None
+        else:
+            total += (part.length + 2) // 3 * 4
+    return total
+
+
+def pieces(parts: Sequence[Part]) -> Iterator[bytes]:
+    """Yield `parts` in order, in pieces of at most PIECE; raises when a source dies or its length is another."""
+    run: list[bytes] = []
+    for part in parts:
+        if isinstance(part, bytes):
+            run.append(part)
+            continue
+        yield from packed(run)
+        run.clear()
+        yield from base64_pieces(measured(part))
+    yield from packed(run)
+
+
+def packed(run: Iterable[bytes], size: int = PIECE) -> Iterator[bytes]:
+    """Yield the bytes of `run` in pieces of `size` and a last one: as few as can be, each byte copied once at most."""
+    piece: list[memoryview] = []
+    room = size
+    for part in run:
+        if room == len(part) == size:
+            yield part
+            continue
+        rest = memoryview(part)
+        while len(rest) >= room:
+            yield b"".join((*piece, rest[:room]))
+            rest, piece, room = rest[room:], [], size
+        piece.append(rest)
+        room -= len(rest)
+    if room < size:
+        yield b"".join(piece)
+
+
+def measured(source: ByteSource) -> Iterator[bytes]:
+    """Yield the blocks of `source`; raises BackendBroken, before the surplus, when they are not as many as announced.
+
+    The announced length went out with the head, so a body of another length would either be
+    taken for whole or leave its reader waiting.
+    """
+    left = source.length
+    for block in source:
+        if left is not None:
+            left -= len(block)
+            if left < 0:
+                raise BackendBroken(f"the source gave more than the {source.length} bytes it announced")
+        yield block
+    if left:
+        raise BackendBroken(f"the source ended {left} bytes before the {source.length} it announced")
+
+
+def base64_pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield base64 of all `blocks` together, in pieces of at most PIECE, each cut at a multiple of three bytes."""
+    for run in packed(blocks, RAW_PIECE):
+        yield binascii.b2a_base64(run, newline=False)

@@ -20,34 +20,41 @@ from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.net import host_port
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
-from mcpboard.serving.stream import PIECE
+from mcpboard.serving.replies import PIECE
 
 log = logging.getLogger("mcpboard")
 
-THREADS = 8  # six turns for tools, two always free for ping, tools/list and /health
-TURNS = THREADS - 2
+THREADS = 8  # six for tools, two always free for ping, tools/list and /health
+TOOL_CALLS = THREADS - 2
 CONNECTIONS = 24  # unfinished bodies of strangers are what fills a small board: 24 x 336 KiB
 GRACE_SECONDS = 4.0  # at SIGTERM; init systems kill after five or more
 LEAVE_SECONDS = 0.5  # for the threads to end after that; one that waits for a backend is left to the exit
-SWEEP_SECONDS = 1.0  # how late a limit of channel.py may strike
+SWEEP_SECONDS = 1.0  # how late a limit of connection.py may strike
 IP_FREEBIND = 15  # Linux; not in the socket module
 
 # What the kernel says where it has no IPv6, left out or switched off.
 NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT})
 
-_BODY_CEILING = BODY_LIMIT + 16 * 1024  # so that our own 413, which is JSON, comes first
+# errno of a listener that cannot be opened -> what to do about it.
+REMEDIES: Mapping[object, str] = {
+    errno.EACCES: "ports below 1024 need root; choose one above with --listen",
+    errno.EAFNOSUPPORT: "the kernel has no IPv6; choose an IPv4 address with --listen",
+    errno.EADDRNOTAVAIL: "no interface has that address (freebind = true waits for it)",
+}
 
-# What waitress would do otherwise stands behind each line (performance contract, waitress as seen).
+_RECEIVE_LIMIT = BODY_LIMIT + 16 * 1024  # so that our own 413, which is JSON, comes first
+
+# What waitress would do otherwise stands behind each line.
 WAITRESS: Mapping[str, Any] = {
     "threads": THREADS,
     "backlog": 64,  # connections the kernel holds while we are at the limit
     "channel_request_lookahead": 1,  # else a call is still made for a client that left while queued
     "outbuf_high_watermark": PIECE,  # bytes; else a slow reader's whole reply is buffered
     "outbuf_overflow": 1 << 20,  # bytes; never reached in pieces of PIECE, so no temporary file
-    "inbuf_overflow": _BODY_CEILING,  # bytes; no temporary file for bodies either
-    "max_request_body_size": _BODY_CEILING,  # bytes; waitress allows 1 GiB
+    "inbuf_overflow": _RECEIVE_LIMIT,  # bytes; no temporary file for bodies either
+    "max_request_body_size": _RECEIVE_LIMIT,  # bytes; waitress allows 1 GiB
     "max_request_header_size": 16 * 1024,  # bytes; waitress allows 256 KiB
-    "channel_timeout": int(IDLE_SECONDS),  # channel.py keeps it by the monotonic clock
+    "channel_timeout": int(IDLE_SECONDS),  # connection.py keeps it by the monotonic clock
     "cleanup_interval": 5,  # seconds
     "ident": None,  # no Server header
     "expose_tracebacks": False,
@@ -72,9 +79,9 @@ if hasattr(socket, "TCP_USER_TIMEOUT"):
 
 
 def listeners(addresses: Iterable[tuple[str, int]], *, freebind: bool = False) -> list[socket.socket]:
-    """Bound sockets for every (host, port); port 0 takes any free one.
+    """Return bound sockets for every (host, port); port 0 takes any free one.
 
-    `*` means all addresses of both families, IPv4 alone where the kernel has no IPv6. Raises
+    `*` means all addresses of both families, and all IPv4 ones where the kernel has no IPv6. Raises
     ConfigError with one line that says what to do, AddressTaken when another program is there.
     """
     opened: list[socket.socket] = []
@@ -89,30 +96,31 @@ def listeners(addresses: Iterable[tuple[str, int]], *, freebind: bool = False) -
 
 
 def _listener(host: str, port: int, freebind: bool) -> socket.socket:
-    if host == "*":
-        return _wildcard(port)
     try:
+        if host == "*":
+            return _bound(socket.AF_INET6, ("::", port), False, dual=True)
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
         return _bound(socket.AddressFamily(family), address, freebind)
     except (OSError, UnicodeError) as error:  # UnicodeError: no name at all, a label of 64 characters
-        raise _teaching(error, host, port) from error
-
-
-def _wildcard(port: int) -> socket.socket:
-    try:
-        return _bound(socket.AF_INET6, ("::", port), False, dual=True)
-    except OSError as error:
-        if error.errno not in NO_IPV6:
-            raise _teaching(error, "*", port) from error
-        log.warning("no IPv6 here (%s): listening on all IPv4 addresses", error.strerror or error)
-        return _listener("0.0.0.0", port, False)
+        number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
+        if host == "*" and number in NO_IPV6:
+            log.warning("no IPv6 here (%s): listening on all IPv4 addresses", reason)
+            return _listener("0.0.0.0", port, False)
+        failed = f"cannot listen on {host_port(host, port)}"
+        if number == errno.EADDRINUSE:
+            taken = f"{failed}: another program has it; choose another with --listen"
+            raise AddressTaken(taken, port) from error
+        remedy = REMEDIES.get(number, f"{reason}; check the setting listen")
+        raise ConfigError(f"{failed}: {remedy}") from error
 
 
 def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, _address_use(), 1)
+        # A listener takes its address at once after a restart, and alone. Windows has the first
+        # anyhow, and takes SO_REUSEADDR as leave to share the port with a listener that is there.
+        sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR), 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if dual else 1)
         if freebind:
@@ -128,31 +136,8 @@ def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> soc
     return sock
 
 
-def _address_use() -> int:
-    """The option under which a listener takes its address at once after a restart, and alone.
-
-    Windows has the first anyhow, and takes SO_REUSEADDR as leave to share the port with a listener
-    that is there.
-    """
-    return getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-
-
-def _teaching(error: OSError | UnicodeError, host: str, port: int) -> ConfigError:
-    failed = f"cannot listen on {host_port(host, port)}"
-    number = getattr(error, "errno", None)
-    if number == errno.EADDRINUSE:
-        return AddressTaken(f"{failed}: another program has it; choose another with --listen", port)
-    if number == errno.EACCES:
-        return ConfigError(f"{failed}: ports below 1024 need root; choose one above with --listen")
-    if number == errno.EAFNOSUPPORT:
-        return ConfigError(f"{failed}: the kernel has no IPv6; choose an IPv4 address with --listen")
-    if number == errno.EADDRNOTAVAIL:
-        return ConfigError(f"{failed}: no interface has that address (freebind = true waits for it)")
-    return ConfigError(f"{failed}: {getattr(error, 'strerror', None) or error}; check the setting listen")
-
-
 def url(sock: socket.socket) -> str:
-    """The MCP URL that reaches `sock`, with the real port."""
+    """Return the MCP URL that reaches `sock`, with the real port."""
     host, port = sock.getsockname()[:2]
     return f"http://{host_port(host, port)}/mcp"
 
@@ -186,14 +171,15 @@ class Server:
             listener.handle_error = _keep_listening
 
     def run(self) -> None:
-        """Serve until `stop`, then hand over what is owed and return."""
+        """Serve until `stop`, then send the replies that are pending and return."""
         next_sweep = 0.0
         while not self._stop.is_set():
             wasyncore.poll(SWEEP_SECONDS, self._map)
             now = time.monotonic()
             if now >= next_sweep:
                 next_sweep = now + SWEEP_SECONDS
-                self._sweep(now)
+                for reason in sweep(self._map.values(), now):
+                    log.debug("connection ended: %s", reason)
         self._drain()
 
     def stop(self) -> None:
@@ -203,49 +189,42 @@ class Server:
                 self._stop.set()
                 self._listeners[0].pull_trigger()
 
-    def _sweep(self, now: float) -> None:
-        for reason in sweep(self._map.values(), now):
-            log.debug("connection ended: %s", reason)
-
     def _drain(self) -> None:
-        """Refuse newcomers at once, then keep the loop turning until nothing is owed or the grace is over."""
+        """Refuse newcomers at once, then keep the loop turning until no reply is pending or the grace is over."""
         for _ in range(self._connections + 1):  # one is accepted a turn: what had arrived by now counts as queued
             wasyncore.poll(0, self._map)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
-        while self._owing() and time.monotonic() < over:
+        while self._busy_channels() and time.monotonic() < over:
             wasyncore.poll(0.1, self._map)
         for channel in self._channels():
             channel.handle_close()
-        self._dismiss()
+        # Let the workers end; what is still queued is dropped. waitress' own way counts by the wall clock.
+        self._tasks.set_thread_count(0)
+        with self._tasks.thread_exit_cv:
+            self._tasks.thread_exit_cv.wait_for(lambda: not self._tasks.threads, LEAVE_SECONDS)
         with self._waking:
             for listener in self._listeners:
                 listener.trigger.close()
 
-    def _owing(self) -> bool:
-        """True while an answer is owed; ends the other connections, whose next request would come too late."""
+    def _busy_channels(self) -> list[Channel]:
+        """Return the connections with a reply pending; ends the others, whose next request would come too late."""
         for channel in self._channels():
-            if not channel.owes:
+            if not channel.has_unsent_reply:
                 channel.handle_close()
-        return bool(self._channels())
-
-    def _dismiss(self) -> None:
-        """Let the workers end; what is still queued is dropped. waitress' own way counts by the wall clock."""
-        self._tasks.set_thread_count(0)
-        with self._tasks.thread_exit_cv:
-            self._tasks.thread_exit_cv.wait_for(lambda: not self._tasks.threads, LEAVE_SECONDS)
+        return self._channels()
 
     def _channels(self) -> list[Channel]:
         return [entry for entry in self._map.values() if isinstance(entry, Channel)]
 
 
 def _leave_to_sweep(now: float) -> None:
-    """In place of waitress' own cleanup, which counts by the wall clock."""
+    """Do nothing in place of waitress' own cleanup, which counts by the wall clock."""
 
 
 def _keep_listening() -> None:
-    """In place of waitress' own answer to an error while accepting: closing the listener, for good."""
+    """Log an error while accepting; waitress' own way closes the listener, for good."""
     log.exception("a connection could not be accepted")
 
 

@@ -1,6 +1,6 @@
 """`python -m tests.bench.held CONFIG`: the board as `serve` runs it; for each line on stdin it says what it holds.
 
-Prints its port first. The answer is a JSON line: turns under way, tools in each lane, threads, descriptors.
+Prints its port first. The answer is a JSON line: concurrency slots in use, tools in each lane, threads, descriptors.
 """
 
 from __future__ import annotations
@@ -22,20 +22,18 @@ from mcpboard.serving.concurrency import ConcurrencyLimit
 
 def main(path: str) -> int:
     current = config.SettingsWatcher({"config": path}, environ={}).current
-    lanes, turns = (
-        Lanes(LANE_CAPACITY),
-        ConcurrencyLimit(sum(LANE_CAPACITY.values())),
-    )  # as board.build joins them, with both in hand
+    # As board.build joins them, with both in hand.
+    lanes, limit = Lanes(LANE_CAPACITY), ConcurrencyLimit(sum(LANE_CAPACITY.values()))
     sockets = server.listeners([("127.0.0.1", 0)])
-    threading.Thread(target=_tell, args=(lanes, turns), name="held", daemon=True).start()
-    edge = Application(Board(current, Forwarder(lanes, UndeliveredOutcomes())).role, turns)
+    threading.Thread(target=_tell, args=(lanes, limit), name="held", daemon=True).start()
+    edge = Application(Board(current, Forwarder(lanes, UndeliveredOutcomes())).role, limit)
     return server.serve(edge, sockets, lambda: print(sockets[0].getsockname()[1], flush=True))
 
 
-def _tell(lanes: Lanes, turns: ConcurrencyLimit) -> None:
+def _tell(lanes: Lanes, limit: ConcurrencyLimit) -> None:
     for _ in sys.stdin:
         held = {
-            "turns": turns.under_way,
+            "slots": limit.in_use,
             "lanes": {lane: [tool for tool, _ in running] for lane, running in lanes.state().items() if running},
             "threads": len(os.listdir("/proc/self/task")) - 1,  # without this one
             "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # without the one that lists them

@@ -6,7 +6,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-from mcpboard.serving.server import CONNECTIONS, TURNS
+from mcpboard.serving.server import CONNECTIONS, TOOL_CALLS
 from tests.bench import traffic
 from tests.bench.traffic import Caller
 
@@ -18,12 +18,12 @@ LIMIT_S = 20.0
 def strangers(port: int) -> Iterator[None]:
     """Half of a board's connections full of bodies that never end, the others with pictures that nobody reads."""
     with contextlib.ExitStack() as leave:
-        unread = [leave.enter_context(Caller(port, receive_buffer=4096)) for _ in range(TURNS)]
+        unread = [leave.enter_context(Caller(port, receive_buffer=4096)) for _ in range(TOOL_CALLS)]
         for caller in unread:
             caller.sock.sendall(traffic.SHOT)
         for caller in unread:
             caller.sock.recv(1)  # the head is out: the reply waits for its reader
-        for _ in range(CONNECTIONS - TURNS - 2):
+        for _ in range(CONNECTIONS - TOOL_CALLS - 2):
             _unfinished(leave.enter_context(Caller(port)).sock)
         with Caller(port) as caller:
             caller.ask(traffic.post("server/discover"))  # by now all that came before has been read

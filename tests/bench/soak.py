@@ -1,6 +1,6 @@
 """Mixed traffic with faults, over loopback: ten minutes, or as long as `SECONDS=60 make soak` says.
 
-Prints calls, errors by kind, the curve of resident memory, and what turns and lanes hold in the end. Exit code 1
+Prints calls, errors by kind, the curve of resident memory, and what slots and lanes hold in the end. Exit code 1
 for anything that leaked or that no fault explains.
 """
 
@@ -53,8 +53,8 @@ class Soak:
             yield "no call succeeded"
         if self.tracebacks:
             yield f"{self.tracebacks} tracebacks in the log"
-        if self.after["turns"] or self.after["lanes"]:
-            yield f"turns or lanes still held: {self.after}"
+        if self.after["slots"] or self.after["lanes"]:
+            yield f"slots or lanes still held: {self.after}"
         if self.after["threads"] != THREADS:
             yield f"{self.after['threads']} threads, not {THREADS}"
         if self.after["descriptors"] > self.before["descriptors"]:
@@ -155,7 +155,7 @@ def _settled(program: Held) -> dict[str, Any]:
     """What is held once nothing is under way, or after SETTLE_S."""
     pause, end = threading.Event(), time.monotonic() + SETTLE_S
     least = program.held()
-    while (least["turns"] or least["lanes"] or least["descriptors"] > _quiet(program)) and time.monotonic() < end:
+    while (least["slots"] or least["lanes"] or least["descriptors"] > _quiet(program)) and time.monotonic() < end:
         pause.wait(0.1)
         least = program.held()
     return least

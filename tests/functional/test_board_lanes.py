@@ -1,4 +1,4 @@
-"""Lanes and turns on real sockets: nobody queues, and small things are answered whatever is stuck."""
+"""Lanes and the limit of calls on real sockets: nobody queues, and small things are answered whatever is stuck."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
     assert not client.call(late, **ARGUMENTS.get(late, {})).is_error
 
 
-def test_six_turns_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: rig.Client) -> None:
+def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: rig.Client) -> None:
     """BL-301: every place of every lane taken; ping and its kind answer as if nothing were."""
     client.ask("tools/list")
     everything = [tool for tools, _ in LANES.values() for tool in tools]
@@ -114,8 +114,8 @@ def test_lanes_do_not_mind_each_other(simulator: Simulator, client: rig.Client) 
             assert not client.call(tool, **ARGUMENTS.get(tool, {})).is_error
 
 
-def test_six_stalled_readers_hold_six_turns_and_nothing_else() -> None:
-    """Decision 10: a turn lasts to the last byte, and the small things find a thread beside them."""
+def test_six_stalled_readers_hold_six_slots_and_nothing_else() -> None:
+    """A slot is kept until the last byte is sent, and the small things find a thread beside them."""
     with (
         GoServer(lambda went: went.reply(BIG_PICTURE)) as agent,
         rig.in_front_of(agent.url, send_buffer=8192) as client,

@@ -59,7 +59,7 @@ def aborted(served: rig.Process, count: int) -> tuple[int, int, int]:
 
 
 def test_nothing_leaks_over_a_thousand_aborted_calls(tmp_path: Path) -> None:
-    """Threads, descriptors, lanes, turns and memory: all come back."""
+    """Threads, descriptors, lanes, slots and memory: all come back."""
     with (
         GoServer(lambda went: went.reply(PICTURE)) as agent,
         rig.process(rig.settings_file(tmp_path, agent.url)) as served,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.serving import server
-from mcpboard.serving.connection import ASKING, IDLE, LIMITS, STALLED
+from mcpboard.serving.connection import IDLE, LIMITS, RECEIVING, STALLED
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Served, serving
 
@@ -39,7 +39,7 @@ LEVELS = {"waitress": logging.ERROR, "waitress.queue": logging.ERROR}
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of half a second, looked at twenty times a second."""
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
-    for state in (IDLE, ASKING, STALLED):
+    for state in (IDLE, RECEIVING, STALLED):
         monkeypatch.setitem(LIMITS, state, 0.5)
 
 

@@ -140,28 +140,28 @@ TOOLS: dict[str, Callable[[PretendRole, Mapping[str, Any]], Content]] = {
 }
 
 
-class CountedTurns(ConcurrencyLimit):
-    """Turns that can be waited for, and that count how often one was taken and given back."""
+class CountedLimit(ConcurrencyLimit):
+    """A limit whose slots can be waited for, and that counts how often one was acquired and released."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(most)
-        self.taken = self.given_back = 0
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self.acquired = self.released = 0
         self._changed = threading.Condition()
 
-    def take(self) -> ConcurrencySlot:
-        turn = super().take()
+    def acquire(self) -> ConcurrencySlot:
+        slot = super().acquire()
         with self._changed:
-            self.taken += 1
+            self.acquired += 1
             self._changed.notify_all()
-        return turn
+        return slot
 
-    def give_back(self) -> None:
-        super().give_back()
+    def release(self) -> None:
+        super().release()
         with self._changed:
-            self.given_back += 1
+            self.released += 1
             self._changed.notify_all()
 
-    def wait_for(self, under_way: int) -> None:
-        """Return once that many turns are out; fails the test when it never happens."""
+    def wait_for(self, in_use: int) -> None:
+        """Return once that many slots are in use; fails the test when it never happens."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.under_way == under_way, PATIENCE), f"{self.under_way} are out"
+            assert self._changed.wait_for(lambda: self.in_use == in_use, PATIENCE), f"{self.in_use} are in use"

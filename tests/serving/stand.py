@@ -13,7 +13,7 @@ from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
-from mcpboard.serving.server import TURNS, listeners, serve
+from mcpboard.serving.server import TOOL_CALLS, listeners, serve
 from tests.serving.role import PretendRole
 
 
@@ -32,7 +32,7 @@ def main(hosts: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR)
     sockets = listeners([(host, 0) for host in hosts])
     role = SpokenRole()
-    app: Any = Application(lambda: role, ConcurrencyLimit(TURNS))
+    app: Any = Application(lambda: role, ConcurrencyLimit(TOOL_CALLS))
     ports = "\n".join(str(sock.getsockname()[1]) for sock in sockets)
     return serve(app, sockets, lambda: print(ports, flush=True))
 

@@ -14,7 +14,7 @@ from mcpboard.errors import InvalidParams, Refused
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.serving.app import Application, refusal
 from tests.serving.conftest import Lines
-from tests.serving.role import PATIENCE, SECRET, CountedTurns, PretendRole
+from tests.serving.role import PATIENCE, SECRET, CountedLimit, PretendRole
 from tests.serving.wire import Served, call, message, request, serving
 
 FOREIGN = "Origin: http://evil.example"
@@ -123,7 +123,7 @@ class TestBorrowed:
             pytest.param(call("file", 7, size=100_000), "pretend://file", id="a file"),
         ],
     )
-    def test_the_turn_is_given_back_once_and_sources_closed_once(
+    def test_the_slot_is_released_once_and_sources_closed_once(
         self, served: Served, lines: Lines, body: bytes, words: str
     ) -> None:
         answer = served.ask(body)
@@ -131,8 +131,8 @@ class TestBorrowed:
         assert answer.json["id"] == 7
         assert words in answer.body.decode()
         assert SECRET not in answer.body.decode()
-        served.turns.wait_for(0)
-        assert (served.turns.taken, served.turns.given_back) == (1, 1)
+        served.limit.wait_for(0)
+        assert (served.limit.acquired, served.limit.released) == (1, 1)
         assert [source.closed for source in served.role.sources] in ([], [1])
 
     def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
@@ -147,7 +147,7 @@ class TestBorrowed:
     def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
         assert served.ask(call("unwritable")).json["error"]["code"] == -32603
         assert served.role.lost.get(timeout=PATIENCE) == "unwritable"
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert served.role.lost.empty()
 
     @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ class TestLog:
         assert record.levelno == logging.INFO
         assert record.getMessage().startswith(f"{line}{size} bytes, ")
         assert SECRET not in record.getMessage()
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert lines.none_left()
 
     def test_no_line_for_what_calls_no_tool(self, served: Served, lines: Lines) -> None:
@@ -214,18 +214,18 @@ class TestUnfinished:
     """The edge as waitress calls it, where no socket can be timed well enough."""
 
     def edge(self, role: PretendRole, body: bytes, **environ: Any) -> Any:
-        self.turns = CountedTurns(1)
+        self.limit = CountedLimit(1)
         asked: dict[str, Any] = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
         asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
-        return Application(lambda: role, self.turns)(asked | environ, lambda status, headers: None)
+        return Application(lambda: role, self.limit)(asked | environ, lambda status, headers: None)
 
     def test_a_reply_never_looked_at_gives_all_back(self) -> None:
         role = PretendRole()
         reply = self.edge(role, call("file", size=10))
-        assert self.turns.under_way == 1
+        assert self.limit.in_use == 1
         reply.close()
         reply.close()
-        assert self.turns.under_way == 0
+        assert self.limit.in_use == 0
         assert role.sources[0].closed == 1
         assert (role.lost.get_nowait(), role.lost.empty()) == ("file", True)
 
@@ -236,21 +236,21 @@ class TestUnfinished:
         reply.close()
         assert (role.lost.get_nowait(), role.sources[0].closed) == ("file", 1)
 
-    def test_a_source_that_cannot_be_closed_keeps_no_turn(self) -> None:
+    def test_a_source_that_cannot_be_closed_keeps_no_slot(self) -> None:
         role = PretendRole()
         reply = self.edge(role, call("file", size=10))
         role.sources[0].closes_with = OSError("cannot close")
         with pytest.raises(OSError, match="cannot close"):
             reply.close()
-        assert self.turns.under_way == 0
+        assert self.limit.in_use == 0
         assert role.lost.get_nowait() == "file"
 
-    def test_a_caller_gone_before_the_turn_is_taken_gets_no_call(self, lines: Lines) -> None:
+    def test_a_caller_gone_before_the_slot_is_taken_gets_no_call(self, lines: Lines) -> None:
         role = PretendRole()
         with pytest.raises(ClientDisconnected):
             self.edge(role, call("echo"), **{"waitress.client_disconnected": lambda: True})
         assert role.ran == []
-        assert self.turns.taken == 0
+        assert self.limit.acquired == 0
         assert lines.next().getMessage() == "echo: never made, its caller had gone"
 
 

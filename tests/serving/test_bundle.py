@@ -65,12 +65,12 @@ def test_a_slow_reader_costs_no_memory_and_no_file(served: Served, no_files: Non
     tracemalloc.start()
     with served.client(4096) as client:
         client.send(request(call("file", size=LARGE)))
-        served.turns.wait_for(1)
+        served.limit.wait_for(1)
         assert served.pings()
         _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < MIB
-    served.turns.wait_for(0)
+    served.limit.wait_for(0)
     assert [source.closed for source in served.role.sources] == [1, 1]
 
 
@@ -94,7 +94,7 @@ def test_a_source_that_dies_midway_breaks_the_connection_off(
     assert (first.levelname, "reply broken off after" in first.getMessage()) == (level, True)
     assert lines.next().getMessage().endswith("not handed over whole")
     assert lines.none_left()
-    served.turns.wait_for(0)
+    served.limit.wait_for(0)
     assert served.role.sources[0].closed == 1
     assert served.role.lost.get_nowait() == "file"
     assert served.pings()
@@ -109,12 +109,12 @@ def test_a_source_of_another_length_than_announced_is_never_taken_for_whole(
     with pytest.raises(IncompleteRead):
         connection.getresponse().read()
     connection.close()
-    served.turns.wait_for(0)
+    served.limit.wait_for(0)
     assert served.role.sources[0].closed == 1
 
 
 def test_eight_bundles_read_at_once(served: Served, no_files: None) -> None:
-    """More than there are turns: each is whole or is told at once that all turns are out."""
+    """More than there are slots: each is whole or is told at once that all slots are taken."""
     answers = []
 
     def ask() -> None:
@@ -128,5 +128,5 @@ def test_eight_bundles_read_at_once(served: Served, no_files: None) -> None:
     whole = [answer for answer in answers if not answer.get("isError")]
     assert len(answers) == 8
     assert len(whole) >= 1
-    served.turns.wait_for(0)
+    served.limit.wait_for(0)
     assert all(source.closed == 1 for source in served.role.sources)

@@ -97,7 +97,7 @@ def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None
 
 
 def test_what_is_queued_is_handed_over_too() -> None:
-    """Six calls fill the turns, and slow lists the threads: a queued ping is still answered."""
+    """Six calls fill the slots, and slow lists the threads: a queued ping is still answered."""
     with running() as process, contextlib.ExitStack() as clients:
         callers = [clients.enter_context(Client(process.ports[0])) for _ in range(THREADS + 4)]
         for number, caller in enumerate(callers):

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import waitress.channel
@@ -16,7 +17,7 @@ import waitress.server
 import waitress.task
 
 from mcpboard.serving import server
-from mcpboard.serving.connection import ASKING, IDLE, LIMITS, PROGRESS_BYTES, STALLED, WORKING, Channel, sweep
+from mcpboard.serving.connection import IDLE, LIMITS, PROGRESS_BYTES, RECEIVING, STALLED, WORKING, Channel, sweep
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Client, Served, call, chunked, message, request
@@ -34,7 +35,7 @@ class TestOverdue:
         ("doing", "state"),
         [
             pytest.param({}, IDLE, id="idle"),
-            pytest.param({"request": object()}, ASKING, id="a request that does not end"),
+            pytest.param({"request": object()}, RECEIVING, id="a request that does not end"),
             pytest.param({"total_outbufs_len": 1}, STALLED, id="a reader that takes nothing"),
             pytest.param({"total_outbufs_len": 1, "requests": [1]}, STALLED, id="the same in the middle of a reply"),
         ],
@@ -67,10 +68,12 @@ class TestOverdue:
         assert channel.overdue(1002 + LIMITS[STALLED]) == STALLED
 
     def test_a_request_served_between_two_looks_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        channel = still()
+        channel = still(requests_lock=threading.Lock(), _pending_input=b"")
         assert channel.overdue(1000) is None
         monkeypatch.setattr(time, "monotonic", lambda: 1000 + LIMITS[IDLE])
-        channel._complete(SimpleNamespace(empty=True))  # type: ignore[arg-type]
+        channel.request = cast(Any, SimpleNamespace(received=len, completed=True, empty=True))
+        assert channel.received(b"\r\n")
+        assert channel.request is None
         assert channel.overdue(1001 + LIMITS[IDLE]) is None
         assert channel.overdue(1001 + 2 * LIMITS[IDLE]) == IDLE
 
@@ -232,10 +235,10 @@ class TestClock:
         step(YEARS_56 / 2)
         with served.client() as client, served.client(4096) as reader:
             reader.send(request(call("picture", size=8_000_000)))
-            served.turns.wait_for(1)
+            served.limit.wait_for(1)
             step(-YEARS_56 / 2)
             assert client.ended()
-            served.turns.wait_for(0)
+            served.limit.wait_for(0)
 
     def test_the_end_does_not_wait_for_a_clock_that_went_back(
         self, served: Served, step: Callable[[float], None], monkeypatch: pytest.MonkeyPatch

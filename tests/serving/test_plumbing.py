@@ -104,8 +104,8 @@ class TestServed:
         with served.client() as client:
             client.send(b"".join(request(call("echo", number)) for number in range(count)))
             assert [client.answer().json["id"] for _ in range(count)] == list(range(count))
-        served.turns.wait_for(0)
-        assert served.turns.taken == count
+        served.limit.wait_for(0)
+        assert served.limit.acquired == count
 
     def test_pipelined_requests_split_anywhere(self, served: Served) -> None:
         """Whatever of the next request comes with the one before, and while that is being answered."""

@@ -30,26 +30,26 @@ def nothing_lost(served: Served) -> bool:
 
 
 class TestStalled:
-    def test_a_stalled_reader_gives_thread_turn_and_lane_back(self, served: Served, quick: None) -> None:
+    def test_a_stalled_reader_gives_thread_slot_and_lane_back(self, served: Served, quick: None) -> None:
         with served.client(SMALL) as client:
             client.send(request(call("file", size=8 * MEGABYTE)))
-            served.turns.wait_for(1)
-            served.turns.wait_for(0)
+            served.limit.wait_for(1)
+            served.limit.wait_for(0)
         (source,) = served.role.sources
         assert source.closed == 1
-        assert served.turns.given_back == 1
+        assert served.limit.released == 1
         assert served.role.lost.get(timeout=PATIENCE) == "file"
         assert nothing_lost(served)
 
     def test_a_reader_of_a_byte_now_and_then_is_a_stalled_reader(self, served: Served, quick: None) -> None:
         with served.client(SMALL) as client:
             client.send(request(call("picture", size=8 * MEGABYTE)))
-            served.turns.wait_for(1)
+            served.limit.wait_for(1)
             pause = threading.Event()
-            while served.turns.under_way:
+            while served.limit.in_use:
                 client.sock.recv(1)
                 pause.wait(0.05)
-        assert served.turns.given_back == 1
+        assert served.limit.released == 1
         assert served.role.lost.get(timeout=PATIENCE) == "picture"
 
     def test_a_slow_reader_that_gets_on_is_served_to_the_end(
@@ -66,15 +66,15 @@ class TestStalled:
                 pause.wait(0.005)
                 left -= len(client.sock.recv(4096))
         assert time.monotonic() - began > 2 * LIMITS[STALLED]
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert nothing_lost(served)
 
-    def test_all_turns_stuck_leave_ping_list_and_health(self, served: Served) -> None:
+    def test_all_slots_stuck_leave_ping_list_and_health(self, served: Served) -> None:
         with contextlib.ExitStack() as clients:
-            for _ in range(server.TURNS):
+            for _ in range(server.TOOL_CALLS):
                 client = clients.enter_context(served.client(SMALL))
                 client.send(request(call("picture", size=8 * MEGABYTE)))
-            served.turns.wait_for(server.TURNS)
+            served.limit.wait_for(server.TOOL_CALLS)
             assert served.pings()
             assert len(served.ask(message("tools/list")).json["result"]["tools"]) > 1
             with served.client() as client:
@@ -83,7 +83,7 @@ class TestStalled:
             busy = served.ask(call("echo")).json["result"]
             assert busy["isError"]
             assert "under way" in busy["content"][0]["text"]
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert "echo" not in served.role.ran
 
     @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ class TestStalled:
         ],
     )
     def test_stalled_readers_that_pipeline_hold_no_thread(self, served: Served, ahead: bytes) -> None:
-        """What waits for such a reader must hold a turn: a thread without one would be lost to `ping`."""
+        """What waits for such a reader must hold a slot: a thread without one would be lost to `ping`."""
         with contextlib.ExitStack() as clients:
             for _ in range(server.THREADS):
                 client = clients.enter_context(served.client(SMALL))
@@ -131,7 +131,7 @@ class TestGone:
             assert stayer.answer().status == 200
         assert served.pings()
         assert served.role.ran == ["refuse"]
-        assert served.turns.taken == 1
+        assert served.limit.acquired == 1
 
     def test_a_call_sent_ahead_is_never_made_when_its_caller_leaves(self, served: Served) -> None:
         leaver = served.client()
@@ -140,7 +140,7 @@ class TestGone:
         leaver.reset()
         let_the_loop_turn(served)
         served.role.release.set()
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert served.pings()
         assert served.role.ran == ["block"]
 
@@ -157,16 +157,16 @@ class TestGone:
         let_the_loop_turn(served)
         served.role.release.set()
         assert served.role.lost.get(timeout=PATIENCE) == "block"
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert nothing_lost(served)
-        assert served.turns.given_back == 1
+        assert served.limit.released == 1
         assert lines.next().getMessage().endswith("not handed over whole")
         assert lines.none_left()
 
     def test_a_reply_handed_over_is_not_lost(self, served: Served) -> None:
         for tool in ("echo", "refuse", "protocol", "crash"):
             served.ask(call(tool))
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert nothing_lost(served)
 
     def test_a_client_that_closes_its_half_is_taken_for_gone(self, served: Served) -> None:
@@ -188,7 +188,7 @@ class TestGone:
             client.reset()
             if number % 20 == 0:  # else the kernel's queue of connections overflows, and TCP waits a second
                 let_the_loop_turn(served)
-        served.turns.wait_for(0)
+        served.limit.wait_for(0)
         assert served.pings()
         for _ in range(1000):
             if nothing_left(served, before):
@@ -196,16 +196,16 @@ class TestGone:
             let_the_loop_turn(served)
         assert nothing_left(served, before), (things(served), before)
         assert all(source.closed == 1 for source in served.role.sources)
-        assert served.turns.taken == served.turns.given_back
+        assert served.limit.acquired == served.limit.released
 
 
 Leave = Callable[[Client], None]
 
 
 def things(served: Served) -> tuple[int, int, int, int]:
-    """How many connections, threads, open files and turns there are."""
+    """How many connections, threads, open files and slots there are."""
     files = len(os.listdir("/proc/self/fd"))
-    return len(served.server._map), threading.active_count(), files, served.turns.under_way
+    return len(served.server._map), threading.active_count(), files, served.limit.in_use
 
 
 def nothing_left(served: Served, before: tuple[int, int, int, int]) -> bool:

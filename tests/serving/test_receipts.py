@@ -17,7 +17,7 @@ import pytest
 
 from mcpboard.protocol.messages import Arrived, Outcome, ToolCall
 from mcpboard.serving import connection, receipt, server
-from mcpboard.serving.connection import LEAVING, LIMITS, Channel
+from mcpboard.serving.connection import HALF_CLOSED, LIMITS, Channel
 from tests.serving.conftest import Lines
 from tests.serving.role import PATIENCE, PretendRole
 from tests.serving.wire import Client, Served, call, message, request, serving
@@ -211,7 +211,7 @@ def test_a_client_gone_before_the_next_request_is_looked_at(
         client.send(request(call("block")) + ahead)
         served.role.begun.get(timeout=PATIENCE)
         (kept,) = served.server._channels()
-        assert soon(lambda: len(kept._ahead) == len(ahead))
+        assert soon(lambda: len(kept._pending_input) == len(ahead))
         answered = kept.requests[0]
         monkeypatch.setattr(answered, "close", lambda: _lose(client, kept, gone))
         served.role.release.set()
@@ -270,7 +270,7 @@ def test_a_client_that_never_closes_its_side_is_left_in_time(
     monkeypatch: pytest.MonkeyPatch, served: Served, sends: bytes
 ) -> None:
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
-    monkeypatch.setitem(LIMITS, LEAVING, 0.2)
+    monkeypatch.setitem(LIMITS, HALF_CLOSED, 0.2)
 
     def left() -> bool:
         with contextlib.suppress(ConnectionError):

@@ -10,14 +10,16 @@ from waitress.adjustments import Adjustments
 
 from mcpboard.protocol.admission import BODY_LIMIT
 from mcpboard.serving.connection import Channel
-from mcpboard.serving.server import CONNECTIONS, THREADS, TURNS, WAITRESS, Server, listeners
-from mcpboard.serving.stream import PIECE
+from mcpboard.serving.replies import PIECE
+from mcpboard.serving.server import CONNECTIONS, THREADS, TOOL_CALLS, WAITRESS, Server, listeners
 from tests.serving.role import PATIENCE
 from tests.serving.wire import Served, call, message, request
 
 # Setting -> claim; the behaviour behind each is tested where the comment says.
 CLAIMS = [
-    pytest.param("threads", lambda value: value == THREADS == TURNS + 2, id="two threads above the turns"),  # readers
+    pytest.param(
+        "threads", lambda value: value == THREADS == TOOL_CALLS + 2, id="two threads above the tool calls"
+    ),  # readers
     pytest.param("channel_request_lookahead", lambda value: value == 1, id="notices who left"),  # readers
     pytest.param("outbuf_high_watermark", lambda value: value == PIECE == 65536, id="waits for the reader"),  # bundle
     pytest.param("outbuf_overflow", lambda value: value > 3 * PIECE, id="no file for what goes out"),  # bundle
@@ -84,14 +86,14 @@ def test_ping_waits_for_no_call(served: Served) -> None:
     clients = [served.client() for _ in range(THREADS + 4)]
     for number, client in enumerate(clients):
         client.send(request(call("block", number)))
-    served.turns.wait_for(TURNS)
+    served.limit.wait_for(TOOL_CALLS)
     assert served.pings()
     served.role.release.set()
     answers = [client.answer().json["result"] for client in clients]
     for client in clients:
         client.__exit__()
-    assert sum("isError" in answer for answer in answers) == len(clients) - TURNS
-    assert served.turns.taken == TURNS
+    assert sum("isError" in answer for answer in answers) == len(clients) - TOOL_CALLS
+    assert served.limit.acquired == TOOL_CALLS
 
 
 def test_the_workers_end_with_the_server() -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.serving.app import Application
-from mcpboard.serving.server import TURNS, Server, listeners
-from tests.serving.role import PATIENCE, CountedTurns, PretendRole
+from mcpboard.serving.server import TOOL_CALLS, Server, listeners
+from tests.serving.role import PATIENCE, CountedLimit, PretendRole
 
 HOST = "127.0.0.1"
 
@@ -171,7 +171,7 @@ class Served:
     """A running server with what it serves."""
 
     role: PretendRole
-    turns: CountedTurns
+    limit: CountedLimit
     server: Server
     port: int
 
@@ -192,16 +192,16 @@ class Served:
 def serving(role: PretendRole | None = None) -> Iterator[Served]:
     """A real server in a thread, on a free port; every thread of it has ended afterwards."""
     role = role or PretendRole()
-    turns = CountedTurns(TURNS)
+    limit = CountedLimit(TOOL_CALLS)
     (sock,) = listeners([(HOST, 0)])
     port = sock.getsockname()[1]
     before = set(threading.enumerate())
-    server = Server(Application(lambda: role, turns), [sock])
+    server = Server(Application(lambda: role, limit), [sock])
     loop = threading.Thread(target=server.run)
     loop.start()
     workers = set(threading.enumerate()) - before
     try:
-        yield Served(role, turns, server, port)
+        yield Served(role, limit, server, port)
     finally:
         role.release.set()
         server.stop()

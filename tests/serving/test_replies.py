@@ -8,9 +8,9 @@ import os
 import pytest
 
 from mcpboard.errors import BackendBroken, Busy
-from mcpboard.serving import stream
+from mcpboard.serving import replies
 from mcpboard.serving.concurrency import ConcurrencyLimit
-from mcpboard.serving.stream import PIECE
+from mcpboard.serving.replies import PIECE
 from tests.serving.role import Source
 
 
@@ -39,15 +39,15 @@ def test_a_source_becomes_base64(sizes: list[int], announced: bool) -> None:
     blocks = [os.urandom(size) for size in sizes]
     raw = b"".join(blocks)
     parts = (b"<", Blocks(blocks, len(raw) if announced else None), b">")
-    pieces = list(stream.pieces(parts))
+    pieces = list(replies.pieces(parts))
     assert b"".join(pieces) == b"<" + base64.b64encode(raw) + b">"
     assert all(len(piece) <= PIECE for piece in pieces)
-    assert stream.content_length(parts) == (len(b"".join(pieces)) if announced else None)
+    assert replies.content_length(parts) == (len(b"".join(pieces)) if announced else None)
 
 
 def test_large_bytes_go_out_in_pieces() -> None:
     whole = os.urandom(PIECE * 3 + 5)
-    pieces = list(stream.pieces([whole]))
+    pieces = list(replies.pieces([whole]))
     assert b"".join(pieces) == whole
     assert [len(piece) for piece in pieces] == [PIECE, PIECE, PIECE, 5]
 
@@ -65,7 +65,7 @@ def test_large_bytes_go_out_in_pieces() -> None:
 )
 def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> None:
     parts = [os.urandom(size) for size in sizes]
-    pieces = list(stream.pieces(parts))
+    pieces = list(replies.pieces(parts))
     assert b"".join(pieces) == b"".join(parts)
     assert [len(piece) for piece in pieces] == written
 
@@ -80,26 +80,26 @@ def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> Non
 )
 def test_a_source_that_breaks_its_word_breaks_the_reply(size: int, announced: int, words: str) -> None:
     with pytest.raises(BackendBroken, match=words):
-        list(stream.pieces([Source(size, announced)]))
+        list(replies.pieces([Source(size, announced)]))
 
 
 class TestTurns:
-    def test_a_full_budget_turns_away_at_once(self) -> None:
-        turns = ConcurrencyLimit(2)
-        first, _ = turns.take(), turns.take()
+    def test_a_full_limit_turns_away_at_once(self) -> None:
+        limit = ConcurrencyLimit(2)
+        first, _ = limit.acquire(), limit.acquire()
         with pytest.raises(Busy, match="2 calls are under way"):
-            turns.take()
-        assert turns.under_way == 2
-        first.done()
-        assert turns.under_way == 1
-        turns.take()
+            limit.acquire()
+        assert limit.in_use == 2
+        first.release()
+        assert limit.in_use == 1
+        limit.acquire()
 
-    def test_a_turn_counts_once_however_often_it_is_given_back(self) -> None:
-        turns = ConcurrencyLimit(1)
-        turn = turns.take()
-        turn.done()
-        turn.done()
-        assert turns.under_way == 0
-        turns.take()
+    def test_a_slot_counts_once_however_often_it_is_released(self) -> None:
+        limit = ConcurrencyLimit(1)
+        slot = limit.acquire()
+        slot.release()
+        slot.release()
+        assert limit.in_use == 0
+        limit.acquire()
         with pytest.raises(Busy):
-            turns.take()
+            limit.acquire()
