@@ -1,4 +1,4 @@
-"""An adb server that plays a script, for what the real one does too seldom; it tells what it was asked."""
+"""An adb server that plays a script, for what the real one does too seldom; it keeps the requests that it got."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpboard.host.drivers.android.adb import AdbClient
 LIMIT_S = 10.0
 PHONE = "S1"
 
-Speak = Callable[[socket.socket], None]
+Reply = Callable[[socket.socket], None]
 
 
 def block(text: str) -> bytes:
@@ -20,26 +20,26 @@ def block(text: str) -> bytes:
     return b"%04x%s" % (len(content), content)
 
 
-def okay(text: str | None = None) -> Speak:
+def okay(text: str | None = None) -> Reply:
     return raw(b"OKAY" + (b"" if text is None else block(text)))
 
 
-def fail(text: str) -> Speak:
+def fail(text: str) -> Reply:
     return raw(b"FAIL" + block(text))
 
 
-def raw(content: bytes) -> Speak:
+def raw(content: bytes) -> Reply:
     return lambda peer: peer.sendall(content)
 
 
-def packets(out: bytes = b"", complaints: bytes = b"", code: int | None = 0) -> bytes:
-    """A shell's whole answer; without a code the stream ends as that of a lost phone."""
-    frames = [(1, out), (2, complaints), *([] if code is None else [(3, bytes([code]))])]
+def packets(stdout: bytes = b"", stderr: bytes = b"", exit_code: int | None = 0) -> bytes:
+    """A shell's whole response; without an exit code the stream ends as that of a lost phone."""
+    frames = [(1, stdout), (2, stderr), *([] if exit_code is None else [(3, bytes([exit_code]))])]
     return b"".join(bytes([kind]) + len(content).to_bytes(4, "little") + content for kind, content in frames)
 
 
-def shell(out: bytes = b"", complaints: bytes = b"", code: int | None = 0) -> Speak:
-    return raw(b"OKAY" + packets(out, complaints, code))
+def shell(stdout: bytes = b"", stderr: bytes = b"", exit_code: int | None = 0) -> Reply:
+    return raw(b"OKAY" + packets(stdout, stderr, exit_code))
 
 
 def silence(peer: socket.socket) -> None:
@@ -53,16 +53,16 @@ def hang_up(peer: socket.socket) -> None:
     peer.shutdown(socket.SHUT_RDWR)
 
 
-def listing(*phones: str) -> Speak:
+def listing(*phones: str) -> Reply:
     return okay("".join(f"{phone}\n" for phone in phones))
 
 
 class FakeServer:
-    """Answers each service by the longest beginning of its name in `script`; `asked` has them all in order."""
+    """Answers each service by the longest beginning of its name in `script`; `requests` has them all in order."""
 
-    def __init__(self, script: Mapping[str, Speak], listening: socket.socket) -> None:
+    def __init__(self, script: Mapping[str, Reply], listening: socket.socket) -> None:
         self.script = dict(script)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._listening = listening
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -73,8 +73,8 @@ class FakeServer:
 
     @property
     def scripts(self) -> list[str]:
-        """What the phone's shell was asked to run."""
-        return [service.partition("raw:")[2] for service in self.asked if service.startswith("shell")]
+        """What the phone's shell was sent to run."""
+        return [service.partition("raw:")[2] for service in self.requests if service.startswith("shell")]
 
     def serve(self) -> None:
         while True:
@@ -83,15 +83,15 @@ class FakeServer:
             except OSError:  # closed
                 return
             self._open.append(peer)
-            self._threads.append(threading.Thread(target=self._talk, args=(peer,)))
+            self._threads.append(threading.Thread(target=self._serve_peer, args=(peer,)))
             self._threads[-1].start()
 
-    def _talk(self, peer: socket.socket) -> None:
+    def _serve_peer(self, peer: socket.socket) -> None:
         with closing(peer), peer.makefile("rb") as stream:
             try:
                 while length := stream.read(4):
                     service = stream.read(int(length, 16)).decode("utf-8")
-                    self.asked.append(service)
+                    self.requests.append(service)
                     begins = [known for known in self.script if service.startswith(known)]
                     self.script[max(begins, key=len)](peer)
                     if not service.startswith("host:transport"):
@@ -104,7 +104,7 @@ class FakeServer:
             thread.join(LIMIT_S)
 
 
-STANDARD: Mapping[str, Speak] = {
+STANDARD: Mapping[str, Reply] = {
     "host:devices-l": listing(f"{PHONE}   device product:p model:Pixel_8 device:d transport_id:1"),
     "host:transport:": okay(),
     "host:disconnect:": okay("disconnected"),
@@ -113,7 +113,7 @@ STANDARD: Mapping[str, Speak] = {
 
 
 @contextmanager
-def fake_adb(script: Mapping[str, Speak] = {}, port: int = 0) -> Iterator[FakeServer]:  # noqa: B006
+def fake_adb(script: Mapping[str, Reply] = {}, port: int = 0) -> Iterator[FakeServer]:  # noqa: B006
     """A server with one phone, but for what `script` says otherwise."""
     listening = socket.create_server(("127.0.0.1", port))
     server = FakeServer({**STANDARD, **script}, listening)

@@ -20,7 +20,7 @@ SETTINGS = "com.apple.Preferences"
 
 
 class WdaFault(Exception):
-    """A W3C error: its code, its HTTP status, and words."""
+    """A W3C error: its code, its HTTP status, and a message."""
 
     def __init__(self, name: str, status: int, message: str = "") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class FakePhone:
         self.session: str | None = None
         self.sessions = 0
         self.actions: list[tuple[Any, ...]] = []
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.faults: dict[str, Any] = {}  # end of a path -> what happens there instead
         self.let_go = threading.Event()
         self._ids = itertools.count(1)
@@ -59,8 +59,8 @@ class FakePhone:
         """As when WebDriverAgent is restarted."""
         self.session = None
 
-    def answer(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        self.asked.append(f"{method} {path}")
+    def respond(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
+        self.requests.append(f"{method} {path}")
         for ending, fault in self.faults.items():
             if path.endswith(ending):
                 return fault() if callable(fault) else _raise(fault)
@@ -108,8 +108,8 @@ class FakePhone:
     def gesture(self, body: Any) -> None:
         (finger,) = body["actions"]
         assert (finger["type"], finger["parameters"]) == ("pointer", {"pointerType": "touch"})
-        kinds = [each["type"] for each in finger["actions"]]
-        assert kinds == ["pointerMove", "pointerDown", "pointerMove", "pointerUp"]
+        moves = [each["type"] for each in finger["actions"]]
+        assert moves == ["pointerMove", "pointerDown", "pointerMove", "pointerUp"]
         start, _, end, _ = finger["actions"]
         self._touch("swipe", start["x"], start["y"], end["x"], end["y"], end["duration"] / 1000)
 
@@ -197,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = urlsplit(self.path).path.rstrip("/")
         try:
-            value, status = self.phone.answer(method, path, json.loads(body or b"{}")), 200
+            value, status = self.phone.respond(method, path, json.loads(body or b"{}")), 200
         except WdaFault as fault:
             value = {"error": fault.name, "message": fault.message, "traceback": ""}
             status = fault.status

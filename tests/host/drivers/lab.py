@@ -41,7 +41,7 @@ echo up
 exec cat
 """
 
-# What each program of a phone does; ${0%/*} is the phone's folder. `log` gets one line a call, words behind US.
+# What each program of a phone does; ${0%/*} is the phone's folder. `log` gets one line a call, arguments behind US.
 NOTE = r"""{ printf '%s' "${0##*/}"; printf '\037%s' "$@"; echo; } >> "${0%/*}/log";"""
 PROGRAMS: Mapping[str, str] = {
     "screencap": 'cat "${0%/*}/picture.png"',
@@ -92,8 +92,8 @@ class Debian:
         self._loading = [str(loader), "--library-path", f"{libraries}:{libraries / 'android'}"]
         self._tools = root / "usr/lib/android-sdk/platform-tools"
 
-    def command(self, name: str, *words: str) -> list[str]:
-        return [*self._loading, str(self._tools / name), *words]
+    def command(self, name: str, *arguments: str) -> list[str]:
+        return [*self._loading, str(self._tools / name), *arguments]
 
 
 class Phone:
@@ -101,7 +101,7 @@ class Phone:
 
     def __init__(self, room: Room, port: int) -> None:
         self.serial = f"127.0.0.1:{port}"
-        self.model = f"Pretend {port}"
+        self.model = f"Simulated {port}"
         self.folder = room.folder / f"phone-{port}"
         self.folder.mkdir()
         self._room, self._port = room, port
@@ -127,7 +127,7 @@ class Phone:
         until(lambda: self._room.listens(self._port), f"adbd on port {self._port}", LIMIT_S)
 
     def kill(self) -> None:
-        """As when the battery is pulled: at once, and nothing is said."""
+        """As when the battery is pulled: at once, without a farewell."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(LIMIT_S)
@@ -154,8 +154,8 @@ class Room:
     def start_server(self) -> None:
         descriptor = self._listening.fileno()
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "ADB_MDNS_OPENSCREEN": "0"}
-        words = ("-L", f"acceptfd:{descriptor}", "server", "nodaemon")
-        self._server = self.start("adb", *words, environ=environ, descriptors=(descriptor,))
+        arguments = ("-L", f"acceptfd:{descriptor}", "server", "nodaemon")
+        self._server = self.start("adb", *arguments, environ=environ, descriptors=(descriptor,))
 
     def kill_server(self) -> None:
         assert self._server is not None
@@ -163,11 +163,11 @@ class Room:
         self._server.wait(LIMIT_S)
 
     def start(
-        self, name: str, *words: str, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
+        self, name: str, *arguments: str, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
     ) -> subprocess.Popen[bytes]:
         """One of the real programs, in the room; it has ended when the room has."""
         process = subprocess.Popen(
-            [*self._enter, *self._debian.command(name, *words)],
+            [*self._enter, *self._debian.command(name, *arguments)],
             env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=descriptors,
         )  # fmt: skip
@@ -176,7 +176,7 @@ class Room:
         return process
 
     def listens(self, port: int) -> bool:
-        """Whether something in the room listens on that port; nothing connects to it for that."""
+        """Return true where something in the room listens on that port; nothing connects to it for that."""
         pid = self._enter[2]
         tables = [Path(f"/proc/{pid}/net/{name}").read_text("ascii") for name in ("tcp", "tcp6")]
         return any(f":{port:04X} " in line and " 0A " in line for table in tables for line in table.splitlines())
@@ -184,21 +184,21 @@ class Room:
 
 @contextmanager
 def _inside(folder: Path, shelved: Path) -> Iterator[list[str]]:
-    """The words that start a program in a room of its own, which ends with the block."""
+    """The command that starts a program in a room of its own, which ends with the block."""
     for program, package in (("unshare", "util-linux"), ("nsenter", "util-linux"), ("ip", "iproute2")):
         if shutil.which(program) is None:
             pytest.fail(f"{program} is missing: apt-get install {package}", pytrace=False)
     if os.geteuid() != 0:
         pytest.fail("namespaces and overlays need root: run the tests as root", pytrace=False)
-    place = folder / "room"
-    place.mkdir()
+    mount = folder / "room"
+    mount.mkdir()
     with subprocess.Popen(
-        ["unshare", "--net", "--mount", "sh", "-c", _FURNISH, "room", place, folder / "phones", shelved],
+        ["unshare", "--net", "--mount", "sh", "-c", _FURNISH, "room", mount, folder / "phones", shelved],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as first:  # fmt: skip
         assert first.stdin and first.stdout
         assert first.stdout.readline() == b"up\n"
-        root = Path(f"/proc/{first.pid}/root", *place.parts[1:], "root")
+        root = Path(f"/proc/{first.pid}/root", *mount.parts[1:], "root")
         yield ["nsenter", "--target", str(first.pid), "--net", "--mount", f"--root={root}", f"--wd={root}", "--"]
         first.stdin.close()
         first.wait(LIMIT_S)

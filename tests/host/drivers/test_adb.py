@@ -1,4 +1,4 @@
-"""The adb server's faults, by table: what each is called, what cures it, and what became of an action."""
+"""The adb server's faults, by table: what each is called, what to do about it, and what became of an action."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.deploy.rooms import until
 from tests.host.drivers.fake_adb import (
     LIMIT_S,
     PHONE,
-    Speak,
+    Reply,
     fail,
     fake_adb,
     hang_up,
@@ -44,7 +44,7 @@ ADDRESS = "127.0.0.1:16999"
 
 INPUT = "shell,v2,raw:input"
 
-# Between the tap and its phone: what goes wrong, what is told, what became of the tap, how often it was sent.
+# Between the tap and its phone: what goes wrong, the message, what became of the tap, how often it was sent.
 FAULTS = [
     pytest.param(
         {"host:devices-l": listing(f"{PHONE}   unauthorized transport_id:1")},
@@ -74,20 +74,20 @@ FAULTS = [
     pytest.param({"host:devices-l": raw(b"HTTP/1.1 400")}, "it is no adb server", NOT_SENT, 0, id="another kind of server"),
     pytest.param({"host:devices-l": raw(b"OKAYzzzz")}, "it is no adb server", NOT_SENT, 0, id="a length that is no number"),
     pytest.param({INPUT: fail("closed")}, "phones before Android 7", UNKNOWN, 1, id="a phone without that kind of shell"),
-    pytest.param({INPUT: shell(code=None)}, "was lost in the middle", UNKNOWN, 1, id="a stream without its exit code"),
+    pytest.param({INPUT: shell(exit_code=None)}, "was lost in the middle", UNKNOWN, 1, id="a stream without its exit code"),
     pytest.param(
         {INPUT: raw(b"OKAY" + packets(b"x" * 9)[:7])}, "was lost in the middle", UNKNOWN, 1, id="a packet that breaks off",
     ),
     pytest.param(
-        {INPUT: shell(complaints=b"SecurityException: needs INJECT_EVENTS permission", code=137)},
+        {INPUT: shell(stderr=b"SecurityException: needs INJECT_EVENTS permission", exit_code=137)},
         "enable 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside",
     ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("script", "told", "delivery", "sent"), FAULTS)
+@pytest.mark.parametrize(("script", "message", "delivery", "sent"), FAULTS)
 def test_a_tap_that_fails_says_why_and_was_sent_once_at_most(
-    script: Mapping[str, Speak], told: str, delivery: str, sent: int
+    script: Mapping[str, Reply], message: str, delivery: str, sent: int
 ) -> None:
     with fake_adb({"shell,v2,raw:wm size": shell(b"Physical size: 10x20\n")}) as server:
         phone = AndroidDriver(PHONE, server.adb)
@@ -96,13 +96,13 @@ def test_a_tap_that_fails_says_why_and_was_sent_once_at_most(
         server.script.update(script)
         with pytest.raises(ToolFailed) as failed:
             phone.tap((1, 2))
-        assert told in str(failed.value)
+        assert message in str(failed.value)
         assert (failed.value.data or {})["delivery"] == delivery
         assert server.scripts.count("input tap 1 2") == sent
 
 
-@pytest.mark.parametrize(("script", "told"), [(each.values[0], each.values[1]) for each in FAULTS[:10]])
-def test_the_next_call_works_without_a_restart(script: Mapping[str, Speak], told: str) -> None:
+@pytest.mark.parametrize(("script", "message"), [(each.values[0], each.values[1]) for each in FAULTS[:10]])
+def test_the_next_call_works_without_a_restart(script: Mapping[str, Reply], message: str) -> None:
     with fake_adb() as server:
         phone, sound = AndroidDriver(PHONE, server.adb), dict(server.script)
         server.script.update(script)
@@ -119,7 +119,7 @@ def test_a_phone_that_does_not_end_a_command_is_not_waited_for(monkeypatch: pyte
         with pytest.raises(ToolFailed, match="did not finish within 0.2 s") as failed:
             AndroidDriver(PHONE, server.adb).launch_app("a/.B")
         assert failed.value.data == {"delivery": UNKNOWN}
-        assert "host:disconnect:S1" not in server.asked
+        assert "host:disconnect:S1" not in server.requests
 
 
 def test_a_command_may_take_longer_than_the_servers_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_the_connection_of_a_silent_phone_by_network_is_given_up(monkeypatch: py
     with fake_adb({"host:devices-l": listing(f"{ADDRESS} device"), "shell": silence}) as server:
         with pytest.raises(ToolFailed, match="did not finish"):
             AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
-        assert server.asked[-1] == f"host:disconnect:{ADDRESS}"
+        assert server.requests[-1] == f"host:disconnect:{ADDRESS}"
 
 
 CONNECTING = {"host:devices-l": listing(), f"host-serial:{ADDRESS}:wait-for-any-device": raw(b"OKAYOKAY")}
@@ -147,18 +147,18 @@ CONNECTING = {"host:devices-l": listing(), f"host-serial:{ADDRESS}:wait-for-any-
 def test_a_phone_by_network_is_connected_before_anything_is_sent() -> None:
     with fake_adb({**CONNECTING, "host:connect:": okay(f"connected to {ADDRESS}")}) as server:
         AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
-        assert [service.partition(":127")[0] for service in server.asked[1:4]] == [
+        assert [service.partition(":127")[0] for service in server.requests[1:4]] == [
             "host:disconnect", "host:connect", "host-serial",
         ]  # fmt: skip
         assert server.scripts == ["am start -n a/.B"]
 
 
 @pytest.mark.parametrize(
-    "words", ["failed to connect to '127.0.0.1:16999': Connection refused", "", "unable to connect"]
+    "text", ["failed to connect to '127.0.0.1:16999': Connection refused", "", "unable to connect"]
 )
-def test_an_okay_is_no_connection_where_the_words_say_otherwise(words: str) -> None:
-    """Run: the server answers OKAY to `host:connect` whatever came of it."""
-    with fake_adb({**CONNECTING, "host:connect:": okay(words)}) as server:
+def test_an_okay_is_no_connection_where_the_text_says_otherwise(text: str) -> None:
+    """The server answers OKAY to `host:connect` whatever came of it."""
+    with fake_adb({**CONNECTING, "host:connect:": okay(text)}) as server:
         with pytest.raises(ToolFailed, match="not reachable") as failed:
             AndroidDriver(ADDRESS, server.adb).launch_app("a/.B")
         assert failed.value.data == {"delivery": NOT_SENT}
@@ -187,7 +187,7 @@ PROBES = [
 
 
 @pytest.mark.parametrize(("script", "state"), PROBES)
-def test_a_probe_says_how_the_phone_is(script: Mapping[str, Speak], state: str) -> None:
+def test_a_probe_says_how_the_phone_is(script: Mapping[str, Reply], state: str) -> None:
     with fake_adb(script) as server:
         probe = AndroidDriver(PHONE, server.adb).probe()
         assert probe.state == state
@@ -281,12 +281,12 @@ def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, monkeypatch: pyt
 # --- the command line --------------------------------------------------------------------------
 
 
-def device_host_agent(folder: Path, port: int, *words: str) -> int:
+def device_host_agent(folder: Path, port: int, *arguments: str) -> int:
     (folder / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{port}"\n', "utf-8")
-    return cli.host_main([*words, "--config", str(folder / "host.toml"), "--data", str(folder / "data")])
+    return cli.host_main([*arguments, "--config", str(folder / "host.toml"), "--data", str(folder / "data")])
 
 
-def test_a_scan_names_serials_and_cures(tmp_path: Path, nowhere: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scan_names_serials_and_remedies(tmp_path: Path, nowhere: int, capsys: pytest.CaptureFixture[str]) -> None:
     phones = listing("S1 device model:Pixel_8 transport_id:1", "S2 unauthorized transport_id:2")
     with fake_adb({"host:devices-l": phones}) as server:
         assert device_host_agent(tmp_path, server.adb.port, "devices", "scan") == 0
@@ -304,8 +304,8 @@ def test_testing_a_phone_names_what_is_missing(
 ) -> None:
     assert device_host_agent(tmp_path, nowhere, "devices", "add", "p", "--kind", "android", "--serial", PHONE) == 0
     assert device_host_agent(tmp_path, nowhere, "devices", "test", "p") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["state"], "cure: " in told["error"]) == ("no adb server", True)
+    probe = json.loads(capsys.readouterr().out)
+    assert (probe["state"], "cure: " in probe["error"]) == ("no adb server", True)
     with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
         assert device_host_agent(tmp_path, server.adb.port, "doctor", "--json") == 1
         checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}

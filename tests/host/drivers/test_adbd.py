@@ -22,7 +22,7 @@ from tests.host.rig import Agent, agent, result, threads
 
 pytestmark = [pytest.mark.tools]
 
-LOST_S = 6.0  # within which the loss of a phone is told, whatever was to last
+LOST_S = 6.0  # within which the loss of a phone is reported, whatever was to last
 MODERN_SDK = "Python mcp 2.3"
 QUOTED = 'it\'s "$HOME" `id` $(id) 100%sure %% a\\b ; | & * ~ #1\n\t-end '
 
@@ -40,7 +40,7 @@ class Lab:
         given = arguments if device is None else {**arguments, "device_id": device}
         return self.client.ask("tools/call", tool, given)
 
-    def said(self, tool: str, device: str, **arguments: Any) -> str:
+    def text(self, tool: str, device: str, **arguments: Any) -> str:
         got = self.call(tool, device, **arguments)
         assert "content" in got, got
         return str(got["content"][-1]["text"])
@@ -52,16 +52,16 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with room(tmp_path_factory.mktemp("lab")) as place:
-        phones = [Phone(place, FIRST_PORT + number) for number in range(3)]
+    with room(tmp_path_factory.mktemp("lab")) as inside:
+        phones = [Phone(inside, FIRST_PORT + number) for number in range(3)]
         for phone in phones:
             phone.start()
-        adb = AdbClient(port=place.port)
+        adb = AdbClient(port=inside.port)
         drivers: dict[str, Any] = {
             name: AndroidDriver(phone.serial, adb) for name, phone in zip("ABC", phones, strict=True)
         }
         with agent(tmp_path_factory.mktemp("agent") / "data", **drivers) as host, sdk(host) as client:
-            yield Lab(place, phones, host, client)
+            yield Lab(inside, phones, host, client)
 
 
 def sdk(host: Agent) -> Any:
@@ -75,10 +75,10 @@ def _client() -> Client:
 def test_each_phone_answers_for_itself(lab: Lab) -> None:
     assert lab.states() == {"A": READY, "B": READY, "C": READY}
     for name, phone in zip("ABC", lab.phones, strict=True):
-        told = lab.call("device_status", device_id=name)["structuredContent"]
-        assert told["model"] == phone.model
+        status = lab.call("device_status", device_id=name)["structuredContent"]
+        assert status["model"] == phone.model
         known = {
-            key: told[key] for key in ("battery", "screen_on", "rotation", "width", "height", "override_size", "app")
+            key: status[key] for key in ("battery", "screen_on", "rotation", "width", "height", "override_size", "app")
         }
         assert known == {
             "battery": 71, "screen_on": True, "rotation": 0, "width": 540, "height": 1200, "override_size": [540, 1200],
@@ -90,18 +90,18 @@ def test_the_picture_is_the_phones_own_byte_for_byte(lab: Lab) -> None:
     for number, name in enumerate("ABC"):
         picture = png(540, 1200, light=100 + number)
         (lab.phones[number].folder / "picture.png").write_bytes(picture)
-        shown, words = lab.call("take_screenshot", name)["content"]
+        shown, caption = lab.call("take_screenshot", name)["content"]
         assert base64.b64decode(shown["data"]) == picture
-        assert (shown["mimeType"], words["text"]) == ("image/png", f"540x1200 {name}")
+        assert (shown["mimeType"], caption["text"]) == ("image/png", f"540x1200 {name}")
 
 
 def test_every_action_reaches_its_phone_once_and_whole(lab: Lab) -> None:
     for name, phone in zip("ABC", lab.phones, strict=True):
         before = len(phone.calls)
-        lab.said("tap", name, x=5, y=7)
-        lab.said("swipe", name, start_x=5, start_y=900, end_x=8, end_y=90, duration_ms=120)
-        lab.said("launch_app", name, app_id="Notes")
-        lab.said("launch_app", name, app_id="org.example.notes/.Main")
+        lab.text("tap", name, x=5, y=7)
+        lab.text("swipe", name, start_x=5, start_y=900, end_x=8, end_y=90, duration_ms=120)
+        lab.text("launch_app", name, app_id="Notes")
+        lab.text("launch_app", name, app_id="org.example.notes/.Main")
         assert phone.calls[before:] == [
             ["input", "tap", "5", "7"],
             ["input", "swipe", "5", "900", "8", "90", "120"],
@@ -113,12 +113,12 @@ def test_every_action_reaches_its_phone_once_and_whole(lab: Lab) -> None:
 def test_text_arrives_as_it_is_through_every_shell_between(lab: Lab) -> None:
     phone = lab.phones[0]
     before = len(phone.calls)
-    lab.said("input_text", "A", text=QUOTED)
+    lab.text("input_text", "A", text=QUOTED)
     assert typed(phone.calls[before:]) == QUOTED
 
 
 def typed(calls: list[list[str]]) -> str:
-    """What a phone would show: `%s` is a blank, keys are a new line and a tab."""
+    """What a phone would show: `%s` is a space, keys are a new line and a tab."""
     keys = {"66": "\n", "61": "\t"}
     return "".join(keys[word] if kind == "keyevent" else word.replace("%s", " ") for _, kind, word in calls)
 
@@ -138,10 +138,10 @@ def test_what_the_phone_cannot_type_is_named_and_nothing_is_sent(lab: Lab) -> No
 def test_the_elements_are_found_where_they_are_to_be_tapped(lab: Lab) -> None:
     (match,) = lab.call("find_text", "B", query="Wi-Fi & more")["structuredContent"]["matches"]
     assert (match["center"], match["source"]) == ([270, 140], "tree")
-    told = lab.call("get_ui_tree", "B", include_app_info=True)["structuredContent"]
-    assert told["app"] == {"id": "com.android.settings", "activity": "com.android.settings.Settings"}
-    assert told["tree"]["children"][0]["children"][0]["id"] == "android:id/title"
-    assert '[1] text "Wi-Fi & more" @270,140' in lab.said("describe_screen", "B")
+    found = lab.call("get_ui_tree", "B", include_app_info=True)["structuredContent"]
+    assert found["app"] == {"id": "com.android.settings", "activity": "com.android.settings.Settings"}
+    assert found["tree"]["children"][0]["children"][0]["id"] == "android:id/title"
+    assert '[1] text "Wi-Fi & more" @270,140' in lab.text("describe_screen", "B")
 
 
 def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(lab: Lab) -> None:
@@ -155,7 +155,7 @@ def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched(lab: La
         assert len(phone.calls) == before
         (phone.folder / "picture.png").write_bytes(png(1200, 540))
         lab.call("take_screenshot", "C")
-        lab.said("tap", "C", x=1100, y=20)
+        lab.text("tap", "C", x=1100, y=20)
         assert phone.calls[before:] == [["input", "tap", "1100", "20"]]
     finally:
         phone.write("dumpsys.window", FILES["dumpsys.window"])
@@ -177,11 +177,11 @@ def test_a_phone_killed_in_the_middle_of_a_swipe(lab: Lab) -> None:
     assert "was lost in the middle of the command: look at the screen before repeating it" in error["message"]
     assert (error["code"], error["data"]["delivery"]) == (-32000, "unknown")
     for name in "BC":
-        assert lab.said("tap", name, x=2, y=2) == f"tapped 2,2 on {name}"
+        assert lab.text("tap", name, x=2, y=2) == f"tapped 2,2 on {name}"
     assert lab.states() == {"A": "not reachable", "B": READY, "C": READY}
     assert "cure: " in lab.call("tap", "A", x=1, y=1)["error"]["message"]
     doomed.start()
-    assert lab.said("tap", "A", x=3, y=3) == "tapped 3,3 on A"
+    assert lab.text("tap", "A", x=3, y=3) == "tapped 3,3 on A"
     assert doomed.calls[before:] == [
         ["input", "swipe", "5", "900", "8", "90", "10000"],
         ["input", "tap", "3", "3"],
@@ -193,21 +193,21 @@ def test_a_phone_that_falls_silent_is_told_and_comes_back(lab: Lab) -> None:
     lab.phones[1].stop(signal.SIGSTOP)
     try:
         assert lab.states() == {"A": READY, "B": "offline", "C": READY}
-        assert lab.said("tap", "C", x=2, y=2)
+        assert lab.text("tap", "C", x=2, y=2)
     finally:
         lab.phones[1].stop(signal.SIGCONT)
-    assert lab.said("tap", "B", x=2, y=2)
+    assert lab.text("tap", "B", x=2, y=2)
     assert lab.states()["B"] == READY
 
 
 def test_a_server_that_is_restarted_is_found_again(lab: Lab) -> None:
     lab.room.kill_server()
     with threads() as pool:
-        asked = pool.submit(lab.call, "tap", "A", x=1, y=1)  # the socket listens on, so this waits for the new server
+        waiting = pool.submit(lab.call, "tap", "A", x=1, y=1)  # the socket listens on, so this waits for the new server
         lab.room.start_server()
-        result(asked)
+        result(waiting)
     for name in "ABC":
-        assert lab.said("tap", name, x=4, y=4) == f"tapped 4,4 on {name}"
+        assert lab.text("tap", name, x=4, y=4) == f"tapped 4,4 on {name}"
 
 
 def test_discovery_follows_what_comes_goes_and_dies_in_silence(lab: Lab) -> None:

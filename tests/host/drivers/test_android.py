@@ -1,4 +1,4 @@
-"""What an Android phone says and is told: pictures, text, apps, elements, status, each by table."""
+"""An Android phone's output and input: screenshots, text, apps, elements, status, each by table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
 
 PICTURE = lab.png(30, 60)
 
-# --- pictures ----------------------------------------------------------------------------------
+# --- screenshots ----------------------------------------------------------------------------------
 
 MANY = b"[Warning] Multiple displays were found, but no display id was specified!\n"
 WHOLE = [
@@ -39,10 +39,10 @@ def test_what_is_no_whole_png_is_refused(output: bytes) -> None:
         images.extract_png(output)
 
 
-def drawn(colour: int, row: bytes, height: int = 4) -> bytes:
+def drawn(color: int, row: bytes, height: int = 4) -> bytes:
     """A PNG of these raw rows."""
-    channels = {0: 1, 2: 3, 6: 4}[colour]
-    head = pack(">IIBBBBB", (len(row) - 1) // channels, height, 8, colour, 0, 0, 0)
+    channels = {0: 1, 2: 3, 6: 4}[color]
+    head = pack(">IIBBBBB", (len(row) - 1) // channels, height, 8, color, 0, 0, 0)
     chunks = [
         (b"IHDR", head),
         (b"IDAT", zlib.compress(row * height)[:5]),
@@ -78,19 +78,19 @@ def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
         assert AndroidDriver(PHONE, server.adb).take_screenshot().note == ""
 
 
-@pytest.mark.parametrize("answer", [shell(code=1), shell(b"", b"Capturing failed", 1), shell()])
-def test_no_picture_at_all_is_explained(answer: Any) -> None:
-    with fake_adb({"shell": answer}) as server, pytest.raises(ToolFailed, match="a secure window"):
+@pytest.mark.parametrize("reply", [shell(exit_code=1), shell(b"", b"Capturing failed", 1), shell()])
+def test_no_picture_at_all_is_explained(reply: Any) -> None:
+    with fake_adb({"shell": reply}) as server, pytest.raises(ToolFailed, match="a secure window"):
         AndroidDriver(PHONE, server.adb).take_screenshot()
 
 
 IDS = b'Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=""\nDisplay 2 (virtual)\n'
 
 
-@pytest.mark.parametrize("answer", [shell(MANY + PICTURE), shell(PICTURE, MANY)], ids=["printed", "complained"])
-def test_of_several_displays_the_first_is_named_from_then_on(answer: Any) -> None:
+@pytest.mark.parametrize("reply", [shell(MANY + PICTURE), shell(PICTURE, MANY)], ids=["printed", "complained"])
+def test_of_several_displays_the_first_is_named_from_then_on(reply: Any) -> None:
     script = {
-        "shell,v2,raw:screencap -p": answer,
+        "shell,v2,raw:screencap -p": reply,
         "shell,v2,raw:screencap -p -d": shell(PICTURE),
         "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
     }
@@ -121,7 +121,7 @@ def test_displays_that_are_not_named_are_told() -> None:
         AndroidDriver(PHONE, server.adb).take_screenshot()
 
 
-# --- places ------------------------------------------------------------------------------------
+# --- points ------------------------------------------------------------------------------------
 
 SCREENS = [
     pytest.param(b"Physical size: 30x60\n", (29, 59), id="as large as its picture"),
@@ -136,14 +136,14 @@ SCREENS = [
 ]
 
 
-@pytest.mark.parametrize(("told", "place"), SCREENS)
-def test_pixels_of_the_picture_become_places_of_the_screen(told: bytes, place: tuple[int, int]) -> None:
-    with fake_adb({"shell,v2,raw:wm size": shell(told), "shell,v2,raw:screencap": shell(PICTURE)}) as server:
+@pytest.mark.parametrize(("output", "point"), SCREENS)
+def test_pixels_of_the_screenshot_become_points_of_the_screen(output: bytes, point: tuple[int, int]) -> None:
+    with fake_adb({"shell,v2,raw:wm size": shell(output), "shell,v2,raw:screencap": shell(PICTURE)}) as server:
         phone = AndroidDriver(PHONE, server.adb)
         phone.take_screenshot()
         phone.tap((29, 59))
         phone.swipe((0, 0), (29, 59), 250)
-        x, y = place
+        x, y = point
         assert [line for line in server.scripts if line.startswith("input")] == [
             f"input tap {x} {y}", f"input swipe 0 0 {x} {y} 250",
         ]  # fmt: skip
@@ -153,8 +153,8 @@ def test_pixels_of_the_picture_become_places_of_the_screen(told: bytes, place: t
 
 TYPED = [
     pytest.param("hello", "input text hello", id="a word"),
-    pytest.param("a b", "input text a%sb", id="a blank"),
-    pytest.param("%s", "input text % && input text s", id="what `input` takes for a blank"),
+    pytest.param("a b", "input text a%sb", id="a space"),
+    pytest.param("%s", "input text % && input text s", id="what `input` takes for a space"),
     pytest.param("100%%sure", "input text 100%% && input text sure", id="two per cent signs before an s"),
     pytest.param("it's", "input text 'it'\"'\"'s'", id="a quote"),
     pytest.param('$(x) `y` "z" \\', "input text '$(x)%s`y`%s\"z\"%s\\'", id="what a shell would run"),
@@ -171,9 +171,9 @@ def test_text_becomes_commands(text: str, script: str) -> None:
 def test_long_text_goes_in_pieces_that_a_phone_takes() -> None:
     text = "0123456789 %s" * 800
     commands = [shlex.split(command) for command in shell_commands.input_script(text).split(" && ")]
-    assert {tuple(words[:2]) for words in commands} == {("input", "text")}
-    assert "".join(words[2].replace("%s", " ") for words in commands) == text
-    assert max(len(words[2]) for words in commands) <= 2 * shell_commands.PIECE
+    assert {tuple(arguments[:2]) for arguments in commands} == {("input", "text")}
+    assert "".join(arguments[2].replace("%s", " ") for arguments in commands) == text
+    assert max(len(arguments[2]) for arguments in commands) <= 2 * shell_commands.PIECE
 
 
 UNTYPEABLE = [
@@ -207,7 +207,7 @@ APPS = [
     pytest.param("com.android.chrome", "com.android.chrome", id="a package"),
     pytest.param("Settings", "com.android.settings", id="the end of a package's name"),
     pytest.param("YouTube", "com.google.android.youtube", id="a name in another case"),
-    pytest.param(" maps ", "com.google.android.apps.maps", id="a name with blanks around it"),
+    pytest.param(" maps ", "com.google.android.apps.maps", id="a name with spaces around it"),
     pytest.param("Play Store", "com.android.vending", id="a label that its package does not have"),
     pytest.param("intelligence", "com.android.settings.intelligence", id="a part of a name"),
 ]
@@ -223,26 +223,26 @@ def test_an_app_is_found_by_what_people_call_it(name: str, package: str) -> None
     assert app_names.find_package(name, INSTALLED) == package
 
 
-@pytest.mark.parametrize(("name", "told"), NO_APPS)
-def test_an_app_is_never_guessed(name: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "message"), NO_APPS)
+def test_an_app_is_never_guessed(name: str, message: str) -> None:
     with pytest.raises(ToolFailed) as refused:
         app_names.find_package(name, INSTALLED)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert refused.value.data == {"delivery": NOT_SENT}
 
 
 def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> None:
-    words = b"Starting\nError: Activity class {a/a.B} does not exist.\n"
+    output = b"Starting\nError: Activity class {a/a.B} does not exist.\n"
     with (
-        fake_adb({"shell": shell(words)}) as server,
+        fake_adb({"shell": shell(output)}) as server,
         pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"),
     ):
         AndroidDriver(PHONE, server.adb).launch_app("a/a.B")
 
 
 def test_a_package_with_nothing_to_launch_is_told() -> None:
-    words = b"** No activities found to run, monkey aborted.\n"
-    script = {"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(words, code=252)}
+    output = b"** No activities found to run, monkey aborted.\n"
+    script = {"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(output, exit_code=252)}
     with fake_adb(script) as server, pytest.raises(ToolFailed, match="that package has nothing to launch"):
         AndroidDriver(PHONE, server.adb).launch_app("a.b")
 
@@ -300,14 +300,14 @@ def test_a_tree_without_a_bottom_ends_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("stderr", "message"),
     [
         (b"ERROR: could not get idle state.", "wait until it is still"),
         (b"ERROR: null root node returned", "is off, locked"),
     ],
 )
-def test_a_tree_that_does_not_come_is_explained(words: bytes, told: str) -> None:
-    with fake_adb({"shell": shell(b"", words, 1)}) as server, pytest.raises(ToolFailed, match=told):
+def test_a_tree_that_does_not_come_is_explained(stderr: bytes, message: str) -> None:
+    with fake_adb({"shell": shell(b"", stderr, 1)}) as server, pytest.raises(ToolFailed, match=message):
         AndroidDriver(PHONE, server.adb).ui_tree()
 
 
@@ -322,9 +322,9 @@ FRONT = [
 ]
 
 
-@pytest.mark.parametrize(("told", "front"), FRONT)
-def test_the_app_in_front_is_read_from_every_androids_words(told: str, front: dict[str, str]) -> None:
-    assert shell_commands.parse_foreground(told) == front
+@pytest.mark.parametrize(("output", "front"), FRONT)
+def test_the_app_in_front_is_read_from_every_androids_output(output: str, front: dict[str, str]) -> None:
+    assert shell_commands.parse_foreground(output) == front
 
 
 OTHER = "Display: mDisplayId=2\n mRotation=2\nDisplay: mDisplayId=0\n"
@@ -336,9 +336,9 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "degrees"), TURNS)
-def test_rotation_is_in_degrees(words: str, degrees: int) -> None:
-    assert shell_commands.parse_status(f"@window\n    {words}\n") == {"rotation": degrees}
+@pytest.mark.parametrize(("line", "degrees"), TURNS)
+def test_rotation_is_in_degrees(line: str, degrees: int) -> None:
+    assert shell_commands.parse_status(f"@window\n    {line}\n") == {"rotation": degrees}
 
 
 def test_a_phone_that_tells_nothing_has_no_status_and_no_fault() -> None:

@@ -1,4 +1,4 @@
-"""Hot plug: what adb tells at once, what it never tells, and phones that become devices by themselves."""
+"""Hot plug: what adb reports at once, what it never reports, and phones that become devices by themselves."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ QUICK_S = 0.1  # between two rounds of asking
 
 
 class Tracker:
-    """Tells lists of phones on the tracking connection, when a test says so."""
+    """Sends lists of phones on the tracking connection, when a test says so."""
 
     def __init__(self) -> None:
         self.lists: queue.Queue[str | None] = queue.Queue()
 
-    def tell(self, *phones: str) -> None:
+    def send(self, *phones: str) -> None:
         self.lists.put("".join(f"{phone}\n" for phone in phones))
 
     def __call__(self, peer: socket.socket) -> None:
@@ -60,52 +60,52 @@ Following = tuple[AdbDiscovery, "queue.Queue[tuple[AttachedDevice, ...]]"]
 
 @pytest.fixture
 def following(server: FakeServer) -> Iterator[Following]:
-    told: queue.Queue[tuple[AttachedDevice, ...]] = queue.Queue()
-    discovery = AdbDiscovery(server.adb, told.put, QUICK_S)
-    yield discovery, told
+    changes: queue.Queue[tuple[AttachedDevice, ...]] = queue.Queue()
+    discovery = AdbDiscovery(server.adb, changes.put, QUICK_S)
+    yield discovery, changes
     discovery.close()
 
 
-def test_every_change_is_told_once(tracker: Tracker, following: Following) -> None:
-    discovery, told = following
-    tracker.tell("S1 unauthorized")
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
-    tracker.tell("S1 unauthorized")
-    tracker.tell("S1 device model:Pixel_8")
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device", "Pixel 8"),)
-    tracker.tell()
-    assert told.get(timeout=LIMIT_S) == () == discovery.devices
+def test_every_change_is_reported_once(tracker: Tracker, following: Following) -> None:
+    discovery, changes = following
+    tracker.send("S1 unauthorized")
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
+    tracker.send("S1 unauthorized")
+    tracker.send("S1 device model:Pixel_8")
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device", "Pixel 8"),)
+    tracker.send()
+    assert changes.get(timeout=LIMIT_S) == () == discovery.devices
 
 
 def test_a_phone_that_died_without_a_word_is_found_out(
     server: FakeServer, tracker: Tracker, following: Following
 ) -> None:
-    _, told = following
+    _, changes = following
     server.script["shell"] = hang_up
-    tracker.tell("S1 device")
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", SILENT),)
+    tracker.send("S1 device")
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", SILENT),)
     del server.script["shell"]
     server.script["shell"] = lambda peer: peer.sendall(b"OKAY\3\1\0\0\0\0")
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", "device"),)
 
 
 def test_a_server_that_dies_is_told_and_found_again(tracker: Tracker, following: Following) -> None:
-    discovery, told = following
-    tracker.tell("S1 unauthorized")
-    told.get(timeout=LIMIT_S)
+    discovery, changes = following
+    tracker.send("S1 unauthorized")
+    changes.get(timeout=LIMIT_S)
     tracker.lists.put(None)
-    assert told.get(timeout=LIMIT_S) == ()
+    assert changes.get(timeout=LIMIT_S) == ()
     assert "hung up" in str(discovery.problem)
-    tracker.tell("S1 unauthorized")
-    assert told.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
+    tracker.send("S1 unauthorized")
+    assert changes.get(timeout=LIMIT_S) == (AttachedDevice("S1", "unauthorized"),)
     assert discovery.problem is None
 
 
 def test_it_ends_in_front_of_a_server_that_says_nothing() -> None:
     with fake_adb({"host:track-devices-l": silence}) as server:
         discovery = AdbDiscovery(server.adb)
-        until(lambda: server.asked != [], "the question")
+        until(lambda: server.requests != [], "the question")
         discovery.close()
 
 
@@ -135,9 +135,9 @@ def test_a_phone_that_has_a_name_gets_no_other(
 ) -> None:
     with contextlib.closing(DeviceManager()) as manager:
         with contextlib.closing(autodiscovery.discover(manager, lambda: specs, server.adb)) as discovery:
-            tracker.tell("S1 device", "S9 unauthorized")
+            tracker.send("S1 device", "S9 unauthorized")
             until(lambda: discovery.devices != (), "the list")
-            tracker.tell()  # by then the first list has been dealt with
+            tracker.send()  # by then the first list has been dealt with
             until(lambda: discovery.devices == (), "the end of the list")
         assert manager.ids() == devices
 
@@ -145,10 +145,10 @@ def test_a_phone_that_has_a_name_gets_no_other(
 def test_a_phone_that_is_plugged_in_again_is_the_same_device(server: FakeServer, tracker: Tracker) -> None:
     with contextlib.closing(DeviceManager()) as manager:
         with contextlib.closing(autodiscovery.discover(manager, list, server.adb)) as discovery:
-            tracker.tell("S1 device")
-            tracker.tell()
-            tracker.tell("S1 device")
-            tracker.tell("S1 device", "S2 device")
+            tracker.send("S1 device")
+            tracker.send()
+            tracker.send("S1 device")
+            tracker.send("S1 device", "S2 device")
             until(lambda: len(discovery.devices) == 2, "both phones")
             until(lambda: manager.ids() == ["S1", "S2"], "both devices")
         assert isinstance(manager.state("S1").driver, AndroidDriver)
@@ -162,7 +162,7 @@ def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(
     )
     flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
     with contextlib.closing(host.build(host_config.load(flags, environ={}))) as role:
-        tracker.tell("S1 device")
+        tracker.send("S1 device")
         until(lambda: role.manager.ids() == ["S1"], "the phone")
 
 

@@ -92,7 +92,7 @@ def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: Simulated
         assert phone.phone.app == name
 
 
-def test_a_phone_that_was_turned_is_tapped_in_the_picture_that_was_seen(phone: SimulatedDriver) -> None:
+def test_a_phone_that_was_turned_is_tapped_in_the_screenshot_that_was_seen(phone: SimulatedDriver) -> None:
     assert phone.size() == (498, 1080)
     phone.take_screenshot()
     phone.phone.rotate(True)
@@ -157,7 +157,7 @@ def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: SimulatedDriver,
 
 
 def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path, phone: SimulatedDriver) -> None:
-    """BL-510: unplugged and back between two calls of one session."""
+    """Unplugged and back between two calls of one session."""
     with agent(tmp_path / "data", X=phone) as host:
         caller = host.caller.open()
         assert caller.call("tap", x=1, y=1).text
@@ -174,7 +174,7 @@ def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path,
 
 
 class Rack:
-    """A pretend board with our board role in front of it, on a port that it keeps."""
+    """A simulated board with our board role in front of it, on a port that it keeps."""
 
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
@@ -226,13 +226,13 @@ CORNERS = [
 ]
 
 
-@pytest.mark.parametrize(("pixel", "place"), CORNERS)
-def test_pixels_become_the_boards_units(rack: Rack, board: BoardDriver, pixel: Any, place: Any) -> None:
+@pytest.mark.parametrize(("pixel", "point"), CORNERS)
+def test_pixels_become_the_boards_units(rack: Rack, board: BoardDriver, pixel: Any, point: Any) -> None:
     board.tap(pixel)
-    assert rack.gestures == [{"type": "tap", "point": {"x": place[0], "y": place[1]}}]
+    assert rack.gestures == [{"type": "tap", "point": {"x": point[0], "y": point[1]}}]
 
 
-def test_the_size_is_that_of_the_picture_that_was_seen(rack: Rack, board: BoardDriver) -> None:
+def test_the_size_is_that_of_the_screenshot_that_was_seen(rack: Rack, board: BoardDriver) -> None:
     assert board.size() == (498, 1080)
     shot = board.take_screenshot()
     assert (shot.width, shot.height, shot.mime) == (498, 1080, "image/jpeg")
@@ -258,7 +258,7 @@ def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> No
 
 
 def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: Path) -> None:
-    """Contract: -32000 "no UI tree on a board; use describe_screen"; the rest says what to install."""
+    """Refused with -32000 "no UI tree on a board; use describe_screen"; the rest says what to install."""
     with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
         error = host.caller.call("get_ui_tree").error
         assert (error["code"], error["message"]) == (-32000, "no UI tree on a board; use describe_screen")
@@ -268,7 +268,7 @@ def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: P
             assert "pip install 'mcpboard[vision]'" in error["message"]
 
 
-def test_what_the_board_says_of_an_actions_fate_is_passed_on(rack: Rack, tmp_path: Path) -> None:
+def test_what_the_board_says_of_the_delivery_is_passed_on(rack: Rack, tmp_path: Path) -> None:
     with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
         host.caller.call("take_screenshot")
         still = {"start_x": 5, "start_y": 5, "end_x": 5, "end_y": 5}
@@ -295,9 +295,9 @@ def test_a_board_that_is_away_is_offline_and_back_without_a_restart(
     assert len(rack.gestures) == 2, "nothing that was refused was made up for"
 
 
-def test_a_tap_whose_answer_is_lost_is_made_once_and_said_to_be_unknown(rack: Rack, tmp_path: Path) -> None:
-    """At most once: the wire breaks after the board has the tap."""
-    with wire(rack.port) as cable, agent(tmp_path / "data", B=BoardDriver(cable.url)) as host:
+def test_a_tap_whose_response_is_lost_is_made_once_and_reported_unknown(rack: Rack, tmp_path: Path) -> None:
+    """At most once: the cable breaks after the board has the tap."""
+    with lossy_cable(rack.port) as cable, agent(tmp_path / "data", B=BoardDriver(cable.url)) as host:
         host.caller.call("take_screenshot")
         cable.cut_behind = b"touch_gesture"
         error = host.caller.call("tap", x=1, y=1).error
@@ -306,8 +306,8 @@ def test_a_tap_whose_answer_is_lost_is_made_once_and_said_to_be_unknown(rack: Ra
     assert len(rack.gestures) == 1
 
 
-class Cable:
-    """A relay to a port; an answer to a request that holds `cut_behind` gets lost."""
+class LossyCable:
+    """A relay to a port; a response to a request that holds `cut_behind` gets lost."""
 
     def __init__(self, listener: socket.socket, port: int) -> None:
         self.cut_behind: bytes | None = None
@@ -335,9 +335,9 @@ class Cable:
 
 
 @contextlib.contextmanager
-def wire(port: int) -> Iterator[Cable]:
+def lossy_cable(port: int) -> Iterator[LossyCable]:
     with socket.create_server(("127.0.0.1", 0)) as listener, threads() as pool:
-        cable = Cable(listener, port)
+        cable = LossyCable(listener, port)
         relaying = pool.submit(cable.relay)
         yield cable
         listener.shutdown(socket.SHUT_RDWR)
@@ -372,7 +372,7 @@ def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
     assert len(rack.gestures) == 1
 
 
-# --- kinds -------------------------------------------------------------------------------------
+# --- the factory -------------------------------------------------------------------------------
 
 
 def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:

@@ -1,4 +1,4 @@
-"""An iPhone behind a pretend WebDriverAgent: points and pixels, faults, alerts, and nothing done twice."""
+"""An iPhone behind a simulated WebDriverAgent: points and pixels, faults, alerts, and nothing done twice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def driver(phone: FakePhone) -> Iterator[IPhoneDriver]:
 # --- what is done ------------------------------------------------------------------------------
 
 
-def test_pixels_of_the_picture_become_points(phone: FakePhone, driver: IPhoneDriver) -> None:
+def test_pixels_of_the_screenshot_become_points(phone: FakePhone, driver: IPhoneDriver) -> None:
     shot = driver.take_screenshot()
     assert (shot.width, shot.height, shot.mime) == (117, 252, "image/png")
     driver.tap((60, 120))
@@ -77,7 +77,7 @@ def test_text_is_typed_code_point_by_code_point(phone: FakePhone, driver: IPhone
 def test_what_no_keyboard_types_is_named_and_nothing_is_sent(phone: FakePhone, driver: IPhoneDriver, text: str) -> None:
     with pytest.raises(ToolFailed, match=r"cannot type U\+[0-9A-F]{4} control character"):
         driver.input_text(text)
-    assert phone.asked == []
+    assert phone.requests == []
 
 
 def test_without_a_field_the_person_is_told_to_tap_into_one(phone: FakePhone, driver: IPhoneDriver) -> None:
@@ -134,11 +134,12 @@ def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> N
         phone.old = False
         driver.tap((9, 9))
     assert phone.actions == [("tap", 1, 1), ("tap", 2, 2), ("tap", 3, 3)]
-    posted = [each.rpartition("/wda/")[2] for each in phone.asked if "tap" in each]
+    posted = [each.rpartition("/wda/")[2] for each in phone.requests if "tap" in each]
     assert posted == ["tap", "tap/0", "tap/0", "tap/0", "tap"]
 
 
-def test_a_session_that_is_there_is_shared_and_a_new_one_opened_only_where_there_is_none(phone: FakePhone) -> None:
+def test_an_open_session_is_shared(phone: FakePhone) -> None:
+    """A new one is opened only where there is none."""
     phone.open({})
     with fake_wda(phone) as url:
         IPhoneDriver(url).tap((3, 3))
@@ -175,7 +176,7 @@ def test_no_action_is_repeated_for_a_session_that_ended_under_it(
     with pytest.raises(ToolFailed, match="nothing was done, call again") as failed:
         act(driver)
     assert failed.value.data == {"delivery": NOT_SENT}
-    assert [each for each in phone.asked if each.endswith(route)] == [f"POST /session/S-1{route}"]
+    assert [each for each in phone.requests if each.endswith(route)] == [f"POST /session/S-1{route}"]
     del phone.faults[route]
     act(driver)
     assert len(phone.actions) == 1
@@ -194,7 +195,7 @@ def test_an_action_whose_answer_does_not_come_is_not_repeated(
     with pytest.raises(ToolFailed, match="look before repeating it") as failed:
         act(driver)
     assert failed.value.data == {"delivery": UNKNOWN}
-    assert len([each for each in phone.asked if each.endswith(route)]) == (2 if route == "/wda/tap" else 1)
+    assert len([each for each in phone.requests if each.endswith(route)]) == (2 if route == "/wda/tap" else 1)
 
 
 # --- faults ------------------------------------------------------------------------------------
@@ -214,21 +215,21 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fault", "told"), ODD)
+@pytest.mark.parametrize(("fault", "message"), ODD)
 def test_what_is_no_picture_is_told_in_a_few_words(
-    phone: FakePhone, driver: IPhoneDriver, fault: Any, told: str
+    phone: FakePhone, driver: IPhoneDriver, fault: Any, message: str
 ) -> None:
     phone.faults["/screenshot"] = fault
     with pytest.raises(ToolFailed) as failed:
         driver.take_screenshot()
-    assert told in str(failed.value)
+    assert message in str(failed.value)
     assert len(str(failed.value)) < 700
     del phone.faults["/screenshot"]
     assert driver.take_screenshot()
 
 
 def test_a_jpeg_is_labelled_as_one(phone: FakePhone, driver: IPhoneDriver) -> None:
-    """BL-402: the label follows the bytes."""
+    """The label follows the bytes."""
     jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x54\x00\x27\x01\x01\x11\x00"
     phone.faults["/screenshot"] = lambda: base64.b64encode(jpeg).decode()
     shot = driver.take_screenshot()
@@ -277,12 +278,12 @@ def test_a_webdriveragent_that_was_away_needs_only_the_next_call(phone: FakePhon
         driver.tap((3, 3))
     probe = driver.probe()
     assert probe.state == OFFLINE
-    for cure in (
+    for remedy in (
         "WebDriverAgent running on it",
         "its signature ends after seven days",
         f"iproxy {url.rpartition(':')[2]} 8100",
     ):
-        assert cure in probe.details["error"]
+        assert remedy in probe.details["error"]
     with pytest.raises(ToolFailed) as failed:
         driver.tap((6, 6))
     assert failed.value.data == {"delivery": NOT_SENT}

@@ -55,8 +55,8 @@ class AndroidDriver(ScreenshotMixin):
 
     def peek(self) -> Screenshot:
         result = self._capture()
-        head = result.out[:1024].decode("latin-1")
-        if self._display is None and "Multiple displays" in result.complaints + head:
+        head = result.stdout[:1024].decode("latin-1")
+        if self._display is None and "Multiple displays" in result.stderr + head:
             # Each has a line of its own, the built-in one first.
             display = re.search(r"^Display (\d+)\b", self._run(shell_commands.DISPLAYS).text, re.MULTILINE)
             if display is None:
@@ -64,13 +64,13 @@ class AndroidDriver(ScreenshotMixin):
                 raise ToolFailed(f"the phone has several displays and does not name them: {command}")
             self._display = display[1]
             result = self._capture()
-        if result.code != 0 or not result.out:
+        if result.exit_code != 0 or not result.stdout:
             self._display = None  # it may be gone
             raise ToolFailed(
-                f"the phone gave no screenshot ({result.complaints or f'exit code {result.code}'}): "
+                f"the phone gave no screenshot ({result.stderr or f'exit code {result.exit_code}'}): "
                 "the app in front may forbid it (a secure window), or the screen is off"
             )
-        png = images.extract_png(result.out)
+        png = images.extract_png(result.stdout)
         return Screenshot(png, "image/png", *images.image_size(png), note=BLACK if images.is_black(png) else "")
 
     def tap(self, at: Point) -> None:
@@ -89,7 +89,7 @@ class AndroidDriver(ScreenshotMixin):
         if "/" in app_id:
             result = self._act(f"am start -n {shlex.quote(app_id)}", LAUNCH_SECONDS)
             # `am` ends well whatever came of it; only its output tells.
-            complaint = re.search(r"^Error.*", f"{result.text}\n{result.complaints}", re.MULTILINE)
+            complaint = re.search(r"^Error.*", f"{result.text}\n{result.stderr}", re.MULTILINE)
             if complaint:
                 raise ToolFailed(f"the phone refused: {complaint[0][:500]}", delivery=NOT_SENT)
             return
@@ -102,7 +102,7 @@ class AndroidDriver(ScreenshotMixin):
         result = self._run(shell_commands.TREE, TREE_SECONDS)
         start = result.text.find("<?xml")
         if start < 0:
-            raise ToolFailed(_with_remedy(f"the phone gave no UI tree: {result.complaints or 'nothing came'}"))
+            raise ToolFailed(_with_remedy(f"the phone gave no UI tree: {result.stderr or 'nothing came'}"))
         return uiautomator.parse_tree(result.text[start:], *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
@@ -139,10 +139,10 @@ class AndroidDriver(ScreenshotMixin):
         return self._run(shell_commands.CAPTURE + display, SCREENSHOT_SECONDS)
 
     def _act(self, script: str, seconds: float) -> ShellResult:
-        """Send what moves the phone, once; whatever it complains of is in the error."""
+        """Send what moves the phone, once; its complaint is in the error."""
         result = self._run(script, seconds)
-        if result.code != 0:
-            message = result.complaints or result.text.strip() or f"exit code {result.code}"
+        if result.exit_code != 0:
+            message = result.stderr or result.text.strip() or f"exit code {result.exit_code}"
             raise ToolFailed(_with_remedy(f"the phone refused: {message[:500]}"), delivery=UNKNOWN)
         return result
 

@@ -16,7 +16,7 @@ from mcpboard.transport.deadline import DeadlineSocket
 
 LONGEST_SERVICE = 0xFFFF  # bytes, what four digits can say
 MOST_BYTES = 64 << 20  # of one command's output; a screenshot of a large screen is a third of that
-MOST_COMPLAINTS = 4096  # bytes kept of a command's complaints
+MOST_STDERR = 4096  # bytes kept of a command's standard error
 
 _STDOUT, _STDERR, _EXIT = 1, 2, 3  # types of packets
 
@@ -25,17 +25,17 @@ _STDOUT, _STDERR, _EXIT = 1, 2, 3  # types of packets
 class ShellResult:
     """The output and the exit code of a command that ended on the phone."""
 
-    out: bytes = field(repr=False)
-    complaints: str
-    code: int
+    stdout: bytes = field(repr=False)
+    stderr: str
+    exit_code: int
 
     @property
     def text(self) -> str:
-        return self.out.decode("utf-8", "replace")
+        return self.stdout.decode("utf-8", "replace")
 
 
 class AdbFailure(Exception):
-    """The server's FAIL, in its words."""
+    """The server answered FAIL; the message is its reason."""
 
 
 @dataclass
@@ -90,17 +90,17 @@ class AdbConnection:
 
     def read_result(self) -> ShellResult:
         """Read the packets of shell,v2 up to the exit code; EOFError where the stream ends without one."""
-        out, complaints = bytearray(), bytearray()
+        stdout, stderr = bytearray(), bytearray()
         while True:
-            kind, length = self.read(1)[0], int.from_bytes(self.read(4), "little")
-            if len(out) + length > MOST_BYTES:
+            packet, length = self.read(1)[0], int.from_bytes(self.read(4), "little")
+            if len(stdout) + length > MOST_BYTES:
                 raise AdbFailure(f"sent more than {MOST_BYTES >> 20} MiB")
             content = self.read(length)
-            if kind == _EXIT:
+            if packet == _EXIT:
                 return ShellResult(
-                    bytes(out), complaints.decode("utf-8", "replace").strip(), content[0] if content else 1
+                    bytes(stdout), stderr.decode("utf-8", "replace").strip(), content[0] if content else 1
                 )
-            if kind == _STDOUT:
-                out += content
-            elif kind == _STDERR and len(complaints) < MOST_COMPLAINTS:
-                complaints += content
+            if packet == _STDOUT:
+                stdout += content
+            elif packet == _STDERR and len(stderr) < MOST_STDERR:
+                stderr += content
