@@ -1,46 +1,116 @@
-"""Who may knock: the same-origin rule for browsers, and the bearer token."""
+"""Decide by the head of a request alone, before its body is read, who is let in.
+
+`admit` is the ladder, in its order: path, Origin, method, bearer token, size, media type. The first
+rung that refuses gives the response.
+"""
 
 from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from mcpboard.errors import Refused
 from mcpboard.net import Authority, parse_authority
+from mcpboard.protocol.messages import Admitted, Policy, RequestHead
+
+BODY_LIMIT = 320 * 1024  # bytes; arguments may be 256 KiB, the rest is envelope
+MCP_PATHS = frozenset({"/mcp", "/mcp/"})
+
+ORIGIN_REFUSED = (
+    "cross-origin browser request refused: Origin must be an IP address or localhost and equal Host;"
+    " open the board by its IP address"
+)
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
-def same_origin(origin: str | None, host: str | None) -> bool:
-    """True when no browser speaks, or one that shows a page of this very address (mission, Origin).
+def admit(policy: Policy, head: RequestHead) -> Admitted:
+    """Let `head` in; raises Refused with the response of the first rung that refuses."""
+    is_mcp = head.path in MCP_PATHS
+    too_large = head.content_length is not None and head.content_length > BODY_LIMIT
+    if is_mcp and policy.disabled is not None:
+        if head.method != "POST" or too_large:
+            raise Refused(404, {"error": policy.disabled})
+        return Admitted(head)  # the body is read for its id alone
+    if not same_origin(head.origin, head.host):
+        raise Refused(403, _rpc_error(ORIGIN_REFUSED))
+    if head.path in policy.pages:
+        if too_large:
+            raise _too_large()
+        return Admitted(head, page=True)
+    if not is_mcp:
+        raise Refused(404, {"error": "not found: MCP is served at /mcp"})
+    allowed = ("POST", "DELETE") if policy.sessions else ("POST",)
+    if head.method not in allowed:
+        hint = f"{head.method} is not served here: POST one JSON-RPC message"
+        raise Refused(405, {"error": hint}, [("Allow", ", ".join(allowed))])
+    principal = "" if policy.authorize is None else policy.authorize(head.authorization)
+    if principal is None:
+        raise Refused(401, {"error": "invalid token"}, [("WWW-Authenticate", "Bearer")])
+    if head.method == "POST":
+        if too_large:
+            raise _too_large()
+        _check_media_type(head)
+    return Admitted(head, principal)
 
-    A browser's Origin must name an IP literal or `localhost`, so that no rebound name passes, and
-    must equal Host in host and port; a missing port is filled from the Origin's scheme on both
-    sides. Anything that cannot be parsed is refused: a present Origin has to pass.
+
+def _check_media_type(head: RequestHead) -> None:
+    """Raise Refused with 415 for every media type but JSON; simple clients on devices send none, and pass."""
+    if head.content_encoding and head.content_encoding.strip().lower() != "identity":
+        raise Refused(415, _rpc_error("send the body without Content-Encoding"))
+    if head.content_type is None:
+        return
+    media_type = head.content_type.partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Refused(415, _rpc_error("send the header Content-Type: application/json"))
+
+
+def _too_large() -> Refused:
+    return Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
+
+
+def _rpc_error(message: str) -> Mapping[str, Any]:
+    """Return a JSON-RPC error without an id, because no body was read."""
+    return {"jsonrpc": "2.0", "error": {"code": -32600, "message": message}}
+
+
+# --- Origin and Host -----------------------------------------------------------------------
+
+
+def same_origin(origin: str | None, host: str | None) -> bool:
+    """Return True without a browser's Origin, and for one that shows a page of this very address.
+
+    An Origin must name an IP literal or `localhost`, so that no rebound name passes, and must equal
+    Host in host and port; a missing port is filled from the Origin's scheme on both sides. Anything
+    that cannot be parsed is refused: a present Origin has to pass.
     """
     if origin is None:
         return True
-    found = _ORIGIN.fullmatch(origin)
-    if not found or host is None:
+    match = _ORIGIN.fullmatch(origin)
+    if not match or host is None:
         return False
-    default = _DEFAULT_PORT[found["scheme"].lower()]
-    ours, theirs = _filled(host, default), _filled(found["authority"], default)
-    return ours is not None and ours == theirs
+    default_port = _DEFAULT_PORT[match["scheme"].lower()]
+    own, claimed = _with_port(host, default_port), _with_port(match["authority"], default_port)
+    return own is not None and own == claimed
 
 
-def _filled(text: str, default_port: int) -> Authority | None:
-    parsed = parse_authority(text)
-    if parsed is None:
-        return None
-    host, port = parsed
-    return host, port if port is not None else default_port
+def _with_port(text: str, default_port: int) -> Authority | None:
+    authority = parse_authority(text)
+    if authority is None or authority[1] is not None:
+        return authority
+    return authority[0], default_port
+
+
+# --- the bearer token ----------------------------------------------------------------------
 
 
 def bearer(authorization: str | None) -> bytes | None:
-    """The token of an `Authorization: Bearer` header; None when there is none.
+    """Return the token of an `Authorization: Bearer` header; None when there is none.
 
-    The scheme's case and the number of blanks do not matter; the token is exact, and a second
+    The scheme's case and the number of spaces do not matter; the token is exact, and a second
     header, which arrives joined by a comma, never matches one.
     """
     scheme, _, token = (authorization or "").partition(" ")
@@ -50,8 +120,8 @@ def bearer(authorization: str | None) -> bytes | None:
 
 
 def is_one_of(token: bytes | None, known: Iterable[bytes]) -> bool:
-    """True when `token` is one of `known`, compared in constant time and without stopping early."""
-    found = False
+    """Return True when `token` is one of `known`, compared in constant time and without stopping early."""
+    known_token = False
     for candidate in known:
-        found |= bool(token) and hmac.compare_digest(token or b"", candidate)
-    return found
+        known_token |= bool(token) and hmac.compare_digest(token or b"", candidate)
+    return known_token

@@ -1,11 +1,10 @@
-"""The MCP endpoint: a POST becomes either a finished reply or the one thing left to do.
+"""The MCP endpoint: a POST becomes either a finished reply or the one step that is left to the role.
 
     admit(head)              -> Admitted, or raises Refused        nothing of the body is read yet
     receive(admitted, body)  -> Reply | ToolCall | ListTools | OpenSession | CloseSession
-    reply(call, outcome)     -> Reply                              after the role has done it
+    reply(call, outcome)     -> Reply                              after the role has run the tool
 
 An Endpoint is immutable and cheap: a role makes a new one when its settings or tools change.
-Rows named in comments are those of the decision table in the wire contract.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from mcpboard.errors import (
     UnsupportedVersion,
 )
 from mcpboard.protocol import headers, jsonrpc, versions
-from mcpboard.protocol.admission import admit
-from mcpboard.protocol.jsonrpc import Id, Message, Notification, Request, Response
+from mcpboard.protocol.access import admit
+from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
 from mcpboard.protocol.messages import (
     Admitted,
     CloseSession,
@@ -47,7 +46,7 @@ from mcpboard.protocol.tools import Content, check_arguments, compact
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
-ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone (decision 19)
+ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
 CLIENT_NAME_LIMIT = 80  # characters of name and version that pages and logs show
 JSON = ("Content-Type", "application/json")
@@ -55,7 +54,7 @@ JSON = ("Content-Type", "application/json")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One role's MCP endpoint, as a calculation; the answers that never vary are written once."""
+    """One role's MCP endpoint, as a calculation; what never varies in a reply is written once."""
 
     policy: Policy
     tool_list: ToolList
@@ -75,112 +74,105 @@ class Endpoint:
             }
         )[1:-1]
 
-    # --- the head ---
+    # --- a request comes in ---
 
     def admit(self, head: RequestHead) -> Admitted:
-        """The gates, in the order of the decision table; raises Refused at the first that is shut."""
+        """Let `head` in by the ladder of `access`; raises Refused at the first rung that refuses."""
         return admit(self.policy, head)
 
-    # --- the body ---
-
     def receive(self, admitted: Admitted, body: bytes) -> Step:
-        """What `body` asks for: answered at once, or the one step that is left to the role."""
+        """Reply to `body` at once, or return the one step that is left to the role."""
+        head = admitted.head
         document: Any = None
         try:
-            if admitted.head.method == "DELETE":
-                return self._close_session(admitted)
-            document = self._load(admitted, body)
+            if head.method == "DELETE":
+                knows = self.policy.knows_session
+                if knows is None or head.session is None or not knows(head.session, admitted.principal):
+                    raise SessionGone("the session is unknown or over: there is nothing to end")
+                return CloseSession(head.session, admitted.principal)
+            try:
+                document = jsonrpc.load(body)
+            except ProtocolError:
+                if self.policy.disabled is None:
+                    self._session(admitted, None)  # a dead session is reported before a broken body
+                    raise
             if self.policy.disabled is not None:
                 raise MethodNotFound(self.policy.disabled)
             session = self._session(admitted, document)
-            return self._message(admitted, session, jsonrpc.shape(document))
+            message = jsonrpc.parse_message(document)
+            if not isinstance(message, Request):
+                return _acknowledge(message, head.standard.version)
+            return self._dispatch(admitted, session, message)
         except ProtocolError as error:
             return self.refuse(jsonrpc.readable_id(document), error)
 
-    def _load(self, admitted: Admitted, body: bytes) -> Any:
-        try:
-            return jsonrpc.load(body)
-        except ProtocolError:
-            if self.policy.disabled is not None:
-                return None
-            self._session(admitted, None)  # a dead session is told before a broken body
-            raise
-
-    def _message(self, admitted: Admitted, session: str | None, message: Message) -> Step:
-        if isinstance(message, Request):
-            return self._request(admitted, session, message)
-        return _acknowledge(message, admitted.head.standard.version)
-
-    def _request(self, admitted: Admitted, session: str | None, request: Request) -> Step:
-        request_version = headers.check(admitted.head.standard, request, strict_meta=self.policy.strict_meta)
-        answer = METHODS.get(request.method)
-        if answer is None or (request_version.enveloped and request.method in REMOVED):
-            raise self._unknown(request.method, request_version)
-        return answer(self, request, request_version, session, admitted.principal)
-
     def _session(self, admitted: Admitted, document: Any) -> str | None:
-        """The live legacy session of the post; SessionGone for one that is not (rows 83-84)."""
+        """Return the live legacy session of the post; SessionGone for one that is not.
+
+        Modern traffic has none, and an `initialize` is about to get one, whatever its header says.
+        """
         head = admitted.head
         if self.policy.knows_session is None or head.session is None:
             return None
-        modern = head.standard.version == versions.MODERN
-        opening = isinstance(document, dict) and document.get("method") == "initialize"
-        if modern or opening:
+        is_opening = isinstance(document, dict) and document.get("method") == "initialize"
+        if is_opening or head.standard.version == versions.MODERN:
             return None
         if not self.policy.knows_session(head.session, admitted.principal):
             raise SessionGone("the session is unknown or over: initialize again")
         return head.session
 
-    def _unknown(self, method: str, request_version: RequestVersion) -> MethodNotFound:
-        hint = (
-            f"; this is {versions.MODERN} traffic, {method} belongs to {versions.LEGACY}" if method in REMOVED else ""
-        )
-        error = MethodNotFound(f"method not found: {ascii(method)[:80]}{hint}")
-        if not request_version.modern:
+    def _dispatch(self, admitted: Admitted, session: str | None, request: Request) -> Step:
+        version = headers.check(admitted.head.standard, request, strict_meta=self.policy.strict_meta)
+        method, removed = METHODS.get(request.method), request.method in REMOVED
+        if method is not None and not (removed and version.enveloped):
+            return method(self, request, version, session, admitted.principal)
+        hint = f"; this is {versions.MODERN} traffic, {request.method} belongs to {versions.LEGACY}" if removed else ""
+        error = MethodNotFound(f"method not found: {ascii(request.method)[:80]}{hint}")
+        if not version.modern:
             error.status = self.policy.unknown_method_legacy
-        return error
+        raise error
 
     # --- the methods, in METHODS below ---
 
-    def _initialize(
-        self, request: Request, request_version: RequestVersion, session: str | None, principal: str
-    ) -> Step:
-        asked = request.params.get("protocolVersion")
-        if not isinstance(asked, str):
+    def _initialize(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
+        requested = request.params.get("protocolVersion")
+        if not isinstance(requested, str):
             raise InvalidParams("initialize needs protocolVersion, a string")
-        version = versions.negotiate(asked, self.policy.echoed_versions)
-        if self.policy.sessions and not request_version.modern:
-            return OpenSession(request.id, version, _client(request.params), principal)
-        return self._handshake(request.id, version, modern=request_version.modern)
+        negotiated = versions.negotiate(requested, self.policy.echoed_versions)
+        if version.modern or not self.policy.sessions:
+            return self._handshake(request.id, negotiated, modern=version.modern)
+        info = request.params.get("clientInfo")
+        names = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
+        client = one_line(" ".join(name for name in names if isinstance(name, str)), CLIENT_NAME_LIMIT)
+        return OpenSession(request.id, negotiated, client, principal)
 
     def _handshake(
         self, request_id: Id, version: str, extra: tuple[tuple[str, str], ...] = (), *, modern: bool = False
     ) -> Reply:
-        answer = {
+        result = {
             "protocolVersion": version,
             "capabilities": {"tools": {}},
             "serverInfo": dict(self.policy.server),
             "instructions": self.policy.instructions,
         }
-        return self._result(request_id, compact(answer)[1:-1], extra, modern=modern)
+        return self._result(request_id, compact(result)[1:-1], extra, modern=modern)
 
-    def _ping(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
-        # One client family rejects any member in the answer to a ping sent under a legacy header
-        # (row 55); without such a header the mission's word stands.
-        bare = request_version.header in versions.KNOWN and not request_version.modern
+    def _ping(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
+        # One family of clients rejects any member in the result of a ping sent under a legacy header;
+        # without such a header the result says that it is complete, as every other one does.
+        bare = version.header in versions.KNOWN and not version.modern
         body = b"{}" if bare else b'{"resultType":"complete"}'
         return Reply(200, (JSON,), (jsonrpc.result(request.id, body),))
 
-    def _discover(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
+    def _discover(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         return self._result(request.id, self._fixed["discover"], modern=True)
 
-    def _list(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
-        cursor = request.params.get("cursor")
-        if cursor is not None:
+    def _list(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
+        if request.params.get("cursor") is not None:
             raise InvalidParams("there is one page only: no cursor was ever given out")
-        return ListTools(request.id, request_version)
+        return ListTools(request.id, version)
 
-    def _call(self, request: Request, request_version: RequestVersion, session: str | None, principal: str) -> Step:
+    def _call(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         name, arguments = request.params.get("name"), request.params.get("arguments")
         if not isinstance(name, str):
             raise InvalidParams('tools/call needs "name", a string')
@@ -190,59 +182,47 @@ class Endpoint:
         if tool is None:
             raise InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
         arguments = arguments or {}
-        call = ToolCall(request.id, name, arguments, _argument_bytes(arguments), request_version, session, principal)
+        call = ToolCall(request.id, name, arguments, _argument_bytes(arguments), version, session, principal)
         try:
             check_arguments(tool.input_schema, arguments)
-        except BadArgument as fault:
-            return self._argument_fault(call, fault)
+        except BadArgument as error:
+            if self.policy.faults_as_results:
+                return self.reply(call, error)
+            raise InvalidParams(error.text) from error
         return call
 
-    def _argument_fault(self, call: ToolCall, fault: BadArgument) -> Reply:
-        if self.policy.faults_as_results:
-            return self.reply(call, fault)
-        raise InvalidParams(fault.text)
-
-    def _close_session(self, admitted: Admitted) -> Step:
-        head = admitted.head
-        knows = self.policy.knows_session
-        if knows is None or head.session is None or not knows(head.session, admitted.principal):
-            raise SessionGone("the session is unknown or over: there is nothing to end")
-        return CloseSession(head.session, admitted.principal)
-
-    # --- answers ---
+    # --- replies ---
 
     def reply(self, call: ToolCall, outcome: Content | ToolError | ProtocolError) -> Reply:
-        """The answer to a tool call that came to `outcome`."""
+        """Reply to a tool call that came to `outcome`."""
         if isinstance(outcome, ProtocolError):
             return self.refuse(call.id, outcome)
         if isinstance(outcome, ToolError):
+            acts = self.tool_list.acts(call.name)
             if not self.policy.faults_as_results:
-                return self.refuse(call.id, ToolFailed(outcome.text, delivery=self._delivery(call, outcome)))
-            outcome = error_content(outcome, self.tool_list.acts(call.name))
+                return self.refuse(call.id, ToolFailed(outcome.text, delivery=outcome.delivery if acts else None))
+            outcome = error_content(outcome, acts)
         fixed = self._fixed["modern" if call.request_version.modern else "legacy"]
         return Reply(200, (JSON,), result_parts(call.id, outcome, fixed))
 
-    def _delivery(self, call: ToolCall, error: ToolError) -> str | None:
-        return error.delivery if self.tool_list.acts(call.name) else None
-
     def listed(self, step: ListTools) -> Reply:
-        """The answer to `tools/list`, from this endpoint's own listing."""
+        """Reply to `tools/list` with this endpoint's own tools."""
         return self._result(step.id, self.tool_list.result, modern=step.request_version.modern)
 
     def opened(self, step: OpenSession, session_id: str) -> Reply:
-        """The handshake's answer, with the session id that the role minted."""
+        """Reply to the handshake with the session id that the role minted."""
         return self._handshake(step.id, step.version, (("Mcp-Session-Id", session_id),))
 
     def closed(self) -> Reply:
-        """The answer to a DELETE that ended a session."""
+        """Reply to a DELETE that ended a session."""
         return Reply(204)
 
     def refuse(self, request_id: Id | None, error: ProtocolError) -> Reply:
-        """A JSON-RPC error under its HTTP status; the id is null when it could not be read."""
+        """Reply with a JSON-RPC error under its HTTP status; the id is null when it could not be read."""
         return Reply(jsonrpc.status(error), (JSON,), (jsonrpc.error(error, request_id),))
 
     def crashed(self, request_id: Id | None) -> Reply:
-        """The answer to a bug of ours: no details (row 81)."""
+        """Reply after a bug of ours: no details leave the process."""
         return self.refuse(request_id, InternalError("internal error; the server's log has the details"))
 
     def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
@@ -250,38 +230,24 @@ class Endpoint:
         return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{", body, b",", fixed, b"}"),))
 
 
-# --- messages that want no answer ------------------------------------------------------------
-
-
 def _acknowledge(message: Notification | Response, version: str | None) -> Reply:
-    """202 without a byte for what is never acted on (rows 25-30); bad ones are told so."""
+    """Reply 202 without a byte to what is never acted on; an error to what ought not to be sent."""
     if isinstance(message, Notification) and message.method in METHODS:
         raise InvalidRequest(f"{message.method} needs an id; nothing was done")
     if isinstance(message, Response) and version == versions.MODERN:
         raise InvalidRequest("this server sends no requests, so there is nothing to respond to")
     try:
-        headers.supported(version)
+        headers.check_version(version)
     except UnsupportedVersion as error:
         return Reply(jsonrpc.status(error), (JSON,), (jsonrpc.error(error, None, with_id=False),))
     return Reply(202)
-
-
-# --- the content of requests -----------------------------------------------------------------
-
-
-def _client(params: Mapping[str, Any]) -> str:
-    """The client's name and version from `initialize`, one line of at most 80 characters, for people to read."""
-    info = params.get("clientInfo")
-    found = info if isinstance(info, dict) else {}
-    words = [found[key] for key in ("name", "version") if isinstance(found.get(key), str)]
-    return one_line(" ".join(words), CLIENT_NAME_LIMIT)
 
 
 _arguments = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
-    """`arguments` as UTF-8 JSON, every code point and number as it came; InvalidParams where that fails."""
+    """Return `arguments` as UTF-8 JSON, every code point and number as it came; InvalidParams where that fails."""
     try:
         written = _arguments.encode(arguments).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -305,5 +271,5 @@ METHODS: Mapping[str, Method] = {
     "tools/call": Endpoint._call,
 }
 
-# Gone from the modern revision: 404 when the request carries its envelope (rows 54, 63).
+# Gone from the modern revision: 404 when the request carries its envelope.
 REMOVED = frozenset({"initialize", "ping"})

@@ -1,7 +1,7 @@
-"""The ladder of the modern era: header against header, header against body, then the envelope.
+"""The ladder of the modern revision: header against header, header against body, then the envelope.
 
-Each rung is one function that raises or returns; the order of the calls in `check` is the order
-of the decision table, and the first failure wins.
+Each rung is one function that raises or returns, `check` calls them in their order, and the first
+failure wins.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ class StandardHeaders(NamedTuple):
 
 
 def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False) -> RequestVersion:
-    """How `request` came, once every rung has let it pass.
+    """Return the version that `request` came in, once every rung has let it pass.
 
-    Raises HeaderMismatch, UnsupportedVersion or InvalidEnvelope (decision table, rows 31-63).
+    Raises HeaderMismatch, UnsupportedVersion or InvalidEnvelope.
     """
     meta = request.params.get("_meta", {})
     envelope = meta if isinstance(meta, dict) else {}
     if request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope:
-        _meta_is_object(meta)
-        return RequestVersion(modern=False, enveloped=False, header=sent.version)  # row 61: not judged
-    _agreement(sent, request, envelope, strict_meta)
-    supported(sent.version)
-    _meta_is_object(meta)
-    _envelope(sent, envelope, strict_meta)
-    enveloped = envelope.get(VERSION_KEY) == MODERN
+        _check_is_object(meta)
+        # A legacy handshake settles the version in its body, so its header is not judged.
+        return RequestVersion(modern=False, enveloped=False, header=sent.version)
+    _check_agreement(sent, request, envelope, strict_meta)
+    check_version(sent.version)
+    _check_is_object(meta)
+    _check_envelope(sent, envelope, strict_meta)
     return RequestVersion(
         modern=sent.version == MODERN,
-        enveloped=enveloped,
+        enveloped=envelope.get(VERSION_KEY) == MODERN,
         header=sent.version,
         capabilities=envelope[CAPABILITIES_KEY] if VERSION_KEY in envelope else {},
     )
@@ -62,26 +62,19 @@ def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False)
 # --- rung 1: headers agree with each other and with the body (-32020) ----------------------
 
 
-def _agreement(sent: StandardHeaders, request: Request, envelope: Mapping[str, Any], strict_meta: bool) -> None:
+def _check_agreement(sent: StandardHeaders, request: Request, envelope: Mapping[str, Any], strict_meta: bool) -> None:
     claimed = envelope.get(VERSION_KEY)
     strict = claimed == MODERN or sent.method is not None or (strict_meta and sent.version == MODERN)
     if strict and sent.version is None:
         raise HeaderMismatch("MCP-Protocol-Version is missing; a modern request must send it")
     if isinstance(claimed, str) and claimed != sent.version:
         raise HeaderMismatch(f"MCP-Protocol-Version is {_shown(sent.version)} but the body says {_shown(claimed)}")
-    if strict:
-        _method_agrees(sent, request)
-        _name_agrees(sent, request)
-
-
-def _method_agrees(sent: StandardHeaders, request: Request) -> None:
+    if not strict:
+        return
     if sent.method is None:
         raise HeaderMismatch("Mcp-Method is missing; a modern request must send it")
     if sent.method != request.method:
         raise HeaderMismatch(f"Mcp-Method is {_shown(sent.method)} but the body says {_shown(request.method)}")
-
-
-def _name_agrees(sent: StandardHeaders, request: Request) -> None:
     if request.method != "tools/call":
         return  # a name on a method that has none is ignored, as both SDKs do
     if sent.name is None:
@@ -91,7 +84,7 @@ def _name_agrees(sent: StandardHeaders, request: Request) -> None:
 
 
 def decoded_name(value: str) -> str:
-    """The name behind an `Mcp-Name` value; the base64 sentinel form is decoded, all else is literal."""
+    """Return the name behind an `Mcp-Name` value; the base64 sentinel form is decoded, all else is literal."""
     sentinel = _SENTINEL.fullmatch(value)
     if sentinel is None:
         return value
@@ -101,12 +94,12 @@ def decoded_name(value: str) -> str:
         if base64.b64encode(raw).decode("ascii") != payload:
             raise ValueError("not canonical")
         return raw.decode("utf-8")
-    except ValueError as error:  # binascii.Error and both Unicode errors are kinds of it
+    except ValueError as error:  # binascii.Error and both Unicode errors are subclasses of it
         raise HeaderMismatch("Mcp-Name is not well-formed base64 of UTF-8 text") from error
 
 
 def encoded_name(name: str) -> str:
-    """`name` as an `Mcp-Name` value: as it is, or in the sentinel form where a header could not carry it."""
+    """Return `name` as an `Mcp-Name` value: as it is, or in the sentinel form where a header could not carry it."""
     sentinel = name.startswith("=?base64?") and name.endswith("?=")
     if name and name.isascii() and name.isprintable() and name == name.strip() and not sentinel:
         return name
@@ -114,7 +107,7 @@ def encoded_name(name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """`value` for a message: quoted text, one line, at most 80 characters; any other kind is not spelt out."""
+    """Return `value` for a message: quoted text, one line, at most 80 characters; any other type is not spelt out."""
     if value is None:
         return "missing"
     return ascii(value)[:80] if isinstance(value, str) else "no text"
@@ -123,7 +116,7 @@ def _shown(value: object) -> str:
 # --- rung 2: the version is one we speak (-32022) ------------------------------------------
 
 
-def supported(version: str | None) -> None:
+def check_version(version: str | None) -> None:
     """Raise UnsupportedVersion unless `version` is absent or known."""
     if version is not None and version not in KNOWN:
         raise UnsupportedVersion(
@@ -135,29 +128,22 @@ def supported(version: str | None) -> None:
 # --- rung 3: the envelope is whole (-32602 at 400) -----------------------------------------
 
 
-def _meta_is_object(meta: object) -> None:
+def _check_is_object(meta: object) -> None:
     if not isinstance(meta, dict):
         raise InvalidEnvelope('"_meta" must be an object')
 
 
-def _envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta: bool) -> None:
+def _check_envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta: bool) -> None:
     modern = sent.version == MODERN
     if VERSION_KEY in meta:
-        _declared(meta)
-    elif modern and (strict_meta or any(key in meta for key in _RESERVED)):
+        if not isinstance(meta[VERSION_KEY], str):
+            raise InvalidEnvelope(f"_meta {VERSION_KEY} must be a string")
+        if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+            raise InvalidEnvelope(f"_meta needs {CAPABILITIES_KEY}, an object")
+    elif not modern:
+        return
+    elif strict_meta or any(key in meta for key in _RESERVED):
         raise InvalidEnvelope(f"_meta lacks {VERSION_KEY}")
-    if modern or VERSION_KEY in meta:
-        _optional(meta)
-
-
-def _declared(meta: Mapping[str, Any]) -> None:
-    if not isinstance(meta[VERSION_KEY], str):
-        raise InvalidEnvelope(f"_meta {VERSION_KEY} must be a string")
-    if not isinstance(meta.get(CAPABILITIES_KEY), dict):
-        raise InvalidEnvelope(f"_meta needs {CAPABILITIES_KEY}, an object")
-
-
-def _optional(meta: Mapping[str, Any]) -> None:
     client = meta.get(CLIENT_KEY)
     if CLIENT_KEY in meta and not (
         isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)

@@ -11,7 +11,7 @@ from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
 from mcpboard.protocol.tools import compact
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
-# 200; the others are fixed by the mission or the 2026-07-28 revision (decision table).
+# 200; the others are fixed by the 2026-07-28 revision of MCP.
 HTTP_STATUS: Mapping[int, int] = {
     -32700: 400,  # parse error
     -32600: 400,  # not one JSON-RPC message; a batch
@@ -24,13 +24,13 @@ HTTP_STATUS: Mapping[int, int] = {
     -32022: 400,  # unsupported protocol version
 }
 
-ID_LIMIT = 1024  # characters; an id is echoed, so a long one would make long answers of every ping
+ID_LIMIT = 1024  # characters; an id is echoed, so a long one would make long replies of every ping
 
 Id = str | int | float  # float only when integral: 1.0 is echoed as 1.0
 
 
 class Request(NamedTuple):
-    """A call that wants an answer."""
+    """A call that wants a response."""
 
     id: Id
     method: str
@@ -46,7 +46,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer that the client posts; nothing here ever asked for one."""
+    """A response that the client posts; nothing here ever sent a request for one."""
 
 
 Message = Request | Notification | Response
@@ -69,7 +69,7 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
 
 
 def load(body: bytes) -> Any:
-    """The JSON document in `body`, strictly UTF-8; ParseError for everything that is none.
+    """Return the JSON document in `body`, strictly UTF-8; ParseError for everything that is none.
 
     NaN, nesting deeper than the parser follows and integers of more than 4300 digits count as
     broken JSON. A byte order mark is skipped, as both SDK servers do.
@@ -87,7 +87,7 @@ def load(body: bytes) -> Any:
 
 
 def valid_id(value: object) -> bool:
-    """True for what may identify a request: text or an integral number, never null or a truth value."""
+    """Return True for what may identify a request: text or an integral number, never null or a truth value."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
@@ -96,22 +96,22 @@ def valid_id(value: object) -> bool:
 
 
 def readable_id(document: Any) -> Id | None:
-    """The id that an error answer must echo, None when there is none to read.
+    """Return the id that an error must echo, None when there is none to read.
 
     The id of a posted response belongs to another count and is not ours to echo.
     """
     if not isinstance(document, dict) or _is_response(document):
         return None
-    found = document.get("id")
-    return found if valid_id(found) else None
+    request_id = document.get("id")
+    return request_id if valid_id(request_id) else None
 
 
 def _is_response(document: Mapping[str, Any]) -> bool:
     return "method" not in document and ("result" in document or "error" in document)
 
 
-def shape(document: Any) -> Message:
-    """The one message that `document` is; InvalidRequest for batches and everything malformed."""
+def parse_message(document: Any) -> Message:
+    """Return the one message that `document` is; InvalidRequest for batches and everything malformed."""
     if isinstance(document, list):
         raise InvalidRequest("batches are not supported: post one JSON-RPC message at a time")
     if not isinstance(document, dict):
@@ -122,10 +122,6 @@ def shape(document: Any) -> Message:
         return Response()
     if "method" not in document:
         raise InvalidRequest("the message has neither method nor result nor error")
-    return _call(document)
-
-
-def _call(document: Mapping[str, Any]) -> Request | Notification:
     method, params = document["method"], document.get("params")
     if not isinstance(method, str):
         raise InvalidRequest('"method" must be a string')
@@ -141,27 +137,27 @@ def _call(document: Mapping[str, Any]) -> Request | Notification:
 
 
 def result(request_id: Id, *body: bytes) -> bytes:
-    """A result message around the JSON text of the result object, whose pieces are copied once."""
+    """Return a result message around the JSON text of the result object, whose pieces are copied once."""
     return b"".join((result_head(request_id), *body, b"}"))
 
 
 def result_head(request_id: Id) -> bytes:
-    """A result message up to its result object."""
+    """Return a result message up to its result object."""
     written = compact(request_id) if isinstance(request_id, str) else repr(request_id).encode("ascii")
     return b'{"jsonrpc":"2.0","id":' + written + b',"result":'
 
 
 def error(error: ProtocolError, request_id: Id | None, *, with_id: bool = True) -> bytes:
-    """An error message; the id is null when it could not be read, left out when `with_id` is false."""
-    answer: dict[str, Any] = {"jsonrpc": "2.0"}
+    """Return an error message; the id is null when it could not be read, left out when `with_id` is false."""
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
     if with_id:
-        answer["id"] = request_id
-    answer["error"] = {"code": error.code, "message": error.message}
+        message["id"] = request_id
+    message["error"] = {"code": error.code, "message": error.message}
     if error.data is not None:
-        answer["error"]["data"] = error.data
-    return compact(answer)
+        message["error"]["data"] = error.data
+    return compact(message)
 
 
 def status(error: ProtocolError) -> int:
-    """The HTTP status that carries `error`."""
+    """Return the HTTP status that carries `error`."""
     return error.status if error.status is not None else HTTP_STATUS[error.code]

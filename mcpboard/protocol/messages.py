@@ -1,4 +1,4 @@
-"""The nouns of the endpoint: what comes in, what comes out, and what sets one role apart."""
+"""The values of the endpoint: what comes in, what goes out, and what sets one role apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.tools import Content, Part, Tool, compact
 from mcpboard.protocol.versions import RequestVersion
 
-# What every post needs is a named tuple: of the kinds that cannot change the quickest to make.
+# What every post needs is a named tuple, because of all immutable classes they are the quickest to make.
 
 # --- what comes in -------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ class RequestHead(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A head that passed the gates; `page` is true for a path that is not MCP at all."""
+    """A head that was let in; `page` is true for a path that is not MCP at all."""
 
     head: RequestHead
     principal: str = ""
@@ -42,18 +42,18 @@ class Admitted(NamedTuple):
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What a page of a role may look at besides the head; the endpoint sees no cookie and no form."""
+    """A request for a page of a role, with the cookie and body that the endpoint never sees."""
 
     head: RequestHead
     cookie: str | None = field(default=None, repr=False)
     body: bytes = field(default=b"", repr=False)
 
 
-# --- what comes out ------------------------------------------------------------------------
+# --- what goes out -------------------------------------------------------------------------
 
 
 class Reply(NamedTuple):
-    """An HTTP answer: parts in order, bytes as they are, sources as base64 on the way out."""
+    """An HTTP response: parts in order, bytes as they are, sources as base64 on the way out."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -65,7 +65,7 @@ def _never() -> bool:
 
 
 class ToolCall(NamedTuple):
-    """One tool call, checked and ready to run; the role answers with Content or an error."""
+    """One tool call, checked and ready to run; it comes to Content or an error."""
 
     id: Id
     name: str
@@ -74,12 +74,12 @@ class ToolCall(NamedTuple):
     request_version: RequestVersion
     session: str | None  # the live legacy session it came in
     principal: str
-    # True once the caller has hung up: what has to wait looks again before it begins (row 88).
+    # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
     gone: Callable[[], bool] = _never
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the client declared with this request."""
+        """Capabilities that the client declared with this request."""
         return self.request_version.capabilities
 
 
@@ -102,7 +102,7 @@ class OpenSession:
 
 @dataclass(frozen=True)
 class CloseSession:
-    """DELETE with a session id: the role ends it and its holds."""
+    """DELETE with a session id: the role ends the session and its leases."""
 
     session: str
     principal: str
@@ -110,16 +110,15 @@ class CloseSession:
 
 Step = Reply | ToolCall | ListTools | OpenSession | CloseSession
 
-
-Arrived = Callable[[], bool]
+Arrived = Callable[[], bool]  # True once the reply has reached the client
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a tool call came to, and who wants to know what becomes of its reply.
+    """Result of a tool call, and a callback for what becomes of its reply.
 
-    `on_delivered` is called once: with None for a reply that was not handed over whole, else with a way to
-    ask, from then on, whether it has arrived.
+    `on_delivered` is called once: with None for a reply that was not handed over whole, else with a
+    function that tells from then on if the reply has arrived.
     """
 
     result: Content | ToolError | ProtocolError
@@ -138,29 +137,30 @@ class ToolList:
         self.result = compact({"tools": listed, "ttlMs": ttl_ms, "cacheScope": "private"})[1:-1]
 
     def acts(self, name: str) -> bool:
-        """True for a tool that changes something, so that its errors owe a word on what became of it."""
+        """Return True for a tool that changes something, whose errors have to say what became of the action."""
         tool = self.tools.get(name)
         return tool is not None and not tool.annotations.get("readOnlyHint", False)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What sets one role's endpoint apart from another's."""
+    """Choices that set one role's endpoint apart from another's."""
 
     server: Mapping[str, str]  # serverInfo: name, title, version
     instructions: str
-    disabled: str | None = None  # why MCP is switched off; None when it is on
-    strict_meta: bool = False  # refuse header-only modern traffic (rows 40, 51)
+    disabled: str | None = None  # why MCP is disabled; None when it is enabled
+    strict_meta: bool = False  # refuse modern traffic that has the header alone, without an envelope
     pages: Container[str] = frozenset()  # paths of the role that are not MCP
-    # Authorization header -> who that is, None to refuse; no gate at all when left out.
+    # Authorization header -> principal, None to refuse; everybody is let in when left out.
     authorize: Callable[[str | None], str | None] | None = None
     # True for a live session of this principal; left out by a role that mints none.
     knows_session: Callable[[str, str], bool] | None = None
-    echoed_versions: frozenset[str] = frozenset()  # older versions that initialize echoes (row 59)
-    unknown_method_legacy: int = 404  # HTTP status; a role with sessions says 200 (row 69)
-    # Bad arguments and failed tools are tool results; else -32602 (row 75) and -32000 (row 80).
+    echoed_versions: frozenset[str] = frozenset()  # older versions that initialize echoes
+    unknown_method_legacy: int = 404  # HTTP status; a role with sessions says 200
+    # Bad arguments and failed tools are tool results; else -32602 and -32000.
     faults_as_results: bool = True
 
     @property
     def sessions(self) -> bool:
+        """True for a role that mints legacy sessions."""
         return self.knows_session is not None

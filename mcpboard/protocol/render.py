@@ -1,14 +1,14 @@
-"""Tool results as JSON text in parts, so that no picture is ever escaped and no bundle ever held."""
+"""Write tool results as JSON text in parts, so that no image is ever escaped and no bundle ever held."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ToolError
 from mcpboard.protocol.jsonrpc import Id, result_head
 from mcpboard.protocol.tools import Content, Part, Text, compact
 
-# What a model has to know after an action that failed (decision 8).
+# What a model has to know after an action that failed, or it repeats a touch that took place.
 ADVICE: Mapping[str, str] = {
     NOT_SENT: "Nothing of this call reached the phone; it can be called again.",
     DONE: "The action took place; do not repeat it.",
@@ -17,27 +17,24 @@ ADVICE: Mapping[str, str] = {
 
 
 def error_content(error: ToolError, acts: bool) -> Content:
-    """The result that tells a model what went wrong; for a tool that `acts` also what became of it."""
+    """Return the result that tells a model what went wrong; for a tool that `acts` also what became of the action."""
     if not acts:
         return Content((Text(error.text),), error.structured or None, is_error=True)
-    told = Text(f"{error.text}\n{ADVICE[error.delivery]}")
-    return Content((told,), {**error.structured, "delivery": error.delivery}, is_error=True)
+    message = Text(f"{error.text}\n{ADVICE[error.delivery]}")
+    return Content((message,), {**error.structured, "delivery": error.delivery}, is_error=True)
 
 
 def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, ...]:
-    """A whole JSON-RPC answer around `content`; `fixed` is the run of members that never vary."""
-    return tuple(_run(request_id, content, fixed))
-
-
-def _run(request_id: Id, content: Content, fixed: bytes) -> Iterable[Part]:
-    yield result_head(request_id) + b'{"content":['
+    """Return the whole JSON-RPC message around `content`; `fixed` is the run of members that never vary."""
+    parts: list[Part] = [result_head(request_id) + b'{"content":[']
     for number, block in enumerate(content.blocks):
         if number:
-            yield b","
-        yield from block.parts()
-    yield b"],"
+            parts.append(b",")
+        parts += block.parts()
+    parts.append(b"],")
     if content.structured is not None:
-        yield b'"structuredContent":' + compact(content.structured) + b","
+        parts.append(b'"structuredContent":' + compact(content.structured) + b",")
     if content.is_error:
-        yield b'"isError":true,'
-    yield fixed + b"}}"
+        parts.append(b'"isError":true,')
+    parts.append(fixed + b"}}")
+    return tuple(parts)

@@ -1,4 +1,4 @@
-"""Legacy session ids as a book: ids and times are passed in, nothing is drawn or measured here."""
+"""Keep a book of legacy sessions: ids and times are passed in, nothing is generated or measured here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Session:
     client: str
     opened: float
     used: float
-    has_held: bool = False  # sessions that never held a device are the first to go
+    has_held: bool = False  # sessions that never held a device are evicted first
 
 
 class SessionBook:
@@ -34,29 +34,29 @@ class SessionBook:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def mint(self, session: Session, holding: Collection[str] = ()) -> None:
-        """Enter `session`; makes room first, never by dropping an id in `holding`."""
+    def add(self, session: Session, holding: Collection[str] = ()) -> None:
+        """Add `session`; make room first, never by dropping an id in `holding`."""
         self.evict(session.opened, holding)
         self._sessions[session.id] = session
 
     def find(self, session_id: str, now: float) -> Session | None:
-        """The live session of that id, marked as used; None when unknown or over."""
-        found = self._sessions.get(session_id)
-        if found is None or now - found.used > KEEP_SECONDS:
+        """Return the live session of that id, marked as used; None when unknown or over."""
+        session = self._sessions.get(session_id)
+        if session is None or now - session.used > KEEP_SECONDS:
             return None
-        found.used = now
-        return found
+        session.used = now
+        return session
 
     def end(self, session_id: str) -> Session | None:
-        """Strike the session out; None when it was not there, so that a second end can say so."""
+        """Remove and return the session; None when it was not there, so that a second end can say so."""
         return self._sessions.pop(session_id, None)
 
     def all(self) -> list[Session]:
-        """Every session on the book, oldest first."""
+        """Return every session in the book, oldest first."""
         return list(self._sessions.values())
 
     def evict(self, now: float, holding: Collection[str] = ()) -> None:
-        """Drop what is over, then the least worthy until one more fits."""
+        """Drop what is over, then, until one more fits, first what never held a device and was used longest ago."""
         idle = [s for s in self._sessions.values() if s.id not in holding]
         over = [s for s in idle if now - s.used > KEEP_SECONDS]
         excess = len(self._sessions) - len(over) - MOST_SESSIONS + 1

@@ -1,4 +1,4 @@
-"""Tools as the client sees them: the row's public half, the argument check, and content blocks."""
+"""Tools as the client sees them: their entry in the tool list, the argument check, and content blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcpboard.errors import BadArgument
 
 @dataclass(frozen=True)
 class Tool:
-    """What `tools/list` says of one tool; empty members are left out, never sent as null."""
+    """One tool as `tools/list` describes it."""
 
     name: str
     title: str
@@ -22,7 +22,7 @@ class Tool:
     annotations: Mapping[str, Any] = field(default_factory=dict)
 
     def listed(self) -> dict[str, Any]:
-        """The entry of this tool in a `tools/list` result."""
+        """Return the entry of this tool in a `tools/list` result."""
         return {
             "name": self.name,
             "title": self.title,
@@ -54,7 +54,7 @@ _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def compact(value: object) -> bytes:
-    """JSON without blanks, pure ASCII, so that no lone surrogate can ever break the encoding."""
+    """Return JSON without spaces, pure ASCII, so that no lone surrogate can ever break the encoding."""
     return _encoder.encode(value).encode("ascii")
 
 
@@ -70,7 +70,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Image:
-    """A picture; `data` must be known to be pure base64, because it is sent without escaping."""
+    """An image; `data` must be known to be pure base64, because it is sent without escaping."""
 
     data: str
     mime: str
@@ -105,9 +105,9 @@ Block = Text | Image | Blob
 
 @dataclass(frozen=True)
 class Content:
-    """What a tool call came to: blocks, and for plain JSON results the object itself.
+    """Result of a tool call: blocks, and for plain JSON results the object itself.
 
-    Never put `structured` beside an Image: one major client then loses the picture.
+    Never put `structured` beside an Image: one major client then loses the image.
     """
 
     blocks: tuple[Block, ...]
@@ -134,7 +134,7 @@ def _is_int(value: object) -> bool:
 
 
 def _numeric(text: str) -> float | None:
-    """The finite number that `text` spells in plain ASCII digits, else None."""
+    """Return the finite number that `text` spells in plain ASCII digits, else None."""
     try:
         value = float(text) if text.isascii() and "_" not in text else math.nan
     except (ValueError, OverflowError):
@@ -142,8 +142,8 @@ def _numeric(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# Type word of JSON Schema -> (claim, what a person would call it). Numeric strings pass, because
-# some clients send every argument as text (decision table, row 75).
+# Type word of JSON Schema -> (check, what a person would call it). Numeric strings pass, because
+# some clients send every argument as text.
 TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "string": (lambda v: isinstance(v, str), "text"),
     "number": (_is_number, "a finite number"),
@@ -154,37 +154,28 @@ TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def check_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Raise BadArgument, naming the field, when a required property is missing or of the wrong kind.
+def check_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any], path: str = "") -> None:
+    """Raise BadArgument, naming the field, when a required property is missing or of the wrong type.
 
     A light check on purpose: only `required` and primitive types, into nested objects as far as
-    the schema describes them. Unknown properties, ranges and all meaning are the backend's.
-    Nothing is ever rounded, clamped or converted.
+    the schema describes them; `path` leads to `arguments` in the outermost one. Unknown properties,
+    ranges and all meaning are the backend's. Nothing is ever rounded, clamped or converted.
     """
-    problem = _problem(schema, arguments, "")
-    if problem:
-        raise BadArgument(problem)
-
-
-def _problem(schema: Mapping[str, Any], value: Mapping[str, Any], path: str) -> str | None:
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
-        if name not in value:
-            return f"argument {path}{name} is missing; it wants {_wanted(properties.get(name, {}))}"
+        if name not in arguments:
+            raise BadArgument(f"argument {path}{name} is missing; it wants {_expected(properties.get(name, {}))}")
     for name, rule in properties.items():
-        if name not in value:
+        if name not in arguments:
             continue
-        claim, _ = TYPES.get(rule.get("type", ""), (None, ""))
-        if claim and not claim(value[name]):
-            return f"argument {path}{name} must be {_wanted(rule)}"
-        if isinstance(value[name], dict):
-            problem = _problem(rule, value[name], f"{path}{name}.")
-            if problem:
-                return problem
-    return None
+        check, _ = TYPES.get(rule.get("type", ""), (None, ""))
+        if check and not check(arguments[name]):
+            raise BadArgument(f"argument {path}{name} must be {_expected(rule)}")
+        if isinstance(arguments[name], dict):
+            check_arguments(rule, arguments[name], f"{path}{name}.")
 
 
-def _wanted(rule: Mapping[str, Any]) -> str:
-    _, words = TYPES.get(rule.get("type", ""), (None, "a value"))
+def _expected(rule: Mapping[str, Any]) -> str:
+    _, type_name = TYPES.get(rule.get("type", ""), (None, "a value"))
     note = str(rule.get("description", "")).strip()
-    return f"{words} ({note})" if note else words
+    return f"{type_name} ({note})" if note else type_name

@@ -8,26 +8,25 @@ from typing import Any, NamedTuple
 MODERN = "2026-07-28"  # stateless: every request carries its own version
 LEGACY = "2025-11-25"  # the `initialize` handshake
 
-# Advertised by server/discover and in every -32022, newest first (mission, transport notes).
+# Advertised by server/discover and in every -32022, newest first.
 SUPPORTED = (MODERN, LEGACY)
 
-# Served as legacy because the single-POST wire shape is the same, never advertised because they
-# once implied batching (decision table, row 49).
+# Served as legacy because a POST looks the same, never advertised because they once implied batching.
 TOLERATED = ("2025-06-18", "2025-03-26", "2024-11-05")
 
 KNOWN = frozenset(SUPPORTED + TOLERATED)
 
 
-def negotiate(asked: str, echoed: Collection[str] = ()) -> str:
-    """The version that `initialize` answers: the one asked for when we offer it, else the legacy one.
+def negotiate(requested: str, echoed: Collection[str] = ()) -> str:
+    """Return the version that `initialize` settles on: the requested one when we offer it, else the legacy one.
 
-    `echoed` are older versions that a role promises besides (the host: rows 58-60).
+    `echoed` are older versions that a role promises besides.
     """
-    return asked if asked in SUPPORTED or asked in echoed else LEGACY
+    return requested if requested in SUPPORTED or requested in echoed else LEGACY
 
 
 class RequestVersion(NamedTuple):
-    """How one request came: decided per request, never per connection.
+    """Version that one request came in: decided per request, never per connection.
 
     `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;
     `header` is the header's value, None when there was none.

@@ -168,7 +168,7 @@ class HostRole(Role):
 
     def mint(self, step: OpenSession) -> str:
         session_id = next(self.ids)
-        self.book.mint(Session(session_id, step.version, step.principal, step.client, self.now, self.now))
+        self.book.add(Session(session_id, step.version, step.principal, step.client, self.now, self.now))
         return session_id
 
     def close(self, step: CloseSession) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import HeaderMismatch, InvalidEnvelope, ProtocolError, UnsupportedVersion
-from mcpboard.protocol.headers import LOG_LEVEL_KEY, StandardHeaders, check, decoded_name, supported
+from mcpboard.protocol.headers import LOG_LEVEL_KEY, StandardHeaders, check, check_version, decoded_name
 from mcpboard.protocol.jsonrpc import Request
 from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, TOLERATED, RequestVersion, negotiate
 from tests.protocol.wire import UNSENT, meta
@@ -122,7 +122,7 @@ def test_rung_1_a_badly_encoded_name_is_a_mismatch(payload: str) -> None:
 
 @pytest.mark.parametrize("version", [None, *sorted(KNOWN)])
 def test_rung_2_known_versions_pass(version: str | None) -> None:
-    supported(version)
+    check_version(version)
 
 
 @pytest.mark.parametrize("version", [UNKNOWN, "", "v1", "2026-07-28 ", "2026-07-28, 2026-07-28", "\ud83d", "x" * 9_000])

@@ -98,10 +98,10 @@ def test_an_id_is_text_or_a_whole_number(value: Any, valid: bool) -> None:
     assert jsonrpc.readable_id({"id": value, "method": "x"}) == (value if valid else None)
     document = {"jsonrpc": "2.0", "id": value, "method": "x"}
     if valid:
-        assert jsonrpc.shape(document) == Request(value, "x", {})
+        assert jsonrpc.parse_message(document) == Request(value, "x", {})
     else:
         with pytest.raises(InvalidRequest, match="id"):
-            jsonrpc.shape(document)
+            jsonrpc.parse_message(document)
 
 
 @pytest.mark.parametrize("value", [param.values[0] for param in IDS if param.values[1]])
@@ -135,7 +135,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("body", "wanted"), SHAPES)
 def test_a_message_is_one_of_three(body: bytes, wanted: jsonrpc.Message) -> None:
-    assert jsonrpc.shape(jsonrpc.load(body)) == wanted
+    assert jsonrpc.parse_message(jsonrpc.load(body)) == wanted
 
 
 def test_error_bytes_are_exact() -> None:

@@ -14,7 +14,7 @@ def full_book() -> SessionBook:
     """A book with no room left; session n was opened in second n."""
     book = SessionBook()
     for number in range(MOST_SESSIONS):
-        book.mint(entry(f"s{number}", number))
+        book.add(entry(f"s{number}", number))
     return book
 
 
@@ -25,7 +25,7 @@ def ids(book: SessionBook) -> list[str]:
 def test_a_session_is_found_until_it_is_ended() -> None:
     book = SessionBook()
     session = entry("a")
-    book.mint(session)
+    book.add(session)
     assert book.find("a", 1) is session
     assert book.end("a") is session
     assert book.find("a", 2) is None
@@ -41,7 +41,7 @@ def test_an_id_that_was_never_minted_is_not_there() -> None:
 
 def test_use_keeps_a_session_alive() -> None:
     book = SessionBook()
-    book.mint(entry("a"))
+    book.add(entry("a"))
     assert book.find("a", KEEP_SECONDS) is not None
     assert book.find("a", 2 * KEEP_SECONDS) is not None
     assert book.find("a", 3 * KEEP_SECONDS + 0.1) is None
@@ -49,7 +49,7 @@ def test_use_keeps_a_session_alive() -> None:
 
 def test_a_session_that_is_over_does_not_come_back() -> None:
     book = SessionBook()
-    book.mint(entry("a"))
+    book.add(entry("a"))
     assert book.find("a", KEEP_SECONDS + 1) is None
     assert book.find("a", KEEP_SECONDS + 2) is None
 
@@ -57,22 +57,22 @@ def test_a_session_that_is_over_does_not_come_back() -> None:
 def test_all_is_in_the_order_of_opening() -> None:
     book = SessionBook()
     for session_id in ("b", "a", "c"):
-        book.mint(entry(session_id))
+        book.add(entry(session_id))
     book.find("b", 5)
     assert ids(book) == ["b", "a", "c"]
 
 
 def test_minting_drops_what_is_over() -> None:
     book = SessionBook()
-    book.mint(entry("old", 0))
-    book.mint(entry("young", 1))
-    book.mint(entry("new", KEEP_SECONDS + 1))
+    book.add(entry("old", 0))
+    book.add(entry("young", 1))
+    book.add(entry("new", KEEP_SECONDS + 1))
     assert ids(book) == ["young", "new"]
 
 
 def test_a_full_book_stays_full() -> None:
     book = full_book()
-    book.mint(entry("new", MOST_SESSIONS))
+    book.add(entry("new", MOST_SESSIONS))
     assert len(book) == MOST_SESSIONS
     assert "new" in ids(book)
 
@@ -80,7 +80,7 @@ def test_a_full_book_stays_full() -> None:
 def test_the_least_recently_used_goes_first() -> None:
     book = full_book()
     book.find("s0", MOST_SESSIONS)
-    book.mint(entry("new", MOST_SESSIONS))
+    book.add(entry("new", MOST_SESSIONS))
     assert "s0" in ids(book)
     assert "s1" not in ids(book)
 
@@ -89,7 +89,7 @@ def test_a_session_that_once_held_a_device_outlasts_one_that_never_did() -> None
     book = full_book()
     for session in book.all()[:10]:
         session.has_held = True
-    book.mint(entry("new", MOST_SESSIONS))
+    book.add(entry("new", MOST_SESSIONS))
     assert "s0" in ids(book)
     assert "s10" not in ids(book)
 
@@ -97,23 +97,23 @@ def test_a_session_that_once_held_a_device_outlasts_one_that_never_did() -> None
 def test_those_that_held_go_when_no_others_are_left() -> None:
     book = SessionBook()
     for number in range(MOST_SESSIONS):
-        book.mint(entry(f"s{number}", number, has_held=True))
-    book.mint(entry("new", MOST_SESSIONS))
+        book.add(entry(f"s{number}", number, has_held=True))
+    book.add(entry("new", MOST_SESSIONS))
     assert "s0" not in ids(book)
     assert len(book) == MOST_SESSIONS
 
 
 def test_a_session_with_a_live_hold_is_never_dropped() -> None:
     book = full_book()
-    book.mint(entry("new", MOST_SESSIONS), holding={"s0", "s1"})
+    book.add(entry("new", MOST_SESSIONS), holding={"s0", "s1"})
     assert {"s0", "s1"} <= set(ids(book))
     assert "s2" not in ids(book)
-    book.mint(entry("newer", 2 * KEEP_SECONDS), holding={"s0"})
+    book.add(entry("newer", 2 * KEEP_SECONDS), holding={"s0"})
     assert ids(book) == ["s0", "newer"]
 
 
 def test_what_is_over_makes_the_room_before_anybody_else() -> None:
     book = full_book()
-    book.mint(entry("new", KEEP_SECONDS + 5.5))
+    book.add(entry("new", KEEP_SECONDS + 5.5))
     assert ids(book)[0] == "s6"
     assert len(book) == MOST_SESSIONS - 6 + 1

@@ -117,7 +117,7 @@ class Owners:
         session_id = prefix + secrets.token_urlsafe(16)  # 128 bits
         now, leasing = self._clock(), self._leasing()  # outside the lock: the leases have their own
         with self._lock:
-            book.mint(Session(session_id, version, principal, client, now, now), leasing)
+            book.add(Session(session_id, version, principal, client, now, now), leasing)
         return session_id
 
 

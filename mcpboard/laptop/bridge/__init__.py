@@ -90,7 +90,7 @@ class Bridge:
             if line is None:
                 raise InvalidRequest(f"the message is over the limit of {LINE_LIMIT} bytes")
             document = jsonrpc.load(line)
-            message = jsonrpc.shape(document)
+            message = jsonrpc.parse_message(document)
             if isinstance(message, Request):
                 self._start(message, line)
             elif isinstance(message, jsonrpc.Notification):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mcpboard.errors import ClientError, ConfigError, ParseError, Refused, Unanswered
 from mcpboard.net import is_loopback
 from mcpboard.protocol import access, jsonrpc
-from mcpboard.protocol.admission import MCP_PATHS, ORIGIN_REFUSED
+from mcpboard.protocol.access import MCP_PATHS, ORIGIN_REFUSED
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.serving import app
 from mcpboard.serving.app import BrokenOff, Environ, StartResponse
