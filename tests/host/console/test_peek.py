@@ -14,6 +14,7 @@ from mcpboard.errors import ToolFailed, UnknownDevice
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.android import AndroidDriver
+from mcpboard.host.drivers.android.adb_protocol import ShellResult
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.host.drivers.iphone import IPhoneDriver
@@ -179,13 +180,14 @@ TALL, WIDE = (90, 160), (160, 90)
 
 
 def _android(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    monkeypatch.setattr(AndroidDriver, "_picture", staticmethod(Turning(TALL, WIDE, WIDE)))
+    turning = Turning(TALL, WIDE, WIDE)
+    monkeypatch.setattr(AndroidDriver, "_capture", lambda _: ShellResult(turning(), "", 0))
     return AndroidDriver("serial")
 
 
 def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
     driver = IPhoneDriver("http://127.0.0.1:1")
-    monkeypatch.setattr(driver._wda, "picture", Turning(TALL, WIDE, WIDE))
+    monkeypatch.setattr(driver._wda, "screenshot", Turning(TALL, WIDE, WIDE))
     return driver
 
 
