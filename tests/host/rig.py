@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from mcpboard import host
 from mcpboard.host import config as host_config
 from mcpboard.host.access.tokens import read_main_token
-from mcpboard.host.cloud.status import CloudStatus
+from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot

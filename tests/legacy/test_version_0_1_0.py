@@ -89,7 +89,7 @@ def test_the_enrollment_and_the_outbox_are_taken_over(folder: Path) -> None:
     found = enrollment.read(folder)
     assert found is not None
     assert (found.url, found.host_id, found.lease_s) == ("https://cloud.example", "h1", 60.0)
-    (entry,) = Outbox(folder, "h1").owed()
+    (entry,) = Outbox(folder, "h1").pending()
     assert (entry.assignment, entry.lease) == ("assignment-7", "lease-7")
 
 

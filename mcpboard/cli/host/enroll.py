@@ -25,6 +25,6 @@ def enroll(arguments: argparse.Namespace) -> int:
     effective = settings(arguments)
     longest = LONGEST_TOKEN + 2  # with its end of line, and one that is too long shows
     token = getpass.getpass("enrolment token: ") if sys.stdin.isatty() else sys.stdin.readline(longest)
-    found = cloud.enrol(arguments.url, token, Path(effective.identity_path), effective.cloud_proxy)
+    found = cloud.enroll(arguments.url, token, Path(effective.identity_path), effective.cloud_proxy)
     print(f"device-host-agent: enrolled at {found.url} as {found.host_id}; it counts from the next start on")
     return 0

@@ -78,7 +78,7 @@ def _cloud() -> Iterator[tuple[Scheduler, Enrollment]]:
     with Scheduler() as scheduler:
         this_host = {"name": "demo", "version": __version__, "platform": "demo", "devices": []}
         answer = api.register(api.CloudHttp(scheduler.url), scheduler.enrol_token, this_host)
-        yield scheduler, enrollment.registered(scheduler.url, answer)
+        yield scheduler, enrollment.parse_enrollment(scheduler.url, answer)
 
 
 def _session(role: host.HostRole, url: str, token: str, scheduler: Scheduler) -> bool:

@@ -1,4 +1,4 @@
-"""Which cloud this host belongs to: a file that `enrol` writes, and without which nothing is ever sent."""
+"""The cloud that this host belongs to: a file that `enrol` writes, and without which nothing is ever sent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.net import is_loopback
 
-ENROLMENT_FILE = "host_cloud.json"
+ENROLLMENT_FILE = "host_cloud.json"
 LONGEST_TOKEN = 4096  # characters; more fits into no header
-HEARTBEAT_SECONDS = 30.0  # at most: the mission's window between a hold and the next heartbeat
+HEARTBEAT_SECONDS = 30.0  # at most: within it the cloud learns which devices it cannot have
 _HOST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _VISIBLE = re.compile(rf"[!-~]{{1,{LONGEST_TOKEN}}}")  # what a header can carry
 
@@ -29,7 +29,7 @@ TIMES: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True)
 class Enrollment:
-    """Where the cloud is, who we are there, and the times it asked for, in seconds."""
+    """The cloud's URL, who we are there, and the times it asked for, in seconds."""
 
     url: str
     host_id: str
@@ -40,14 +40,14 @@ class Enrollment:
 
 
 def checked_url(url: str) -> str:
-    """The cloud's URL without the slash at its end: https, or http to this machine itself; ConfigError otherwise."""
+    """Return the cloud's URL without a slash at its end: https, or http to this machine itself; else ConfigError."""
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
         raise ConfigError("that is no URL; one such as https://cloud.example is expected") from None
     if not url.isascii() or not url.isprintable() or " " in url or parts.username is not None:
-        raise ConfigError("the cloud's URL has visible ASCII characters alone, and no name or password in it")
+        raise ConfigError("the cloud's URL has only visible ASCII characters, and no name or password in it")
     if parts.query or parts.fragment or not parts.hostname:
         raise ConfigError("the cloud's URL is https://HOST, with a port and a path where needed, and nothing behind")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
@@ -56,51 +56,50 @@ def checked_url(url: str) -> str:
 
 
 def checked_token(line: str) -> str:
-    """The enrolment token on a line of input; ConfigError, which never shows it."""
+    """Return the enrolment token on a line of input; ConfigError, which never shows it."""
     token = line.strip()
     if not _VISIBLE.fullmatch(token):
         raise ConfigError("one line with the enrolment token is expected on standard input")
     return token
 
 
-def registered(url: str, answer: Mapping[str, Any]) -> Enrollment:
-    """What the cloud at `url` answered to a registration; ConfigError for what makes no sense."""
-    host_id, token = answer.get("host_id"), answer.get("host_token")
+def parse_enrollment(url: str, document: Mapping[str, Any]) -> Enrollment:
+    """Return the enrolment in what the cloud at `url` answered to a registration; ConfigError if there is none."""
+    host_id, token = document.get("host_id"), document.get("host_token")
     if not isinstance(host_id, str) or not _HOST_ID.fullmatch(host_id):
         raise ConfigError("the cloud gave this host no usable id; is the URL that of a cloud for device hosts?")
     if not isinstance(token, str) or not _VISIBLE.fullmatch(token):
         raise ConfigError("the cloud gave this host no usable token; is the URL that of a cloud for device hosts?")
-    return Enrollment(url, host_id, token, **{name: _seconds(name, answer.get(name)) for name in TIMES})
+    times = {}
+    for name, (least, most, default) in TIMES.items():
+        value = document.get(name)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+            value = default
+        times[name] = min(most, max(least, float(value)))
+    return Enrollment(url, host_id, token, **times)
 
 
-def _seconds(name: str, value: object) -> float:
-    least, most, default = TIMES[name]
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
-        return default
-    return min(most, max(least, float(value)))
-
-
-def write(folder: Path, enrolment: Enrollment) -> None:
-    """Keep the enrolment, readable by this user alone; never over another one."""
+def write(folder: Path, enrollment: Enrollment) -> None:
+    """Keep the enrolment, readable by this user only; never over another one."""
     storage.private_folder(folder)
-    storage.create(folder / ENROLMENT_FILE, {"version": 1, **asdict(enrolment)})
-    if read(folder) != enrolment:
-        raise taken(folder)
+    storage.create(folder / ENROLLMENT_FILE, {"version": 1, **asdict(enrollment)})
+    if read(folder) != enrollment:
+        raise already_enrolled(folder)
 
 
-def taken(folder: Path) -> ConfigError:
-    """What is said to who would enrol a second time."""
-    path = folder / ENROLMENT_FILE
+def already_enrolled(folder: Path) -> ConfigError:
+    """Return the error for a second enrolment."""
+    path = folder / ENROLLMENT_FILE
     return ConfigError(f"{path}: this host is enrolled already; delete the file first, and restart the host agent")
 
 
 def read(folder: Path) -> Enrollment | None:
-    """The enrolment, None where there is none; ConfigError, with the cure, for a file that cannot be used."""
-    path = folder / ENROLMENT_FILE
-    found = storage.read(path)
-    if found is None:
+    """Return the enrolment, None where there is none; ConfigError, with the remedy, for a file that cannot be used."""
+    path = folder / ENROLLMENT_FILE
+    document = storage.read(path)
+    if document is None:
         return None
     try:
-        return registered(checked_url(str(found.get("url"))), found)
+        return parse_enrollment(checked_url(str(document.get("url"))), document)
     except ConfigError:
         raise ConfigError(f"{path}: holds no usable enrolment; delete it and enrol again") from None

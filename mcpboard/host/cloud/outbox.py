@@ -1,6 +1,6 @@
-"""What the cloud is still owed: the outcome of each assignment, kept on the disk until it is answered.
+"""Outcomes that the cloud has not taken in yet, kept on the disk until it answers, and their delivery.
 
-A letter is written when its assignment starts, with what is to be told should this process end
+An entry is written when its assignment starts, with what is to be reported should this process end
 before the assignment does, and written over when the outcome is there. So whatever happens to us,
 the cloud hears of every assignment that was started, and never that one was done which was not.
 """
@@ -12,16 +12,22 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcpboard.errors import ConfigError
+from mcpboard.errors import ConfigError, PeerRefused
 from mcpboard.host import storage
+from mcpboard.host.cloud.api import CloudApi
+from mcpboard.host.cloud.backoff import Retry, WorkerClock, WorkerEvents
+from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
 
 log = logging.getLogger(__name__)
 
 FOLDER = "outbox"
-MOST_OWED = 32  # letters; beyond that nothing new is claimed, for the cloud does not take in what is done
+MOST_PENDING = 32  # entries; beyond that nothing new is claimed, for the cloud does not take in what is done
+
+NOT_ANSWERED = frozenset({401, 403, 408, 425, 429})  # statuses, besides 5xx, after which it is sent again
 
 
 @dataclass(frozen=True)
@@ -35,78 +41,113 @@ class OutboxEntry:
 
 
 class Outbox:
-    """The letters of one enrolment, oldest first; safe to share between threads.
+    """The entries of one enrolment, oldest first; safe to share between threads.
 
-    Those that an earlier process left behind are owed from the start. Raises ConfigError for a
+    Those that an earlier process left behind are pending from the start. Raises ConfigError for a
     folder that cannot be used.
     """
 
     def __init__(self, folder: Path, host_id: str) -> None:
         self._folder = folder / FOLDER
-        self._host_id = host_id
         self._lock = threading.Lock()
+        self._pending: dict[str, OutboxEntry] = {}  # by lease
         storage.private_folder(self._folder)
-        self._owed = {letter.lease: letter for letter in self._left_behind()}
+        for torn in self._folder.glob(".*.json.*"):  # whoever wrote it ended before it was whole
+            torn.unlink(missing_ok=True)
+        for path in sorted(self._folder.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns):
+            entry = _read(path)
+            if entry is not None and entry.host_id == host_id:  # nothing of another cloud's is sent to this one
+                self._pending[entry.lease] = entry
 
-    def foresee(self, letter: OutboxEntry) -> None:
-        """Write down what is to be told if we do not come back; it is not owed before that."""
-        self._write(letter)
+    def reserve(self, entry: OutboxEntry) -> None:
+        """Write down what is to be reported if we do not come back; it is not pending before that."""
+        document = {"version": 1, "host_id": entry.host_id, "assignment": entry.assignment, "finish": entry.finish}
+        storage.replace(self._path(entry.lease), document)
 
-    def post(self, letter: OutboxEntry) -> None:
-        """Write the outcome down; it is owed from now on, even where the disk does not take it."""
+    def post(self, entry: OutboxEntry) -> None:
+        """Write the outcome over what was reserved; it is pending from now on, even where the disk does not take it."""
         try:
-            self._write(letter)
+            self.reserve(entry)
         except OSError as error:
             log.error("%s: %s; the outcome of %s is lost if the host agent ends before the cloud answers",
-                      self._folder, error.strerror, letter.assignment)  # fmt: skip
+                      self._folder, error.strerror, entry.assignment)  # fmt: skip
         with self._lock:
-            self._owed[letter.lease] = letter
+            self._pending[entry.lease] = entry
 
-    def answered(self, lease: str) -> None:
-        """Forget the letter under that lease."""
+    def remove(self, lease: str) -> None:
+        """Forget the entry under that lease: there is nothing to report, or the cloud has answered."""
         with self._lock:
-            self._owed.pop(lease, None)
+            self._pending.pop(lease, None)
         try:
             self._path(lease).unlink(missing_ok=True)
-        except OSError as error:  # it is told again after a restart, which changes nothing
+        except OSError as error:  # it is sent again after a restart, which changes nothing
             log.warning("%s: %s", self._path(lease), error.strerror)
 
     def postpone(self, lease: str) -> None:
         """Let the others go first the next time: one that the cloud chokes on holds up none of them."""
         with self._lock:
-            if lease in self._owed:
-                self._owed[lease] = self._owed.pop(lease)
+            if lease in self._pending:
+                self._pending[lease] = self._pending.pop(lease)
 
-    def owed(self) -> list[OutboxEntry]:
-        """What is to be sent."""
+    def pending(self) -> list[OutboxEntry]:
+        """Return what is to be sent."""
         with self._lock:
-            return list(self._owed.values())
+            return list(self._pending.values())
 
-    def owes(self, lease: str) -> bool:
-        """Whether the outcome under that lease is still to be sent."""
+    def is_pending(self, lease: str) -> bool:
+        """Return True while the outcome under that lease is still to be sent."""
         with self._lock:
-            return lease in self._owed
-
-    def _write(self, letter: OutboxEntry) -> None:
-        document = {"version": 1, "host_id": letter.host_id, "assignment": letter.assignment, "finish": letter.finish}
-        storage.replace(self._path(letter.lease), document)
+            return lease in self._pending
 
     def _path(self, lease: str) -> Path:
-        """A lease's file; the cloud chooses its id, so that it cannot be the name of a file."""
+        """Return a lease's file; the cloud chooses its id, so that it cannot be the name of a file."""
         return self._folder / f"{hashlib.sha256(lease.encode()).hexdigest()[:32]}.json"
 
-    def _left_behind(self) -> list[OutboxEntry]:
-        for torn in self._folder.glob(".*.json.*"):  # whoever wrote it ended before it was whole
-            torn.unlink(missing_ok=True)
-        paths = sorted(self._folder.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns)
-        letters = [letter for letter in map(self._read, paths) if letter is not None]
-        return [letter for letter in letters if letter.host_id == self._host_id]  # another cloud is owed nothing here
 
-    def _read(self, path: Path) -> OutboxEntry | None:
+def _read(path: Path) -> OutboxEntry | None:
+    try:
+        document = storage.read(path) or {}
+        finish = document["finish"]
+        return OutboxEntry(str(document["host_id"]), str(document["assignment"]), str(finish["lease_id"]), finish)
+    except (ConfigError, KeyError, TypeError) as error:
+        log.warning("%s: is no outcome and stays where it is (%s)", path, error)
+        return None
+
+
+class Delivery:
+    """Send the outbox's entries, each until it is answered, whatever the response: one thread's work."""
+
+    def __init__(self, cloud: CloudApi, outbox: Outbox, events: WorkerEvents, clock: WorkerClock) -> None:
+        self.retry = Retry("finish", events.stopping)
+        self._cloud = cloud
+        self._outbox = outbox
+        self._events = events
+        self._clock = clock
+
+    def deliver_forever(self) -> None:
+        """Deliver until `closing` is set, and once more then."""
+        while True:
+            last = self._events.closing.is_set()
+            self._events.wake_delivery.clear()
+            pause = None
+            for entry in self._outbox.pending():
+                pause = self.retry.attempt(partial(self._deliver, entry))
+                if pause is not None:
+                    self._outbox.postpone(entry.lease)
+                    break
+            if last:
+                return
+            if pause is not None:
+                self._clock.wait(self._events.closing, pause)
+            elif not self._events.closing.is_set():  # which sets `wake_delivery`, too, perhaps before it was cleared
+                self._clock.wait(self._events.wake_delivery, HEARTBEAT_SECONDS)
+
+    def _deliver(self, entry: OutboxEntry) -> None:
         try:
-            found = storage.read(path) or {}
-            finish = found["finish"]
-            return OutboxEntry(str(found["host_id"]), str(found["assignment"]), str(finish["lease_id"]), finish)
-        except (ConfigError, KeyError, TypeError) as error:
-            log.warning("%s: is no letter and stays where it is (%s)", path, error)
-            return None
+            self._cloud.finish(entry.assignment, entry.finish)
+        except PeerRefused as refused:
+            if refused.status is None or refused.status in NOT_ANSWERED or not 400 <= refused.status < 500:
+                raise
+            log.warning("the outcome of %s was not taken: HTTP %s", entry.assignment, refused.status)
+        self._outbox.remove(entry.lease)
+        self._events.wake_claims.set()

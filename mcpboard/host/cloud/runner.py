@@ -1,8 +1,12 @@
-"""Carrying one assignment out: hold, start, step after step, finish; every way it can end is here."""
+"""Execute assignments: lease, start, step after step, finish. Every way that one can end is here."""
 
 from __future__ import annotations
 
 import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 
 from mcpboard.errors import (
     NOT_SENT,
@@ -25,14 +29,15 @@ from mcpboard.host.cloud.assignment import (
     AssignmentOutcome,
     AssignmentRun,
     AssignmentStep,
-    order,
-    turned_away,
+    busy_outcome,
+    parse_assignment,
 )
-from mcpboard.host.cloud.backoff import WorkerClock
+from mcpboard.host.cloud.backoff import BUG, WorkerClock
 from mcpboard.host.cloud.outbox import Outbox, OutboxEntry
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
+from mcpboard.host.tools.rows import VisionTool
 from mcpboard.host.vision.service import VisionService
 from mcpboard.protocol.tools import Content
 
@@ -40,139 +45,184 @@ log = logging.getLogger(__name__)
 
 LEASE_LOST = "the lease is lost: the cloud has taken the assignment away"
 
+MOST_RUNS = 16  # at a time, each a thread
+REMEMBERED = 256  # leases that have ended: one that is given out again is not executed again
+
 
 class Runner:
-    """Carries assignments out on the manager's devices; one `carry_out` a thread, any number of threads."""
+    """Executes assignments on the manager's devices; one `execute` a thread, any number of threads.
+
+    `reachable` is False from a progress report that the cloud did not answer to its next response.
+    """
 
     def __init__(
         self,
         manager: DeviceManager,
-        eyes: VisionService,
+        vision: VisionService,
         cloud: CloudApi,
         outbox: Outbox,
-        pace: WorkerClock,
+        clock: WorkerClock,
         host_id: str,
         lease_s: float,
     ) -> None:
+        self.reachable = True
         self._manager = manager
-        self._eyes = eyes
+        self._vision = vision
         self._cloud = cloud
         self._outbox = outbox
-        self._pace = pace
+        self._clock = clock
         self._host_id = host_id
         self._lease_s = lease_s
-        self._reachable = True  # whether telling progress is worth the wait
 
-    def carry_out(self, run: AssignmentRun) -> None:
+    def execute(self, run: AssignmentRun) -> None:
         """Run it to its end, which is in the outbox afterwards; never raises."""
+        outcome: AssignmentOutcome | None
         try:
-            ending = self._ending(run)
+            assignment = parse_assignment(run.document, run.device)
+            with self._manager.lease(run.device, run.owner, "its assignment ended"):
+                outcome = self._run(run, assignment)
+        except DeviceBusy as busy:
+            outcome = busy_outcome(busy)
+        except UnknownDevice as error:
+            outcome = AssignmentOutcome(FAILED, error.message, "unknown_device")
+        except InvalidParams as error:
+            outcome = AssignmentOutcome(FAILED, error.message, "bad_assignment")
+        except ToolFailed as error:  # the manager closes
+            outcome = run.outcome(FAILED, error.message, "shutting_down")
         except Exception:  # a bug of ours must not keep the device, or the cloud in the dark
             log.exception("assignment %s", run.id)
-            ending = run.judged(FAILED, "internal error of the host agent; its log has the details", "internal_error")
-        self.settle(run, ending)
+            outcome = run.outcome(FAILED, BUG, "internal_error")
+        self.settle(run, outcome)
 
-    def settle(self, run: AssignmentRun, ending: AssignmentOutcome | None) -> None:
-        """Put how it ended into the outbox, unless that was done; with None there is nothing to tell."""
+    def settle(self, run: AssignmentRun, outcome: AssignmentOutcome | None) -> None:
+        """Put the outcome into the outbox, unless that was done; with None there is nothing to report."""
         if not run.settle():
             return
-        if ending is None:
-            self._outbox.answered(run.lease)
+        if outcome is None:
+            self._outbox.remove(run.lease)
             return
-        log.info("assignment %s on %s: %s", run.id, run.device, ending.code or ending.status)
-        self._outbox.post(self._letter(run, ending))
+        log.info("assignment %s on %s: %s", run.id, run.device, outcome.code or outcome.status)
+        self._outbox.post(self._entry(run, outcome))
 
-    def _letter(self, run: AssignmentRun, ending: AssignmentOutcome) -> OutboxEntry:
-        return OutboxEntry(self._host_id, run.id, run.lease, run.finish(ending))
+    def lose(self, run: AssignmentRun) -> None:
+        """Have the run end before its next step: the cloud has taken the lease away."""
+        if run.stopped is None:
+            log.warning("assignment %s on %s: %s", run.id, run.device, LEASE_LOST)
+        run.stop(FAILED, LEASE_LOST, "lease_lost")
 
-    def _ending(self, run: AssignmentRun) -> AssignmentOutcome | None:
+    def _entry(self, run: AssignmentRun, outcome: AssignmentOutcome) -> OutboxEntry:
+        return OutboxEntry(self._host_id, run.id, run.lease, run.finish(outcome))
+
+    def _run(self, run: AssignmentRun, assignment: Assignment) -> AssignmentOutcome | None:
+        """Start it at the cloud, with a reserve on the disk, and take its steps; None when it is not ours after all."""
         try:
-            wanted = order(run.document, run.device)
-            with self._manager.lease(run.device, run.owner, "its assignment ended"):
-                return self._begin(run, wanted)
-        except DeviceBusy as busy:
-            return turned_away(busy)
-        except UnknownDevice as error:
-            return AssignmentOutcome(FAILED, error.message, "unknown_device")
-        except InvalidParams as error:
-            return AssignmentOutcome(FAILED, error.message, "bad_assignment")
-        except ToolFailed as error:  # the manager closes
-            return run.judged(FAILED, error.message, "shutting_down")
-
-    def _begin(self, run: AssignmentRun, wanted: Assignment) -> AssignmentOutcome | None:
-        """Start it at the cloud, with its end foreseen on the disk; None when it is not ours after all."""
-        try:
-            self._outbox.foresee(self._letter(run, CUT_SHORT))
+            self._outbox.reserve(self._entry(run, CUT_SHORT))
             self._cloud.start(run.id, run.lease)
         except OSError as error:
-            return AssignmentOutcome(
-                FAILED, f"the host agent cannot write its outbox: {error.strerror}", "outbox_failed", True
-            )
+            problem = f"the host agent cannot write its outbox: {error.strerror}"
+            return AssignmentOutcome(FAILED, problem, "outbox_failed", True)
         except ClientError as error:
             if isinstance(error, PeerRefused) and error.status in LOST:
                 log.warning("assignment %s was not started: %s", run.id, short(error))
                 return None
             return AssignmentOutcome(FAILED, f"its start was not confirmed: {short(error)}", "start_failed", True)
-        run.phase, run.heard_at = RUNNING, self._pace.now()
-        return self._go_through(run, wanted)
-
-    def _go_through(self, run: AssignmentRun, wanted: Assignment) -> AssignmentOutcome:
-        over = self._pace.now() + wanted.timeout_s
-        for step in wanted.steps:
-            self._watch_time(run, over, wanted.timeout_s)
+        run.phase, run.confirmed_at = RUNNING, self._clock.now()
+        end = self._clock.now() + assignment.timeout_s
+        for step in assignment.steps:
+            now = self._clock.now()
+            if now >= end:
+                run.stop(FAILED, f"not done within {assignment.timeout_s:g} s", "timeout")
+            if now - run.confirmed_at > self._lease_s:
+                run.stop(FAILED, f"the lease is lost: no answer from the cloud for {self._lease_s:g} s", "lease_lost")
             if run.stopped is not None:
                 return run.stopped
             failed = self._take(run, step)
             if failed is not None:
                 return run.stopped or failed
-            self._tell_progress(run, step)
+            self._report_progress(run, step)
         return AssignmentOutcome(SUCCEEDED)
 
-    def _watch_time(self, run: AssignmentRun, over: float, timeout_s: float) -> None:
-        now = self._pace.now()
-        if now >= over:
-            run.stop(FAILED, f"not done within {timeout_s:g} s", "timeout")
-        if now - run.heard_at > self._lease_s:
-            run.stop(FAILED, f"the lease is lost: no answer from the cloud for {self._lease_s:g} s", "lease_lost")
-
     def _take(self, run: AssignmentRun, step: AssignmentStep) -> AssignmentOutcome | None:
-        """One step, made once; None when it went well."""
-        arguments = Arguments(step.arguments)
+        """Take one step, once; None when it went well."""
+        arguments, touched = Arguments(step.arguments), run.touched
 
         def command(driver: Driver) -> Content:
-            run.touched |= step.acts
-            return step.work(driver, arguments, run.device, self._eyes)
+            run.touched |= not step.row.tool.annotations.get("readOnlyHint", False)
+            if isinstance(step.row, VisionTool):
+                return step.row.work(driver, arguments, self._vision)
+            return step.row.work(driver, arguments, run.device)
 
-        touched = run.touched
         try:
-            run.note(step, self._manager.run(run.device, run.owner, command, lambda: run.stopped is not None))
+            run.record(step, self._manager.run(run.device, run.owner, command, lambda: run.stopped is not None))
             return None
-        except Exception as error:  # whatever a driver raises is told in its own words, as to MCP clients
+        except Exception as error:  # whatever a driver raises is reported in its own words, as to MCP clients
             if isinstance(error, ProtocolError) and (error.data or {}).get("delivery") == NOT_SENT:
                 run.touched = touched
             if not isinstance(error, (McpboardError, OSError)):
                 log.warning("assignment %s, %s: %s", run.id, step.name, type(error).__name__)
-            return run.judged(FAILED, str(error) or type(error).__name__, "step_failed")
+            return run.outcome(FAILED, str(error) or type(error).__name__, "step_failed")
 
-    def _tell_progress(self, run: AssignmentRun, step: AssignmentStep) -> None:
-        """A courtesy: heartbeats tell it as well, so where the cloud does not answer no step waits for it twice."""
-        if not self._reachable:
+    def _report_progress(self, run: AssignmentRun, step: AssignmentStep) -> None:
+        """Report a step as a courtesy: heartbeats do it, too, so no step waits twice for a silent cloud."""
+        if not self.reachable:
             return
         try:
             self._cloud.progress(run.id, run.lease, run.steps_done, step.name)
-            run.heard_at = self._pace.now()
+            run.confirmed_at = self._clock.now()
         except PeerRefused as refused:
             if refused.status in LOST:
                 self.lose(run)
         except ClientError:
-            self._reachable = False
+            self.reachable = False
 
-    def reached(self) -> None:
-        """The cloud has answered: progress is worth telling again."""
-        self._reachable = True
 
-    def lose(self, run: AssignmentRun) -> None:
-        """The cloud has taken the lease away: the run ends before its next step."""
-        if run.stopped is None:
-            log.warning("assignment %s on %s: %s", run.id, run.device, LEASE_LOST)
-        run.stop(FAILED, LEASE_LOST, "lease_lost")
+class AssignmentPool:
+    """Runs assignments by `execute`, which does not raise; `on_end` is called after each. Safe to share."""
+
+    def __init__(self, execute: Callable[[AssignmentRun], None], on_end: Callable[[], None]) -> None:
+        self._execute = execute
+        self._on_end = on_end
+        self._lock = threading.Lock()
+        self._under_way: dict[str, tuple[AssignmentRun, threading.Thread]] = {}  # by lease
+        self._ended: deque[str] = deque(maxlen=REMEMBERED)
+
+    def begin(self, run: AssignmentRun) -> bool:
+        """Start it in a thread; False for a lease that runs already, or did."""
+
+        def work() -> None:
+            self._execute(run)
+            with self._lock:
+                del self._under_way[run.lease]
+                self._ended.append(run.lease)
+            self._on_end()
+
+        thread = daemon(work, f"assignment on {run.device}")
+        with self._lock:
+            if run.lease in self._under_way or run.lease in self._ended:
+                return False
+            self._under_way[run.lease] = run, thread
+            thread.start()
+        return True
+
+    def runs(self) -> list[AssignmentRun]:
+        """Return those under way."""
+        with self._lock:
+            return [run for run, _ in self._under_way.values()]
+
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads of those under way."""
+        with self._lock:
+            return [thread for _, thread in self._under_way.values()]
+
+
+def daemon(work: Callable[[], None], name: str) -> threading.Thread:
+    """Return a thread that does not keep the process: a device or a name server may never answer."""
+    return threading.Thread(target=work, name=f"cloud {name}", daemon=True)
+
+
+def join(threads: Sequence[threading.Thread], seconds: float) -> list[str]:
+    """Wait for all of them, that long at most; return the names of those that still run."""
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return [thread.name for thread in threads if thread.is_alive()]

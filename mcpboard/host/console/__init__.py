@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcpboard.errors import Refused, UnknownDevice
-from mcpboard.host.cloud.status import CloudStatus
+from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console import forms, responses
 from mcpboard.host.console.auth import LoginSessions, visitor_of
 from mcpboard.host.console.presenter import Presenter

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.errors import McpboardError, UnknownDevice
-from mcpboard.host.cloud.status import CloudStatus
+from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.cache import CachedValue, RevalidatingCache
 from mcpboard.host.devices.leases import IDLE_SECONDS, MCP, Owner
 from mcpboard.host.devices.manager import DeviceManager, DeviceState

@@ -1,4 +1,4 @@
-"""A pretend cloud, and a phone that tells what was done to it."""
+"""A simulated cloud, and a phone that tells what was done to it."""
 
 from __future__ import annotations
 

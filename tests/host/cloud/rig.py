@@ -1,4 +1,4 @@
-"""A host agent that takes part in a pretend cloud, both behind real sockets."""
+"""A host agent that takes part in a simulated cloud, both behind real sockets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REASON = "device held by an active MCP session"
 
 def enrolled(folder: Path, scheduler: Scheduler) -> Enrollment:
     """The enrolment of a new host in `folder`."""
-    return cloud.enrol(scheduler.url, scheduler.enrol_token + "\n", folder / IDENTITY_FILE)
+    return cloud.enroll(scheduler.url, scheduler.enrol_token + "\n", folder / IDENTITY_FILE)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def taking_part(folder: Path, scheduler: Scheduler, **devices: Driver) -> Iterat
 
 @contextmanager
 def working(
-    folder: Path, scheduler: Scheduler, pace: WorkerClock | None = None, **devices: Driver
+    folder: Path, scheduler: Scheduler, clock: WorkerClock | None = None, **devices: Driver
 ) -> Iterator[tuple[Worker, DeviceManager]]:
     """A worker without the agent around it."""
     identity(folder / IDENTITY_FILE)
@@ -59,12 +59,12 @@ def working(
     with (
         contextlib.closing(VisionService(None, folder)) as blind,
         contextlib.closing(manager),
-        contextlib.closing(Worker(manager, list, blind, joined, folder, None, pace)) as worker,
+        contextlib.closing(Worker(manager, list, blind, joined, folder, None, clock)) as worker,
     ):
         yield worker, manager
 
 
-class TurnedPace(WorkerClock):
+class ShiftedClock(WorkerClock):
     """Real time, and what a test adds to it."""
 
     def __init__(self) -> None:

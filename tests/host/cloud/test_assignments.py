@@ -11,7 +11,7 @@ import pytest
 from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
 from mcpboard.host.cloud import assignment
 from mcpboard.simulator.cloud.scheduler import Scheduler
-from tests.host.cloud.rig import LOOK, TAP, TurnedPace, finishes, obeyed, taking_part, working
+from tests.host.cloud.rig import LOOK, TAP, ShiftedClock, finishes, obeyed, taking_part, working
 from tests.host.rig import LIMIT_S, Agent, Fake, session
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -61,7 +61,7 @@ BAD = [
 @pytest.mark.parametrize(("given", "words"), BAD)
 def test_what_cannot_be_carried_out_is_told_before_anything_is_touched(given: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParams, match=words):
-        assignment.order({"timeout_s": 60, **given}, "X")
+        assignment.parse_assignment({"timeout_s": 60, **given}, "X")
 
 
 def test_a_bad_step_anywhere_keeps_the_first_from_being_done(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
@@ -159,13 +159,13 @@ def test_a_lost_lease_stops_it_frees_the_device_and_is_said(
 
 def test_without_an_answer_for_as_long_as_the_lease_lasts_it_is_taken_for_lost(tmp_path: Path, phone: Fake) -> None:
     """Nobody knows by then who else was given the assignment."""
-    pace = TurnedPace()
-    with Scheduler(lease_s=90) as scheduler, working(tmp_path / "data", scheduler, pace, X=phone) as (_, manager):
+    clock = ShiftedClock()
+    with Scheduler(lease_s=90) as scheduler, working(tmp_path / "data", scheduler, clock, X=phone) as (_, manager):
         phone.stop_inside()
         job = scheduler.dispatch("X", [LOOK, TAP], timeout_s=600)
         phone.wait_inside()
         scheduler.stop()
-        pace.pass_by(91)
+        clock.pass_by(91)
         phone.go_on.set()
         assert manager.wait_until_usable("X", session("next"), LIMIT_S)
         scheduler.start()
@@ -176,12 +176,12 @@ def test_without_an_answer_for_as_long_as_the_lease_lasts_it_is_taken_for_lost(t
 
 
 def test_an_assignment_out_of_time_ends_before_its_next_step(tmp_path: Path, scheduler: Scheduler, phone: Fake) -> None:
-    pace = TurnedPace()
-    with working(tmp_path / "data", scheduler, pace, X=phone):
+    clock = ShiftedClock()
+    with working(tmp_path / "data", scheduler, clock, X=phone):
         phone.stop_inside()
         job = scheduler.dispatch("X", [TAP, TAP], timeout_s=4)
         phone.wait_inside()
-        pace.pass_by(4)
+        clock.pass_by(4)
         phone.go_on.set()
         outcome = scheduler.outcome(job)
     assert (outcome["failure_reason"], outcome["failure_code"]) == ("not done within 4 s", "timeout")

@@ -1,4 +1,4 @@
-"""The mission's Concurrency model, sentence by sentence: the cloud and MCP clients want one phone."""
+"""The rules of concurrency, sentence by sentence: the cloud and MCP clients want one phone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_both_sides_drive_the_same_phone_never_at_once(host: Agent, scheduler: S
 # --- "the first caller holds it; the other side sees a busy error" -------------------------------
 
 
-def test_cloud_first_the_client_is_told_to_the_letter(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
+def test_cloud_first_the_client_is_told_word_for_word(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
     phone.stop_inside()
     job = scheduler.dispatch("X", [TAP])
     phone.wait_inside()
@@ -90,7 +90,7 @@ def test_cloud_first_the_client_is_told_to_the_letter(host: Agent, scheduler: Sc
 def test_client_first_the_assignment_fails_fast_and_the_device_stays_untouched(
     host: Agent, scheduler: Scheduler, phone: Fake
 ) -> None:
-    """The fail-fast of the 30-second window: the reason to the letter, retryable, within a second."""
+    """The fail-fast of the 30-second window: the reason word for word, retryable, within a second."""
     host.caller.open().call("tap", x=1, y=2)
     scheduler.wait_until(lambda: busy_ids(scheduler)[-1:] == [["X"]], LIMIT_S, "heartbeat with X")
     began = time.monotonic()
@@ -186,7 +186,7 @@ def test_no_time_ends_the_hold_of_an_assignment(host: Agent, scheduler: Schedule
 def test_a_client_that_waits_gets_the_device_when_the_assignment_ends(
     host: Agent, scheduler: Scheduler, phone: Fake
 ) -> None:
-    """What the mission calls `wait_until_usable`: it serves both sides."""
+    """`wait_until_usable` serves both sides."""
     phone.stop_inside()
     job = scheduler.dispatch("X", [TAP])
     phone.wait_inside()

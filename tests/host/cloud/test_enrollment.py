@@ -1,4 +1,4 @@
-"""Joining a cloud: the verb, its file, the URLs and answers that are refused, and the way through a proxy."""
+"""Joining a cloud: the verb, its file, the URLs and responses that are refused, and the proxy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ import pytest
 from mcpboard.errors import ConfigError, PeerUnreachable
 from mcpboard.host import cloud
 from mcpboard.host import config as host_config
-from mcpboard.host.cloud import enrollment, tunnel
-from mcpboard.host.cloud.api import CloudHttp
-from mcpboard.host.cloud.enrollment import ENROLMENT_FILE, checked_url
+from mcpboard.host.cloud import enrollment
+from mcpboard.host.cloud.api import CloudHttp, connect_through
+from mcpboard.host.cloud.enrollment import ENROLLMENT_FILE, checked_url
 from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices import registry
 from mcpboard.simulator.cloud.scheduler import Scheduler
@@ -50,7 +50,7 @@ def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(
     done = enrol(folder, scheduler.url + "/", scheduler.enrol_token + "\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"enrolled at {scheduler.url} as host-" in done.stdout
-    file = folder / ENROLMENT_FILE
+    file = folder / ENROLLMENT_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     written = json.loads(file.read_text("utf-8"))
@@ -73,8 +73,8 @@ def test_the_doctor_tells_how_it_stands(tmp_path: Path, scheduler: Scheduler) ->
     assert cloud_lines().startswith("ok Cloud not enrolled")
     found = enrolled(folder, scheduler)
     assert cloud_lines().startswith(f"ok Cloud enrolled at {scheduler.url} as {found.host_id}")
-    (folder / ENROLMENT_FILE).write_text("[]", "utf-8")
-    broken = f"FAIL Cloud {folder}/{ENROLMENT_FILE}: not a JSON object any more fix: delete it"
+    (folder / ENROLLMENT_FILE).write_text("[]", "utf-8")
+    broken = f"FAIL Cloud {folder}/{ENROLLMENT_FILE}: not a JSON object any more fix: delete it"
     assert cloud_lines().startswith(broken)
 
 
@@ -92,7 +92,7 @@ MISTAKES = [
     pytest.param("https://cloud.example/?a=b", "s3cret", "nothing behind", id="a query"),
     pytest.param("https://cloud.example:x", "s3cret", "no URL", id="no port"),
     pytest.param("http://127.0.0.1:9", "", "one line with the enrolment token", id="no token"),
-    pytest.param("http://127.0.0.1:9", "two words", "one line with the enrolment token", id="a blank in the token"),
+    pytest.param("http://127.0.0.1:9", "two words", "one line with the enrolment token", id="a space in the token"),
     pytest.param("http://127.0.0.1:9", "a" * 5000, "one line with the enrolment token", id="a token that never ends"),
     pytest.param("http://127.0.0.1:9", "s3cret", "not enrolled: no connection", id="nobody there"),
 ]  # fmt: skip
@@ -101,11 +101,11 @@ MISTAKES = [
 @pytest.mark.parametrize(("url", "token", "words"), MISTAKES)
 def test_a_mistake_is_told_in_a_line_without_the_token(tmp_path: Path, url: str, token: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as refused:
-        cloud.enrol(url, token, tmp_path / "data" / IDENTITY_FILE)
+        cloud.enroll(url, token, tmp_path / "data" / IDENTITY_FILE)
     assert "\n" not in str(refused.value)
     for secret in (token, "pw"):
         assert not secret or secret not in str(refused.value)
-    assert not (tmp_path / "data" / ENROLMENT_FILE).exists()
+    assert not (tmp_path / "data" / ENROLLMENT_FILE).exists()
 
 
 GOOD = [
@@ -122,7 +122,7 @@ def test_urls_that_keep_the_token_private_are_taken(url: str) -> None:
     assert checked_url(url + "/") == url
 
 
-def test_a_wrong_token_is_told_with_its_cure(tmp_path: Path, scheduler: Scheduler) -> None:
+def test_a_wrong_token_is_told_with_its_remedy(tmp_path: Path, scheduler: Scheduler) -> None:
     done = enrol(tmp_path / "data", scheduler.url, "wrong-enrolment-secret\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert "HTTP 403; ask for a new enrolment token" in done.stderr
@@ -142,7 +142,7 @@ def test_nobody_enrols_twice(tmp_path: Path, scheduler: Scheduler) -> None:
 ANSWERS = [
     pytest.param({}, "no usable id", id="nothing in it"),
     pytest.param({"host_id": "../x", "host_token": "t" * 32}, "no usable id", id="an id that is a path"),
-    pytest.param({"host_id": "h", "host_token": "a b"}, "no usable token", id="a token with a blank"),
+    pytest.param({"host_id": "h", "host_token": "a b"}, "no usable token", id="a token with a space"),
     pytest.param({"host_id": "h", "host_token": 7}, "no usable token", id="a token that is a number"),
 ]
 
@@ -150,7 +150,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("answer", "words"), ANSWERS)
 def test_an_answer_that_makes_no_sense_enrols_nobody(answer: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        enrollment.registered("https://cloud.example", answer)
+        enrollment.parse_enrollment("https://cloud.example", answer)
 
 
 TIMES = [
@@ -165,22 +165,22 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("told", "kept"), TIMES)
-def test_times_stay_within_what_the_mission_allows(told: dict[str, Any], kept: tuple[float, ...]) -> None:
-    """A heartbeat later than every 30 seconds would widen the mission's window."""
-    found = enrollment.registered("https://cloud.example", {"host_id": "h", "host_token": "t", **told})
+def test_times_stay_within_their_bounds(told: dict[str, Any], kept: tuple[float, ...]) -> None:
+    """A heartbeat later than every 30 seconds would leave the cloud in the dark for longer than promised."""
+    found = enrollment.parse_enrollment("https://cloud.example", {"host_id": "h", "host_token": "t", **told})
     assert (found.heartbeat_s, found.claim_wait_s, found.lease_s) == kept
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"url": "http://cloud.example", "host_id": "h", "host_token": "t"}'])
-def test_a_file_that_cannot_be_used_names_itself_and_the_cure(tmp_path: Path, content: str) -> None:
-    (tmp_path / ENROLMENT_FILE).write_text(content, "utf-8")
-    with pytest.raises(ConfigError, match=rf"{ENROLMENT_FILE}: .*delete it"):
+def test_a_file_that_cannot_be_used_names_itself_and_the_remedy(tmp_path: Path, content: str) -> None:
+    (tmp_path / ENROLLMENT_FILE).write_text(content, "utf-8")
+    with pytest.raises(ConfigError, match=rf"{ENROLLMENT_FILE}: .*delete it"):
         enrollment.read(tmp_path)
 
 
 def test_a_loose_mode_is_tightened(tmp_path: Path, scheduler: Scheduler) -> None:
     enrolled(tmp_path / "data", scheduler)
-    file = tmp_path / "data" / ENROLMENT_FILE
+    file = tmp_path / "data" / ENROLLMENT_FILE
     file.chmod(0o644)
     assert enrollment.read(tmp_path / "data") is not None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -292,13 +292,13 @@ def test_https_goes_through_the_proxy_of_cloud_proxy_and_stays_end_to_end(
 
 
 def test_a_cloud_on_this_machine_needs_no_proxy(scheduler: Scheduler, tmp_path: Path) -> None:
-    found = cloud.enrol(scheduler.url, scheduler.enrol_token, tmp_path / "d" / IDENTITY_FILE, "http://127.0.0.1:9")
+    found = cloud.enroll(scheduler.url, scheduler.enrol_token, tmp_path / "d" / IDENTITY_FILE, "http://127.0.0.1:9")
     assert found.url == scheduler.url
 
 
 REFUSALS = [
     pytest.param(
-        b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it wants a name"
+        b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it requires a name"
     ),
     pytest.param(b"HTTP/1.0 503 x\r\nA: b\r\n\r\n", "refused with HTTP 503", id="it cannot"),
     pytest.param(b"SSH-2.0-x\r\n\r\n", "does not speak HTTP", id="it is none"),
@@ -315,9 +315,9 @@ def test_a_proxy_that_refuses_is_named(answer: bytes, words: str) -> None:
 
 def test_a_silent_proxy_is_given_up_at_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        way = tunnel.through(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        proxy = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(TimeoutError):
-            way("cloud.example", 443, Deadline(0.2))
+            connect_through(proxy, "cloud.example", 443, Deadline(0.2))
 
 
 SETTINGS = [

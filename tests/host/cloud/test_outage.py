@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 
 from mcpboard.host.access.tokens import read_main_token
-from mcpboard.host.cloud import backoff as pacing
 from mcpboard.host.cloud.api import CloudHttp
 from mcpboard.host.cloud.assignment import AssignmentRun
-from mcpboard.host.cloud.backoff import Backoff, WorkerClock
-from mcpboard.host.cloud.outbox import MOST_OWED, Outbox, OutboxEntry
+from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Backoff, WorkerClock
+from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
 from tests.cli.host.test_host_verbs import run, running
 from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
@@ -39,9 +38,9 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     real = CloudHttp.post
 
-    def post(wire: CloudHttp, path: str, *rest: Any) -> Any:
+    def post(http: CloudHttp, path: str, *rest: Any) -> Any:
         paths.append(path)
-        return real(wire, path, *rest)
+        return real(http, path, *rest)
 
     monkeypatch.setattr(CloudHttp, "post", post)
     return paths
@@ -54,10 +53,10 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
     tmp_path: Path, phone: Fake, posted: list[str], how: str
 ) -> None:
-    pace = WorkerClock(SPEED)
+    clock = WorkerClock(SPEED)
     with (
         Scheduler(claim_wait_s=1) as scheduler,
-        working(tmp_path / "data", scheduler, pace, X=phone, Y=Fake()) as (worker, manager),
+        working(tmp_path / "data", scheduler, clock, X=phone, Y=Fake()) as (worker, manager),
     ):
         phone.stop_inside()
         job = scheduler.dispatch("X", [TAP])
@@ -70,7 +69,7 @@ def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
         before = len(posted)
         phone.go_on.set()
         manager.run("Y", session("client"), lambda driver: None)
-        pace.wait(threading.Event(), FIVE_MINUTES_S)
+        clock.wait(threading.Event(), FIVE_MINUTES_S)
         during = posted[before:]
         status = worker.status()
         scheduler.recover()
@@ -79,7 +78,7 @@ def test_five_minutes_without_a_scheduler_lose_nothing_and_keep_nobody_busy(
             lambda: scheduler.heartbeats()[-1]["mcp_busy_device_ids"] == ["Y"], LIMIT_S, "heartbeat with Y"
         )
     assert outcome["status"] == "succeeded"
-    assert (status.owed, status.problem != "") == (1, True)
+    assert (status.pending, status.problem != "") == (1, True)
     # A heartbeat waits 15 s at least once it has failed five times, the others 30 s.
     for kind, least, most in (("heartbeat", 3, 30), ("claim", 1, 20), ("finish", 3, 20)):
         asked = sum(path.endswith(kind) for path in during)
@@ -98,7 +97,7 @@ def test_pauses_double_and_never_fall_below_a_second() -> None:
         for pause, full in zip(pauses, [2, 4, 8, 16, 32, 60, 60], strict=False):
             assert max(1.0, full / 2) <= pause <= full
         backoff.succeeded()
-        assert backoff.failed() <= 2 * pacing.SHORTEST_PAUSE
+        assert backoff.failed() <= 2 * SHORTEST_PAUSE
 
 
 def test_a_cloud_that_answers_claims_at_once_is_asked_once_a_second(
@@ -115,7 +114,7 @@ def test_a_cloud_that_answers_claims_at_once_is_asked_once_a_second(
 REFUSED = [
     pytest.param(500, True, id="500 is no answer"),
     pytest.param(503, True, id="503 is no answer"),
-    pytest.param(401, True, id="401 may be cured by enrolling again"),
+    pytest.param(401, True, id="401 may be remedied by enrolling again"),
     pytest.param(429, True, id="429 asks for patience"),
     pytest.param(302, True, id="a redirect is not followed and no answer"),
     pytest.param(400, False, id="400 is one"),
@@ -164,12 +163,12 @@ def test_nothing_new_is_claimed_while_too_many_outcomes_wait(tmp_path: Path, sch
     """What the cloud does not take in must not pile up without bound."""
     found = enrolled(tmp_path / "data", scheduler)
     outbox = Outbox(tmp_path / "data", found.host_id)
-    for number in range(MOST_OWED):
+    for number in range(MOST_PENDING):
         outbox.post(OutboxEntry(found.host_id, f"a{number}", f"lease {number}", {"lease_id": f"lease {number}"}))
     with scheduler.hold("finish") as held, working(tmp_path / "data", scheduler, X=phone) as (worker, _):
         assert held.entered.wait(LIMIT_S)
         scheduler.wait_for_request("heartbeat")
-        assert (worker.status().owed, scheduler.asked("claim")) == (MOST_OWED, 0)
+        assert (worker.status().pending, scheduler.asked("claim")) == (MOST_PENDING, 0)
         held.release()
         scheduler.wait_for_request("claim")
 
@@ -214,9 +213,9 @@ def test_kill_while_a_finish_is_under_way_reports_it_once_after_the_restart(
         child.wait(LIMIT_S)
         if not taken_in:
             scheduler.fail("finish", 503)
-    (letter,) = (folder / "outbox").iterdir()
-    assert stat.S_IMODE(letter.stat().st_mode) == 0o600
-    assert stat.S_IMODE(letter.parent.stat().st_mode) == 0o700
+    (entry,) = (folder / "outbox").iterdir()
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
     scheduler.wait_until(lambda: len(finishes(scheduler, job)) == 1, LIMIT_S, "the first finish's end")
     with killable(folder):
         scheduler.wait_until(lambda: len(finishes(scheduler, job)) == 2, 3 * LIMIT_S, "finish after the restart")
@@ -246,34 +245,34 @@ def test_kill_in_the_middle_of_an_assignment_is_told_after_the_restart(tmp_path:
 # --- the outbox's files --------------------------------------------------------------------------
 
 
-def test_letters_of_another_enrolment_and_files_that_are_none_are_left_alone(
+def test_outcomes_of_another_enrolment_and_files_that_are_none_are_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = Outbox(tmp_path, "host-1")
     first.post(OutboxEntry("host-1", "a", "lease/../a", {"lease_id": "lease/../a"}))
-    first.foresee(OutboxEntry("host-1", "b", "lease-b", {"lease_id": "lease-b"}))
-    assert [letter.assignment for letter in first.owed()] == ["a"]
+    first.reserve(OutboxEntry("host-1", "b", "lease-b", {"lease_id": "lease-b"}))
+    assert [entry.assignment for entry in first.pending()] == ["a"]
     (tmp_path / "outbox" / "odd.json").write_text("[]", "utf-8")
     (tmp_path / "outbox" / ".torn.json.0011").write_text('{"ver', "utf-8")
-    assert [letter.assignment for letter in Outbox(tmp_path, "host-1").owed()] == ["a", "b"]
-    assert Outbox(tmp_path, "host-2").owed() == []
-    assert "odd.json: is no letter" in " ".join(caplog.text.split())
+    assert [entry.assignment for entry in Outbox(tmp_path, "host-1").pending()] == ["a", "b"]
+    assert Outbox(tmp_path, "host-2").pending() == []
+    assert "odd.json: is no outcome" in " ".join(caplog.text.split())
     assert sorted(path.suffix for path in (tmp_path / "outbox").iterdir()) == [".json"] * 3
 
 
-def test_an_outcome_is_owed_even_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outcome_is_pending_even_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, document: Any) -> None:
         raise OSError(28, "No space left on device")
 
     outbox = Outbox(tmp_path, "host")
     monkeypatch.setattr("mcpboard.host.storage.replace", full)
     outbox.post(OutboxEntry("host", "a", "lease", {"lease_id": "lease"}))
-    assert outbox.owes("lease")
-    outbox.answered("lease")
-    assert outbox.owed() == []
+    assert outbox.is_pending("lease")
+    outbox.remove("lease")
+    assert outbox.pending() == []
 
 
-def test_nothing_is_begun_that_cannot_be_foreseen(
+def test_nothing_is_begun_that_cannot_be_reserved(
     host: Agent, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, document: Any) -> None:
@@ -353,8 +352,8 @@ def test_nothing_keeps_the_end_for_ten_seconds(
     if obstacle == "a step that never ends":
         assert scheduler.outcome(job)["failure_code"] == "host_restarted"
     else:
-        (letter,) = (tmp_path / "data" / "outbox").iterdir()
-        assert json.loads(letter.read_text("utf-8"))["finish"]["status"] == "succeeded"
+        (entry,) = (tmp_path / "data" / "outbox").iterdir()
+        assert json.loads(entry.read_text("utf-8"))["finish"]["status"] == "succeeded"
 
 
 def test_a_signal_ends_an_enrolled_agent_within_ten_seconds(tmp_path: Path, scheduler: Scheduler) -> None:
@@ -378,7 +377,7 @@ def test_the_status_tells_how_it_stands(host: Agent, scheduler: Scheduler, phone
     job = scheduler.dispatch("X", [TAP])
     phone.wait_inside()
     status = host.cloud_status()
-    assert (status.enrolled, status.url, status.owed, status.draining) == (True, scheduler.url, 0, False)
+    assert (status.url, status.pending, status.draining) == (scheduler.url, 0, False)
     assert status.heartbeat_s is not None
     assert 0 <= status.heartbeat_s < LIMIT_S
     (under,) = status.assignments

@@ -18,7 +18,7 @@ import pytest
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
-from mcpboard.host.cloud.status import CloudStatus, RunningAssignment
+from mcpboard.host.cloud.worker import CloudStatus, RunningAssignment
 from mcpboard.host.console import presenter
 from mcpboard.host.console.words import ago
 from mcpboard.host.devices import registry
@@ -193,7 +193,7 @@ def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
 
 # --- the cloud -----------------------------------------------------------------------------------
 
-AWAY = CloudStatus(True, "https://cloud.example")
+AWAY = CloudStatus("https://cloud.example")
 CLOUDS = [
     pytest.param(None, "This host is not enrolled with a cloud", id="not enrolled"),
     pytest.param(AWAY,
@@ -204,7 +204,7 @@ CLOUDS = [
     pytest.param(replace(AWAY, heartbeat_s=4000.0, problem="no route"),
                  "The cloud is not reached: no route. It is tried again by itself. "
                  "Server https://cloud.example Last heartbeat 1 h ago", id="out of reach"),
-    pytest.param(replace(AWAY, owed=2, draining=True), "Still to be told 2 outcomes Draining nothing new is taken",
+    pytest.param(replace(AWAY, pending=2, draining=True), "Still to be told 2 outcomes Draining nothing new is taken",
                  id="on its way out"),
 ]  # fmt: skip
 
