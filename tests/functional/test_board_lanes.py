@@ -161,21 +161,24 @@ def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
 ) -> None:
     """One thread in place of eight, so that a call has to wait for it at all."""
     arrived, noticed, gone = threading.Semaphore(0), threading.Semaphore(0), set[Channel]()
-    complete, close = Channel._complete, Channel.handle_close
+    received, close = Channel.received, Channel.handle_close
 
-    def completing(channel: Channel, request: Any) -> None:
-        complete(channel, request)
-        arrived.release()
+    def receiving(channel: Channel, data: bytes) -> bool:
+        before = len(channel.requests)
+        taken = received(channel, data)
+        if len(channel.requests) > before:
+            arrived.release()
+        return taken
 
     def closing(channel: Channel) -> None:
-        owed = bool(channel.requests) and channel not in gone
+        waiting = bool(channel.requests) and channel not in gone
         close(channel)
-        if owed:
+        if waiting:
             gone.add(channel)
             noticed.release()
 
     monkeypatch.setattr(server, "Server", functools.partial(server.Server, threads=1))
-    monkeypatch.setattr(Channel, "_complete", completing)
+    monkeypatch.setattr(Channel, "received", receiving)
     monkeypatch.setattr(Channel, "handle_close", closing)
     with rig.in_front_of(simulator.agent_url) as client:
         with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
