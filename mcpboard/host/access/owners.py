@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection
 
 from mcpboard.errors import InvalidParams
+from mcpboard.host.config import SESSION
 from mcpboard.host.devices.leases import MCP, Owner
 from mcpboard.protocol.messages import OpenSession, ToolCall
 from mcpboard.protocol.sessions import Session, SessionBook
@@ -21,13 +22,13 @@ from mcpboard.protocol.sessions import Session, SessionBook
 NEW = "new"  # the session_id that starts one
 NAMED_PREFIX = "hs_"  # of a session_id that was started so
 SHOWN = 8  # characters of a key that others may see
-SESSION, TOKEN = "session", "token"  # hold_scope: what a legacy session without session_id leases for
 
 
 class Owners:
     """The sessions of the moment, and the owner that each call is made for; safe to share between threads.
 
     `leasing` gives the keys of the owners that have leased a device: their sessions are never dropped.
+    `hold_scope` says whether a legacy session without session_id leases for itself or for its token.
     """
 
     def __init__(
