@@ -5,6 +5,7 @@ It changes nothing and holds no device.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,10 +163,11 @@ def device(facts: DeviceFacts) -> CheckResult:
     spec, probe = facts.spec, facts.probe
     if probe.state == base.READY:
         return ok(probe.state)
-    cause, _, remedy = str(probe.details.get("error") or probe.state).partition("; cure: ")
-    if not remedy and spec.kind == "board":
-        remedy = f"mcpboard doctor {spec.url or STANDARD_URL}"
-    return failed(one_line(cause), one_line(remedy) or f"device-host-agent devices test {spec.id}")
+    cause, *remedies = re.split(r";? cure: ", str(probe.details.get("error") or probe.state), maxsplit=1)
+    if spec.kind == "board":
+        remedies.append(f"mcpboard doctor {spec.url or STANDARD_URL}")
+    remedies.append(f"device-host-agent devices test {spec.id}")
+    return failed(one_line(cause), one_line(remedies[0]))
 
 
 def _failed(error: ConfigError, remedy: str) -> CheckResult:

@@ -72,6 +72,12 @@ REMEDIES = [
     pytest.param(doctor.device, DeviceFacts(PHONE, NO_ADB), "adb start-server", id="the driver's own"),
     pytest.param(
         doctor.device,
+        DeviceFacts(PHONE, Probe("offline", {"error": "is its port forwarded? cure: iproxy 8100 8100"})),
+        "iproxy 8100 8100",
+        id="the driver's own, behind a question",
+    ),
+    pytest.param(
+        doctor.device,
         DeviceFacts(BOARD, Probe("offline")),
         "mcpboard doctor http://10.0.0.7:8080/mcp",
         id="a board's way",

@@ -43,12 +43,17 @@ def demo(settings: HostSettings, sockets: Sequence[socket.socket]) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    logging.getLogger("mcpboard").setLevel(logging.WARNING)  # the session is told line by line
+    logging.getLogger("mcpboard").setLevel(logging.WARNING)  # the session is printed line by line
+    phones: dict[str, tuple[str, Driver]] = {
+        name: ("simulated", SimulatedDriver(seed=seed)) for seed, name in enumerate(PHONES)
+    }
     with (
         simulator(0, 0) as board,
         served(0, board.agent_url, board.config_web_url) as board_url,
         _cloud() as (scheduler, enrolled),
-        contextlib.closing(host.build(settings, _devices(board_url), enrolled=enrolled)) as role,
+        contextlib.closing(
+            host.build(settings, {**phones, "board-1": ("board", BoardDriver(board_url))}, enrolled=enrolled)
+        ) as role,
         running(server.Server(role.app, sockets, host.THREADS, host.CONNECTIONS), "host server"),
     ):
         url, token = server.url(sockets[0]), tokens.read_main_token(settings.folder)
@@ -66,12 +71,6 @@ def demo(settings: HostSettings, sockets: Sequence[socket.socket]) -> int:
     return 0
 
 
-def _devices(board_url: str) -> Mapping[str, tuple[str, Driver]]:
-    devices: dict[str, tuple[str, Driver]] = {"board-1": ("board", BoardDriver(board_url))}
-    phones = {name: ("simulated", SimulatedDriver(seed=seed)) for seed, name in enumerate(PHONES)}
-    return {**phones, **devices}
-
-
 @contextmanager
 def _cloud() -> Iterator[tuple[Scheduler, Enrollment]]:
     """Run a simulated cloud, and give this host's enrollment there, which no file knows."""
@@ -82,7 +81,7 @@ def _cloud() -> Iterator[tuple[Scheduler, Enrollment]]:
 
 
 def _session(role: host.HostRole, url: str, token: str, scheduler: Scheduler) -> bool:
-    """Let two clients and a cloud want one phone, told line by line; False when it goes otherwise."""
+    """Let two clients and a cloud want one phone, and print it line by line; False when it goes otherwise."""
     with Client(url, token, timeout=CALL_SECONDS) as client:
         try:
             client.open()

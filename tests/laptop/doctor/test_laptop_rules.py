@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcpboard.doctor import Check, CheckResult, CheckState, failed, ok, run, skipped
+from mcpboard.doctor import CheckResult, CheckState
 from mcpboard.errors import NotMcp, PeerBroken, PeerRefused, PeerTimeout
 from mcpboard.host import SERVER
 from mcpboard.host.console import NO_JINJA2
@@ -460,28 +460,3 @@ PAGES = [
 @pytest.mark.parametrize(("body", "found"), PAGES)
 def test_only_an_object_is_taken_from_a_page(body: bytes, found: object) -> None:
     assert HttpFacts(body=body).object == found
-
-
-# --- the run -------------------------------------------------------------------------------------
-
-
-def test_a_check_that_depends_on_a_failed_one_is_not_made_and_says_so() -> None:
-    made: list[str] = []
-
-    def check(name: str, result: CheckResult, *needs: str) -> Check[None]:
-        return Check(name, name.upper(), needs, lambda _: made.append(name), lambda _: result)
-
-    rows = [
-        check("a", ok("fine")),
-        check("b", failed("broken", "fix it")),
-        check("c", ok("fine"), "a", "b"),
-        check("d", ok("fine"), "c"),
-        check("e", skipped("nothing to see")),
-        check("f", ok("fine"), "e"),
-        check("g", ok("fine"), "a"),
-    ]
-    found = {finding.name: finding.result for finding in run(rows, None)}
-    assert made == ["a", "b", "e", "g"]
-    assert found["c"] == skipped("depends on: B")
-    assert found["d"] == skipped("depends on: C")
-    assert found["f"] == skipped("depends on: E")
