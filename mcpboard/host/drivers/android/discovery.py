@@ -106,9 +106,8 @@ class AdbDiscovery:
         return phone
 
     def _publish(self, devices: tuple[AttachedDevice, ...], problem: str | None = None) -> None:
-        with self._lock:
-            same = devices == self.devices and problem == self.problem
-            self.devices, self.problem = devices, problem
-        if not same:
+        changed = (devices, problem) != (self.devices, self.problem)
+        self.devices, self.problem = devices, problem
+        if changed:
             log.info("adb: %s", problem or ", ".join(f"{each.serial} {each.state}" for each in devices) or "no phone")
             self._changed(devices)
