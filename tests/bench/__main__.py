@@ -1,6 +1,6 @@
 """`python -m tests.bench [ROWS]`: the table of the README, everything in one run on this machine.
 
-ROWS are some of: instructions list calls bundles memory size start stalled sigterm console eyes. Nothing here fails: `over` says
+ROWS are some of: instructions list calls bundles memory size start stalled sigterm console vision. Nothing here fails: `over` says
 where a target was missed.
 """
 

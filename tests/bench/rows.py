@@ -279,7 +279,7 @@ def console(_: Servers) -> Iterator[Row]:
     yield Row(*host.watched())
 
 
-def eyes(_: Servers) -> Iterator[Row]:
+def vision(_: Servers) -> Iterator[Row]:
     yield from (Row(*row) for row in measured.rows())
 
 
@@ -294,5 +294,5 @@ ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
     "stalled": stalled,
     "sigterm": sigterm,
     "console": console,
-    "eyes": eyes,
+    "vision": vision,
 }
