@@ -86,11 +86,6 @@ class LeaseWaiter:
     answered: threading.Event = field(default_factory=threading.Event)
     granted: bool = False
 
-    def answer(self, granted: bool) -> None:
-        """End the waiting."""
-        self.granted = granted
-        self.answered.set()
-
 
 class DeviceLeases:
     """The lease of each device, how the last one ended (`last_ended`), and who waits for it.
@@ -153,15 +148,10 @@ class DeviceLeases:
 
     # --- looking ---------------------------------------------------------------------------------
 
-    def get(self, device: str, now: float) -> Lease | None:
-        """Return the lease of a device."""
+    def current(self, now: float) -> dict[str, Lease]:
+        """Return the lease of each device that has one."""
         self.expire(now)
-        return self._leases.get(device)
-
-    def all(self, now: float) -> list[Lease]:
-        """Return every lease."""
-        self.expire(now)
-        return list(self._leases.values())
+        return dict(self._leases)
 
     def devices_in_use(self) -> set[str]:
         """Return the devices that have a call under way."""
@@ -172,13 +162,13 @@ class DeviceLeases:
     def enqueue(self, device: str, owner: Owner, now: float) -> LeaseWaiter:
         """Line up for a device, answered at once where it is to be had; ToolFailed behind MOST_WAITERS."""
         self.expire(now)
-        waiter = LeaseWaiter(device, owner)
-        if self._acquire(device, owner, now) is not None:
-            waiter.answer(True)
-        elif sum(each.device == device for each in self._waiters) >= MOST_WAITERS:
+        acquired = self._acquire(device, owner, now) is not None
+        if not acquired and sum(each.device == device for each in self._waiters) >= MOST_WAITERS:
             raise ToolFailed(f"too many wait for {device}: try again later", delivery=NOT_SENT)
-        else:
-            self._waiters.append(waiter)
+        waiter = LeaseWaiter(device, owner)
+        self._waiters.append(waiter)
+        if acquired:
+            self._answer([waiter], granted=True)
         return waiter
 
     def dequeue(self, waiter: LeaseWaiter) -> None:
@@ -189,7 +179,8 @@ class DeviceLeases:
     def _answer(self, waiters: Iterable[LeaseWaiter], granted: bool) -> None:
         for waiter in waiters:
             self._waiters.remove(waiter)
-            waiter.answer(granted)
+            waiter.granted = granted
+            waiter.answered.set()
 
     # --- the end of leases -----------------------------------------------------------------------
 

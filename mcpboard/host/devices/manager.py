@@ -95,8 +95,9 @@ class DeviceManager:
         states = []
         with self._lock:
             now = self._clock()
+            leases = self._leases.current(now)
             for device in self._devices.values():
-                lease = self._leases.get(device.id, now)
+                lease = leases.get(device.id)
                 usage = (None, None, None) if lease is None else (lease.owner, lease.idle(now), lease.free_in(now))
                 states.append(DeviceState(device.id, device.kind, device.driver, *usage))
         return states
@@ -203,8 +204,8 @@ class DeviceManager:
     def leases(self) -> dict[str, Owner]:
         """Return the owner of each leased device, of those that are here."""
         with self._lock:
-            leases = self._leases.all(self._clock())
-            return {lease.device: lease.owner for lease in leases if lease.device in self._devices}
+            leases = self._leases.current(self._clock())
+            return {device: lease.owner for device, lease in leases.items() if device in self._devices}
 
     def leased_by(self, owner: Owner) -> list[str]:
         """Return the devices that `owner` has leased."""
@@ -223,7 +224,7 @@ class DeviceManager:
         with self._lock:
             self._known(device_id)
             now = self._clock()
-            lease = self._leases.get(device_id, now)
+            lease = self._leases.current(now).get(device_id)
             if lease is None or only not in (None, lease.owner.label):
                 return False
             self._leases.end(device_id, why, now)

@@ -21,9 +21,7 @@ def used(leases: DeviceLeases, device: str = "X", owner: Owner = ANN, begin: flo
 
 
 def lease_of(leases: DeviceLeases, device: str = "X", now: float = 0.0) -> Lease:
-    lease = leases.get(device, now)
-    assert lease is not None
-    return lease
+    return leases.current(now)[device]
 
 
 def test_the_first_caller_has_the_lease_and_the_next_is_turned_away() -> None:
@@ -58,12 +56,11 @@ def test_idle_time_counts_from_the_end_of_the_last_call(begin: float, end: float
     used(leases, begin=begin, end=end)
     leases.expire(now)
     assert leases.last_ended == ({"X": EndedLease("X", ANN, "idle")} if over else {})
-    assert (leases.get("X", now) is None) == over
+    assert ("X" not in leases.current(now)) == over
 
 
 LOOKS = [
-    pytest.param(lambda leases: leases.get("Y", 60.0), id="a look at another device"),
-    pytest.param(lambda leases: leases.all(60.0), id="a look at all"),
+    pytest.param(lambda leases: leases.current(60.0), id="a look"),
     pytest.param(lambda leases: leases.begin_call("X", BOB, 60.0), id="a call"),
     pytest.param(lambda leases: leases.enqueue("X", BOB, 60.0), id="a wait"),
 ]
@@ -149,7 +146,7 @@ def test_one_owner_has_several_devices_and_loses_them_together() -> None:
     used(leases, "Z", BOB)
     leases.end_owner(ANN, "its session ended", 1.0)
     assert list(leases.last_ended) == ["X", "Y"]
-    assert [lease.device for lease in leases.all(1.0)] == ["Z"]
+    assert list(leases.current(1.0)) == ["Z"]
 
 
 def test_ending_what_nobody_has_does_nothing() -> None:
@@ -174,7 +171,7 @@ def test_a_change_is_announced_when_a_lease_begins_and_when_it_ends() -> None:
     used(leases)
     leases.close("closing")
     assert changes == [0, 1, 1], "nobody is told of the close"
-    assert leases.all(1.0) == []
+    assert leases.current(1.0) == {}
 
 
 # --- who is next -------------------------------------------------------------------------------
@@ -204,7 +201,7 @@ def test_who_left_the_line_and_who_waits_for_what_is_gone_get_nothing() -> None:
     leases.dequeue(left)
     leases.withdraw("X", "the device was removed", 2.0)
     assert (left.answered.is_set(), waiting.answered.is_set(), waiting.granted) == (False, True, False)
-    assert leases.get("X", 2.0) is None
+    assert leases.current(2.0) == {}
 
 
 # --- what the loser is told --------------------------------------------------------------------
