@@ -1,4 +1,4 @@
-"""An MCP client: `protocol.dialogue` over a `link`, for one server, within limits of time and size."""
+"""An MCP client: the flows of `protocol.client_session` over HTTP, for one server, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcpboard.protocol.blob_stream import BlobStream
 from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
 from mcpboard.protocol.results import Attachment, CallResult, HttpResponse, Picture
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import TIMEOUT_SECONDS, HttpClient, StreamedResponse
+from mcpboard.transport.http import TIMEOUT_SECONDS, HttpClient
 
 __all__ = ["Attachment", "CallResult", "Client", "Picture", "Progress"]
 
@@ -29,7 +29,7 @@ class Client:
     `url` is http or https; without a path `/mcp` is meant. `token` is sent as a bearer token,
     `headers` with every request. `timeout` is the limit in seconds for one method of this class,
     from its start to the last byte, unless the method is given its own; only a system that looks
-    up a host's name may exceed it. `interface` is as for a Link. May be shared
+    up a host's name may exceed it. `interface` is as for an HttpClient. May be shared
     between threads. Raises ConfigError for a URL, token or header that cannot be used; methods
     raise ClientError.
     """
@@ -42,10 +42,10 @@ class Client:
         timeout: float = TIMEOUT_SECONDS,
         interface: str | None = None,
     ) -> None:
-        self._link = HttpClient(url, token, headers, interface)
+        self._http = HttpClient(url, token, headers, interface)
         self._timeout = timeout
-        self._dialogue = ClientSession({"name": "mcpboard", "version": __version__})
-        self._settling = threading.Lock()
+        self._session = ClientSession({"name": "mcpboard", "version": __version__})
+        self._negotiating = threading.Lock()
 
     def __enter__(self) -> Client:
         return self
@@ -55,35 +55,33 @@ class Client:
 
     @property
     def version(self) -> str | None:
-        """The protocol version that was settled on; None before the first method that talks."""
-        return self._dialogue.version
+        """The negotiated protocol version; None before the first request."""
+        return self._session.version
 
     @property
     def server(self) -> Mapping[str, Any]:
-        """What the server says of itself: name, title, version; empty before the first talk."""
-        return self._dialogue.server
+        """The server's own name, title and version; empty before the first request."""
+        return self._session.server
 
     @property
     def instructions(self) -> str:
-        """The server's words for a model, "" when there are none."""
-        return self._dialogue.instructions
+        """The server's instructions for a model, "" when there are none."""
+        return self._session.instructions
 
     def open(self, timeout: float | None = None) -> None:
-        """Settle the protocol version now; every other method does so by itself."""
-        self._settle(self._limit(timeout))
+        """Negotiate the protocol version now; every other method does so by itself."""
+        self._negotiate(Deadline(self._timeout if timeout is None else timeout))
 
     def close(self) -> None:
         """End the session that the server keeps for us, if it does; never raises ClientError."""
         try:
-            self._talk(self._dialogue.close(), Deadline(GOODBYE_SECONDS))
+            self._drive(self._session.close(), Deadline(GOODBYE_SECONDS))
         except ClientError:
             return  # a server that is gone has ended it already
 
     def list_tools(self, timeout: float | None = None) -> Sequence[Mapping[str, Any]]:
-        """The tools as the server describes them: name, title, description, inputSchema and so on."""
-        limit = self._limit(timeout)
-        self._settle(limit)
-        return self._talk(self._dialogue.list_tools(), limit)
+        """Return the tools as the server describes them: name, title, description, inputSchema and so on."""
+        return self._run(self._session.list_tools(), timeout)
 
     def call(
         self,
@@ -97,46 +95,40 @@ class Client:
         A ClientError's `delivery` says what is known of a call that came to no result. A bundle
         is held in memory once, decoded: about its own size while it arrives.
         """
-        limit = self._limit(timeout)
-        self._settle(limit)
-        return self._talk(self._dialogue.call(name, arguments or {}), limit, progress)
+        return self._run(self._session.call(name, arguments or {}), timeout, progress)
 
     def ping(self, timeout: float | None = None) -> None:
-        """Make the server answer."""
-        limit = self._limit(timeout)
-        self._settle(limit)
-        self._talk(self._dialogue.ping(), limit)
+        """Make the server respond."""
+        self._run(self._session.ping(), timeout)
 
-    # --- talking ---
+    # --- flows over HTTP ---
 
-    def _limit(self, timeout: float | None) -> Deadline:
-        return Deadline(self._timeout if timeout is None else timeout)
+    def _run(self, flow: RequestFlow[T], timeout: float | None, progress: Progress | None = None) -> T:
+        deadline = Deadline(self._timeout if timeout is None else timeout)
+        self._negotiate(deadline)
+        return self._drive(flow, deadline, progress)
 
-    def _settle(self, limit: Deadline) -> None:
-        """One handshake at a time, so that threads do not open two sessions."""
-        if not self._settling.acquire(timeout=limit.seconds):
-            raise PeerTimeout(f"no answer to the handshake within {limit.seconds:g} s", delivery=NOT_SENT)
+    def _negotiate(self, deadline: Deadline) -> None:
+        """Settle on a version, one handshake at a time, so that threads do not open two sessions."""
+        if not self._negotiating.acquire(timeout=deadline.seconds):
+            raise PeerTimeout(f"no answer to the handshake within {deadline.seconds:g} s", delivery=NOT_SENT)
         try:
-            self._talk(self._dialogue.open(), limit)
+            self._drive(self._session.open(), deadline)
         except ClientError as error:
             error.delivery = NOT_SENT  # whatever became of the handshake, no tool was called
             raise
         finally:
-            self._settling.release()
+            self._negotiating.release()
 
-    def _talk(self, talk: RequestFlow[T], limit: Deadline, progress: Progress | None = None) -> T:
-        return client_session.run(talk, lambda ask: self._exchange(ask, limit, progress))
+    def _drive(self, flow: RequestFlow[T], deadline: Deadline, progress: Progress | None = None) -> T:
+        def send(request: HttpRequest) -> HttpResponse:
+            with self._http.exchange(request, deadline) as response:
+                content, received = BlobStream(), 0
+                for piece in response.plain_pieces():
+                    content.feed(piece)
+                    received += len(piece)
+                    if progress is not None:
+                        progress(received, response.length)
+                return HttpResponse(response.status, response.headers, content.text, content.blobs)
 
-    def _exchange(self, ask: HttpRequest, limit: Deadline, progress: Progress | None) -> HttpResponse:
-        with self._link.exchange(ask, limit) as arriving:
-            return _answer(arriving, progress)
-
-
-def _answer(arriving: StreamedResponse, progress: Progress | None) -> HttpResponse:
-    sieve, received = BlobStream(), 0
-    for piece in arriving.plain_pieces():
-        sieve.feed(piece)
-        received += len(piece)
-        if progress is not None:
-            progress(received, arriving.length)
-    return HttpResponse(arriving.status, arriving.headers, sieve.text, sieve.blobs)
+        return client_session.run(flow, send)

@@ -1,9 +1,9 @@
-"""The client's half of MCP as a calculation: what to send next, given what was answered.
+"""The client's half of MCP as a calculation: the next request to send, given the responses so far.
 
-A talk is a generator that yields an `Ask`, is sent the `Answer`, and returns what it was for;
-`run` drives one. The modern revision is tried first; a server that does not know it gets the
-`initialize` handshake, on the answers on which real clients turn to it (wire contract, 7.2).
-Nothing is ever asked twice, but for the one second probe which that table names.
+A flow is a generator that yields each `HttpRequest`, is sent its `HttpResponse`, and returns its
+result; `run` drives one. The modern revision is tried first; a server that does not know it gets the
+`initialize` handshake, on the responses on which real clients fall back to it. No request is ever
+sent twice, but for one second probe of a server that lists the revision it has just refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mcpboard.text import one_line
 MOST_PAGES = 64  # of tools/list: a cursor that never ends is a known fault of servers
 HANDSHAKES = frozenset({LEGACY, *TOLERATED})  # what `initialize` may settle on
 
-# The probe's HTTP status for which no handshake is a cure: who we are, or an outage. Anything else
-# but a good answer means a server of the older era.
+# HTTP status of a probe that no handshake would change: it is about who we are, or an outage.
+# Anything else but a good response means a server of the legacy revision.
 FINAL = frozenset({301, 302, 303, 307, 308, 401, 403, 429, 502, 503, 504})
 
 UNSUPPORTED = -32022
@@ -43,26 +43,26 @@ T = TypeVar("T")
 RequestFlow = Generator[HttpRequest, HttpResponse, T]
 
 
-def run(talk: RequestFlow[T], exchange: Callable[[HttpRequest], HttpResponse]) -> T:
-    """What `talk` comes to, every Ask answered by `exchange`; its errors end the talk."""
+def run(flow: RequestFlow[T], send: Callable[[HttpRequest], HttpResponse]) -> T:
+    """Return the result of `flow`, with `send` for each of its requests; an error of `send` ends the flow."""
     try:
-        ask = next(talk)
+        request = next(flow)
         while True:
-            ask = talk.send(exchange(ask))
+            request = flow.send(send(request))
     except StopIteration as end:
         result: T = end.value
         return result
 
 
 class ClientSession:
-    """One client's talks with one server; remembers the era, the session, and who the server is.
+    """The state of one client with one server: the negotiated version, the session id, the server's identity.
 
-    Every talk settles the era first where it is not settled. Its errors are PeerError,
+    Every flow negotiates the version first where that is not done. Its errors are PeerError,
     PeerRefused, NotMcp and PeerBroken.
     """
 
     def __init__(self, client: Mapping[str, str]) -> None:
-        self.version: str | None = None  # settled on; None before, and after the server forgot us
+        self.version: str | None = None  # negotiated; None before, and after the server forgot us
         self.server: Mapping[str, Any] = {}  # serverInfo: name, title, version
         self.capabilities: Mapping[str, Any] = {}  # what the server declares, feature -> its options
         self.instructions = ""
@@ -70,28 +70,40 @@ class ClientSession:
         self._client = dict(client)  # clientInfo: name and version
         self._ids = iter(range(1, 1 << 53))  # whole in every JSON parser; next() on it is safe between threads
 
-    # --- the talks ---
+    # --- the flows ---
 
     def open(self) -> RequestFlow[None]:
-        """Settle the era; asks nothing when it is settled."""
-        if self.version is None and not (yield from self._discover()):
+        """Negotiate the version; sends nothing when that is done."""
+        if self.version is not None:
+            return
+        refusal = yield from self._probe()
+        if refusal is not None and MODERN in _offered_versions(refusal):
+            refusal = yield from self._probe()  # it says that it speaks the version it was asked in
+        if refusal is not None and _is_final(refusal):
+            raise refusal
+        if self.version is None:
             yield from self._initialize()
 
     def close(self) -> RequestFlow[None]:
-        """End the legacy session, if there is one; the answer does not matter."""
+        """End the legacy session, if there is one; the response does not matter."""
         farewell = None if self.session is None else HttpRequest(self.headers(), b"", "DELETE")
         self.forget()  # first, so that it holds also where the farewell cannot be sent
         if farewell is not None:
             yield farewell
 
     def list_tools(self) -> RequestFlow[Sequence[Mapping[str, Any]]]:
-        """Every tool the server lists, page by page, as it describes them."""
+        """Return every tool the server lists, page by page, as it describes them."""
         yield from self.open()
         tools: list[Mapping[str, Any]] = []
         params: dict[str, Any] = {}
         for _ in range(MOST_PAGES):
-            result, _answer = yield from self._request("tools/list", params)
-            tools += _page(result)
+            result, _response = yield from self._request("tools/list", params)
+            page = result.get("tools")
+            if not isinstance(page, list) or not all(
+                isinstance(t, dict) and isinstance(t.get("name"), str) for t in page
+            ):
+                raise NotMcp("the list of tools is malformed")
+            tools += page
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str):
                 return tools
@@ -99,65 +111,56 @@ class ClientSession:
         raise PeerBroken(f"tools/list did not end after {MOST_PAGES} pages; the server's cursor is at fault")
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RequestFlow[CallResult]:
-        """One tool call, asked exactly once whatever is answered."""
+        """Return the result of one tool call, sent exactly once whatever the response."""
         yield from self.open()
         params = {"name": name, "arguments": dict(arguments)}
-        result, answer = yield from self._request("tools/call", params, {"Mcp-Name": headers.encoded_name(name)})
-        return call_result(result, answer.blobs)
+        result, response = yield from self._request("tools/call", params, {"Mcp-Name": headers.encoded_name(name)})
+        return call_result(result, response.blobs)
 
     def ping(self) -> RequestFlow[None]:
-        """Make the server answer; the modern revision has no ping, so it is asked who it is."""
+        """Make the server respond; the modern revision has no ping, so `server/discover` stands in."""
         yield from self.open()
         yield from self._request("server/discover" if self.version == MODERN else "ping", {})
 
-    # --- settling the era ---
-
-    def _discover(self) -> RequestFlow[bool]:
-        """True once the modern revision is settled on, False when `initialize` is worth trying."""
-        refusal = yield from self._probe()
-        if refusal is not None and MODERN in _offered(refusal):
-            refusal = yield from self._probe()  # it says that it speaks what it was asked in
-        if refusal is not None and _is_final(refusal):
-            raise refusal
-        return self.version is not None
+    # --- negotiating the version ---
 
     def _probe(self) -> RequestFlow[ClientError | None]:
-        """Settle on the modern revision if the server says that it speaks it; the error when it answers one."""
-        number = next(self._ids)
-        answer = yield self._ask("server/discover", number, {}, MODERN)
+        """Settle on the modern revision if the server says that it speaks it; return the error it gives instead."""
+        request_id = next(self._ids)
+        response = yield self._http_request("server/discover", request_id, {}, MODERN)
         try:
-            self._understand(result_of(answer, number))
+            result = result_of(response, request_id)
         except ClientError as error:
             return error
+        versions, meta = result.get("supportedVersions"), result.get("_meta")
+        if isinstance(versions, list) and MODERN in versions:
+            self._settle(MODERN, meta.get(headers.SERVER_KEY) if isinstance(meta, dict) else None, result)
         return None
 
-    def _understand(self, found: Mapping[str, Any]) -> None:
-        versions, meta = found.get("supportedVersions"), found.get("_meta")
-        if isinstance(versions, list) and MODERN in versions:
-            self._settle(MODERN, meta.get(headers.SERVER_KEY) if isinstance(meta, dict) else None, found)
-
     def _initialize(self) -> RequestFlow[None]:
-        number = next(self._ids)
+        request_id = next(self._ids)
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": self._client}
-        answer = yield self._ask("initialize", number, params, None)
-        result = result_of(answer, number)
+        response = yield self._http_request("initialize", request_id, params, None)
+        result = result_of(response, request_id)
         version = result.get("protocolVersion")
         if not isinstance(version, str) or version not in HANDSHAKES:
-            spoken = one_line(str(version))
-            raise NotMcp(f"the server offers protocol version {spoken}; this client speaks {MODERN} and {LEGACY}")
-        self.session = _session_id(answer)
+            offered = one_line(str(version))
+            raise NotMcp(f"the server offers protocol version {offered}; this client speaks {MODERN} and {LEGACY}")
+        session_id = response.headers.get(SESSION.lower(), "")
+        # One that no header could repeat is as good as none.
+        self.session = session_id if session_id and session_id.isascii() and session_id.isprintable() else None
         self._settle(version, result.get("serverInfo"), result)
         yield HttpRequest(self.headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
-    def _settle(self, version: str, server: object, found: Mapping[str, Any]) -> None:
+    def _settle(self, version: str, server: object, result: Mapping[str, Any]) -> None:
         self.server = server if isinstance(server, dict) else {}
-        declared = found.get("capabilities")
+        declared = result.get("capabilities")
         self.capabilities = declared if isinstance(declared, dict) else {}
-        self.instructions = str(found.get("instructions", ""))
+        self.instructions = str(result.get("instructions", ""))
         self.version = version
 
     def forget(self) -> None:
-        """Let the next talk settle the era anew; the server does not know our session any more."""
+        """Let the next flow negotiate anew; the server does not know our session any more."""
         self.version = self.session = None
 
     # --- requests ---
@@ -165,38 +168,35 @@ class ClientSession:
     def _request(
         self, method: str, params: Mapping[str, Any], extra: Mapping[str, str] | None = None
     ) -> RequestFlow[tuple[Mapping[str, Any], HttpResponse]]:
-        number = next(self._ids)
-        answer = yield self._ask(method, number, params, self.version, extra)
+        request_id = next(self._ids)
+        response = yield self._http_request(method, request_id, params, self.version, extra)
         try:
-            return result_of(answer, number), answer
+            return result_of(response, request_id), response
         except ClientError as error:
-            if self._is_over(error):
-                self.forget()  # the next talk settles anew; this one is not repeated
+            session_gone = self.session is not None and error.status == 404
+            if session_gone or (isinstance(error, PeerError) and error.code == UNSUPPORTED):
+                self.forget()  # the next flow negotiates anew; this request is not repeated
             raise
 
-    def _is_over(self, error: ClientError) -> bool:
-        """True when the server does not know our session any more, or no longer speaks our revision."""
-        gone = self.session is not None and error.status == 404
-        return gone or (isinstance(error, PeerError) and error.code == UNSUPPORTED)
-
-    def _ask(
+    def _http_request(
         self,
         method: str,
-        number: int,
+        request_id: int,
         params: Mapping[str, Any],
         version: str | None,
         extra: Mapping[str, str] | None = None,
     ) -> HttpRequest:
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if version == MODERN:
             sent = self.headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
-            return HttpRequest(sent, compact(message | {"params": {**params, "_meta": self._envelope()}}))
+            meta = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
+            return HttpRequest(sent, compact(message | {"params": {**params, "_meta": meta}}))
         if params:
             message["params"] = params
         return HttpRequest(self.headers(), compact(message))
 
     def headers(self) -> dict[str, str]:
-        """The headers of any request; both media types, as the specification demands of a client."""
+        """Return the headers of any request; both media types, as the specification demands of a client."""
         sent = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         if self.version is not None:
             sent["MCP-Protocol-Version"] = self.version
@@ -204,25 +204,9 @@ class ClientSession:
             sent[SESSION] = self.session
         return sent
 
-    def _envelope(self) -> Mapping[str, Any]:
-        return {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
 
-
-def _session_id(answer: HttpResponse) -> str | None:
-    """The session id in the answer to a handshake; None when there is none that a header could repeat."""
-    given = answer.headers.get(SESSION.lower(), "")
-    return given if given and given.isascii() and given.isprintable() else None
-
-
-def _page(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    tools = result.get("tools")
-    if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
-        raise NotMcp("the list of tools is malformed")
-    return tools
-
-
-def _offered(error: ClientError) -> Sequence[Any]:
-    """The versions that a -32022 lists; empty for any other error."""
+def _offered_versions(error: ClientError) -> Sequence[Any]:
+    """Return the versions that a -32022 lists; empty for any other error."""
     if not isinstance(error, PeerError) or error.code != UNSUPPORTED or not isinstance(error.data, dict):
         return ()
     listed = error.data.get("supported")
@@ -230,8 +214,8 @@ def _offered(error: ClientError) -> Sequence[Any]:
 
 
 def _is_final(error: ClientError) -> bool:
-    """True when `initialize` would fare no better: refused, an outage, or no revision in common."""
+    """Return True when `initialize` would fare no better: refused, an outage, or no revision in common."""
     if error.status in FINAL:
         return isinstance(error, (PeerRefused, PeerError))
-    offered = _offered(error)
+    offered = _offered_versions(error)
     return bool(offered) and HANDSHAKES.isdisjoint(str(version) for version in offered)

@@ -1,4 +1,4 @@
-"""What a server answers to us: HTTP status and bytes -> a result, or the ClientError that tells why not."""
+"""Read the responses of a server: HTTP status and bytes -> a result, or the ClientError that tells why not."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, NotMcp, ParseError, PeerError, PeerRefused
 from mcpboard.protocol import jsonrpc
-from mcpboard.protocol.blob_stream import mark
+from mcpboard.protocol.blob_stream import placeholder
 from mcpboard.protocol.jsonrpc import Id
 from mcpboard.text import one_line
 
 # Codes that a server gives before it runs anything; any other leaves open what was done.
 REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022})
 
-# HTTP status without a JSON-RPC message -> what it means here, and the cure.
+# HTTP status without a JSON-RPC message -> what it means here, and the remedy.
 STATUSES: Mapping[int, str] = {
-    401: "the server wants a token, or another one: give it with --token-file",
+    401: "the server requires a token, or another one: give it with --token-file",
     403: "the server does not let this client in; use its IP address in the URL, and the right token",
     404: "there is no MCP at this path: it is usually /mcp; on a board, is mcp_enabled true?",
     405: "this path takes no POST, so it is not MCP; the path is usually /mcp",
@@ -30,7 +30,7 @@ STATUSES: Mapping[int, str] = {
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """One HTTP answer, whole; header names in lower case, `blobs` what a Sieve took out of `body`."""
+    """One whole HTTP response; header names in lower case, `blobs` what a BlobStream took out of `body`."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,27 +41,23 @@ class HttpResponse:
 # --- from HTTP to a JSON-RPC result ----------------------------------------------------------
 
 
-def result_of(answer: HttpResponse, request_id: Id) -> Mapping[str, Any]:
-    """The result in `answer`; raises PeerError, PeerRefused or NotMcp where there is none."""
-    message = _message(answer, request_id)
+def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
+    """Return the result in `response`; raises PeerError, PeerRefused or NotMcp where there is none."""
+    message = next((each for each in _documents(response) if answers(each, request_id)), None)
     if message is None:
-        raise _no_message(answer)
+        raise _without_message(response)
     if "error" in message:
-        raise _peer_error(message["error"], answer.status)
-    if answer.status != 200:
-        raise NotMcp(f"a result came with HTTP {answer.status}, which MCP does not do", status=answer.status)
+        raise _peer_error(message["error"], response.status)
+    if response.status != 200:
+        raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
     result: Mapping[str, Any] = message["result"]
     return result
 
 
-def _message(answer: HttpResponse, request_id: Id) -> Mapping[str, Any] | None:
-    return next((m for m in _documents(answer) if answers(m, request_id)), None)
-
-
-def _documents(answer: HttpResponse) -> Iterator[Any]:
-    """The JSON in the body: one document, or one for each event of a stream."""
-    streamed = answer.headers.get("content-type", "").lower().startswith("text/event-stream")
-    for text in events(answer.body) if streamed else (answer.body,):
+def _documents(response: HttpResponse) -> Iterator[Any]:
+    """Yield the JSON in the body: one document, or one for each event of a stream."""
+    streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    for text in events(response.body) if streamed else (response.body,):
         try:
             yield jsonrpc.load(text)
         except ParseError:
@@ -69,7 +65,7 @@ def _documents(answer: HttpResponse) -> Iterator[Any]:
 
 
 def events(body: bytes) -> Iterator[bytes]:
-    """The `data` of each event; a server may choose this form, and then ends it after its answer."""
+    """Yield the `data` of each event; a server may respond with a stream, and ends it after the message."""
     lines: list[bytes] = []
     for line in [*body.splitlines(), b""]:
         if line.startswith(b"data:"):
@@ -80,7 +76,7 @@ def events(body: bytes) -> Iterator[bytes]:
 
 
 def answers(document: Any, request_id: Id) -> bool:
-    """True for a response to our request; an error whose id could not be read counts as one."""
+    """Return True for a response to our request; an error whose id could not be read counts as one."""
     if not isinstance(document, dict):
         return False
     error = document.get("error")
@@ -93,40 +89,39 @@ def answers(document: Any, request_id: Id) -> bool:
 
 
 def _peer_error(error: Mapping[str, Any], status: int) -> PeerError:
-    message, found = error.get("message"), error.get("data")
-    said = found.get("delivery") if isinstance(found, dict) else None
-    known = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
+    message, data = error.get("message"), error.get("data")
+    delivery = data.get("delivery") if isinstance(data, dict) else None
+    if delivery not in (NOT_SENT, DONE, UNKNOWN):
+        delivery = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
     text = one_line(message) if isinstance(message, str) else "no message"
-    delivery = said if said in (NOT_SENT, DONE, UNKNOWN) else known
-    return PeerError(error["code"], text, found, status, delivery=delivery)
+    return PeerError(error["code"], text, data, status, delivery=delivery)
 
 
-def _no_message(answer: HttpResponse) -> ClientError:
-    status = answer.status
+def _without_message(response: HttpResponse) -> ClientError:
+    """Return the error for a response that holds no JSON-RPC message for us."""
+    status = response.status
     if 300 <= status < 400:
-        target = one_line(answer.headers.get("location", "nowhere"))
+        target = one_line(response.headers.get("location", "nowhere"))
         return PeerRefused(
             f"the server redirects to {target}; redirects are not followed, use the final address",
             delivery=NOT_SENT,
             status=status,
         )
     if 200 <= status < 300:
-        kind = one_line(answer.headers.get("content-type", "no content type"))
-        return NotMcp(f"what answers there is not MCP (HTTP {status}, {kind}); check address and path", status=status)
-    meaning = STATUSES.get(status, "the server failed; its log has the reason" if status >= 500 else "it is not MCP")
-    return PeerRefused(
-        f"HTTP {status}{_explained(answer)}: {meaning}", delivery=UNKNOWN if status >= 500 else NOT_SENT, status=status
-    )
-
-
-def _explained(answer: HttpResponse) -> str:
-    """The reason in a JSON body such as `{"error": "invalid token"}`, in brackets, else nothing."""
-    document = next(_documents(answer), None)
+        media_type = one_line(response.headers.get("content-type", "no content type"))
+        return NotMcp(
+            f"what answers there is not MCP (HTTP {status}, {media_type}); check address and path", status=status
+        )
+    # The reason in a JSON body such as `{"error": "invalid token"}`.
+    document = next(_documents(response), None)
     reason = document.get("error") if isinstance(document, dict) else None
-    return f" ({one_line(reason)})" if isinstance(reason, str) else ""
+    detail = f" ({one_line(reason)})" if isinstance(reason, str) else ""
+    broken = status >= 500
+    meaning = STATUSES.get(status, "the server failed; its log has the reason" if broken else "it is not MCP")
+    return PeerRefused(f"HTTP {status}{detail}: {meaning}", delivery=UNKNOWN if broken else NOT_SENT, status=status)
 
 
-# --- what a tool call came to ----------------------------------------------------------------
+# --- the result of a tool call -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -148,9 +143,9 @@ class Attachment:
 
 @dataclass(frozen=True)
 class CallResult:
-    """What a tool call came to, by kind and in order; `raw` is the result object as it was sent.
+    """Result of a tool call, by type and in order; `raw` is the result object as it was sent.
 
-    Blocks of other kinds, such as audio, are in `raw` alone; a large blob is there as a mark.
+    Blocks of other types, such as audio, are in `raw` only; a large blob is there as a placeholder.
     """
 
     texts: tuple[str, ...]
@@ -162,12 +157,12 @@ class CallResult:
 
     @property
     def text(self) -> str:
-        """All text blocks, a line break between them."""
+        """Return all text blocks, a line break between them."""
         return "\n".join(self.texts)
 
 
 def call_result(raw: Mapping[str, Any], blobs: Sequence[bytes | bytearray] = ()) -> CallResult:
-    """The content of a `tools/call` result; raises NotMcp where it is malformed."""
+    """Return the content of a `tools/call` result; raises NotMcp where it is malformed."""
     try:
         blocks: Sequence[Mapping[str, Any]] = raw["content"]
         embedded = [block["resource"] for block in blocks if block["type"] == "resource"]
@@ -189,8 +184,8 @@ def _attachment(resource: Mapping[str, Any], blobs: Sequence[bytes | bytearray])
     mime, uri = str(resource.get("mimeType", "application/octet-stream")), str(resource["uri"])
     if "blob" not in resource:
         return Attachment(str(resource["text"]).encode("utf-8", "replace"), mime, uri)
-    taken = {mark(number): blob for number, blob in enumerate(blobs)}.get(resource["blob"])
-    return Attachment(_decoded(resource["blob"]) if taken is None else taken, mime, uri)
+    streamed = {placeholder(number): blob for number, blob in enumerate(blobs)}.get(resource["blob"])
+    return Attachment(_decoded(resource["blob"]) if streamed is None else streamed, mime, uri)
 
 
 def _decoded(text: str) -> bytes:

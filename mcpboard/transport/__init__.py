@@ -1,4 +1,4 @@
-"""One HTTP request over a socket of its own, and what its errors come down to: the only way to `courier`.
+"""Send one HTTP request over a socket of its own, and sort the errors that it may end in.
 
 No pool, no proxy or netrc from the environment, no cookies, no redirects, no second try: what is
 sent goes out once, over the socket that the caller connected, within that socket's deadline.
@@ -24,7 +24,7 @@ HEADERS: Mapping[str, str] = {
 
 
 class FailureKind(enum.Enum):
-    """What an error of requests, urllib3, http.client or a socket comes down to."""
+    """Class of an error of requests, urllib3, http.client or a socket."""
 
     UNREACHABLE = "no connection"
     TIMEOUT = "the deadline is over"
@@ -48,13 +48,16 @@ FAILURES: Mapping[str, FailureKind] = {
 
 
 def failure_of(error: type[BaseException]) -> FailureKind | None:
-    """What a foreign error comes down to; None when it is none of those."""
+    """Return the class of a foreign error; None when it is none of those."""
     ancestry = (f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in error.__mro__)
     return next((FAILURES[name] for name in ancestry if name in FAILURES), None)
 
 
 class translate_errors:
-    """A block that lets out what `to` makes of an error of requests, http.client or a socket; ours and bugs pass."""
+    """Turn an error of requests, http.client or a socket in the block into what `to` makes of it; ours and bugs pass.
+
+    A class and not a generator, because it stands around every request of the board.
+    """
 
     def __init__(self, to: Callable[[Exception, FailureKind], Exception]) -> None:
         self._to = to
@@ -63,20 +66,20 @@ class translate_errors:
         pass
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, Exception):
-            fault = failure_of(type(error))
-            if fault is not None:
-                raise self._to(error, fault) from error
+            failure = failure_of(type(error))
+            if failure is not None:
+                raise self._to(error, failure) from error
 
 
 def send(
     sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
 ) -> requests.Response:
-    """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`.
+    """Return the head of the response to one request sent over `sock`; its body is still to be read from `raw`.
 
-    Raises what requests, urllib3, http.client and the socket raise: `Translated` sorts it. Closing
+    Raises what requests, urllib3, http.client and the socket raise: `translate_errors` sorts it. Closing
     the response does not close the socket.
     """
     from mcpboard.transport import adapter  # on first use: it brings 9 MB, which an idle server does without

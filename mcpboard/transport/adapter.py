@@ -1,4 +1,4 @@
-"""Carries an errand by requests: the only module that names it, imported by `errand` on the first one."""
+"""Send requests by `requests`: the only module that names it, imported by `transport.send` on first use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,17 @@ from mcpboard.transport.deadline import DeadlineMixin
 def send(
     sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
 ) -> requests.Response:
-    """The head of the answer to one request sent over `sock`; its body is still to be read from `raw`."""
+    """Return the head of the response to one request sent over `sock`; its body is still to be read from `raw`."""
     request = _prepared(method, url, *headers.items())
-    return _session().send(request, stream=True, allow_redirects=False, proxies={}, sock=sock, body=body)
+    return _SESSION.send(request, stream=True, allow_redirects=False, proxies={}, sock=sock, body=body)
+
+
+@functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary
+def _prepared(method: str, url: str, *headers: tuple[str, str]) -> requests.PreparedRequest:
+    """Return a request without its body, to be sent again and again: checking URL and headers is half its cost."""
+    request = requests.PreparedRequest()
+    request.prepare(method=method, url=url, headers=dict(headers))
+    return request
 
 
 class DeadlineAdapter(BaseAdapter):
@@ -34,53 +42,27 @@ class DeadlineAdapter(BaseAdapter):
     def send(  # type: ignore[override]
         self, request: requests.PreparedRequest, *, sock: DeadlineMixin, body: bytes | None, **_: Any
     ) -> requests.Response:
-        """The response to `request` with `body`; its `raw` is what http.client gives."""
+        """Return the response to `request` with `body`; its `raw` is what http.client gives."""
         connection = DeadlineConnection(urlsplit(cast(str, request.url)).netloc)
         headers = {**request.headers, "Content-Length": str(len(body))} if body else request.headers
         connection.request(cast(str, request.method), request.path_url, body or None, headers)
-        # A server may answer early and close, for example with 503; then its answer counts.
+        # A server may respond early and close, for example with 503; then its response counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             sock.sendall(b"".join(connection.written))
         connection.sock = sock
-        return _response(request, connection.getresponse())
+        raw = connection.getresponse()
+        fields: dict[str, list[str]] = {}
+        for name, value in raw.headers.items():
+            fields.setdefault(name.lower(), []).append(value)
+        _check_framing(raw, fields)
+        response = requests.Response()
+        response.status_code, response.reason = raw.status, raw.reason
+        response.headers = CaseInsensitiveDict((name, ", ".join(values)) for name, values in fields.items())
+        response.raw, response.request, response.url = raw, request, cast(str, request.url)
+        return response
 
     def close(self) -> None:
-        """There is nothing to close: the sockets are their senders'."""
-
-
-class StrictResponse(http.client.HTTPResponse):
-    """Takes no chunk for smaller than nothing: for -1 bytes, http.client would read all there is, past every limit."""
-
-    def _read_next_chunk_size(self) -> int:
-        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
-        if size < 0:
-            raise ValueError  # as for what is no number
-        return size
-
-
-class DeadlineConnection(http.client.HTTPConnection):
-    """Writes a request down, so that head and body leave in one piece."""
-
-    response_class = StrictResponse
-
-    def __init__(self, netloc: str) -> None:
-        super().__init__(netloc)
-        self.written: list[bytes] = []  # in pieces, or the wait for the answer would hold the body twice
-
-    def send(self, data: bytes) -> None:  # type: ignore[override]
-        self.written.append(data)
-
-
-def _response(request: requests.PreparedRequest, raw: http.client.HTTPResponse) -> requests.Response:
-    fields: dict[str, list[str]] = {}
-    for name, value in raw.headers.items():
-        fields.setdefault(name.lower(), []).append(value)
-    _check_framing(raw, fields)
-    response = requests.Response()
-    response.status_code, response.reason = raw.status, raw.reason
-    response.headers = CaseInsensitiveDict((name, ", ".join(values)) for name, values in fields.items())
-    response.raw, response.request, response.url = raw, request, cast(str, request.url)
-    return response
+        """Do nothing: each socket is closed by whoever connected it."""
 
 
 def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]]) -> None:
@@ -93,6 +75,29 @@ def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]
         raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
 
 
+class StrictResponse(http.client.HTTPResponse):
+    """Refuses a chunk of a negative size: for -1 bytes, http.client would read all there is, past every limit."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:
+            raise ValueError  # as for what is no number
+        return size
+
+
+class DeadlineConnection(http.client.HTTPConnection):
+    """Collects a request instead of sending it, so that head and body leave in one piece."""
+
+    response_class = StrictResponse
+
+    def __init__(self, netloc: str) -> None:
+        super().__init__(netloc)
+        self.written: list[bytes] = []  # in pieces, or the wait for the response would hold the body twice
+
+    def send(self, data: bytes) -> None:  # type: ignore[override]
+        self.written.append(data)
+
+
 class DirectSession(requests.Session):
     """No proxy or netrc from the environment, no cookies, no redirects."""
 
@@ -103,18 +108,8 @@ class DirectSession(requests.Session):
         self.mount("https://", DeadlineAdapter())
 
     def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:
-        """Nowhere: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
+        """Follow none: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
         return iter(())
 
 
-@functools.cache
-def _session() -> DirectSession:
-    return DirectSession()
-
-
-@functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary
-def _prepared(method: str, url: str, *headers: tuple[str, str]) -> requests.PreparedRequest:
-    """A request without its body, to be sent again and again: checking URL and headers is half its cost."""
-    request = requests.PreparedRequest()
-    request.prepare(method=method, url=url, headers=dict(headers))
-    return request
+_SESSION = DirectSession()

@@ -1,4 +1,4 @@
-"""A total deadline on a socket that is read in pieces.
+"""Put a total deadline on a socket that is read in pieces.
 
 A timeout of requests counts anew for every read, so a peer that drips one byte now and then keeps
 a thread for as long as it likes. Here the socket itself gets what is left before each read and
@@ -30,40 +30,40 @@ class Deadline:
         self._end = clock() + seconds
 
     def remaining(self) -> float:
-        """Seconds left, always more than zero; raises TimeoutError once there are none."""
+        """Return the seconds left, always more than zero; raises TimeoutError once there are none."""
         left = self._end - self._clock()
         if left <= 0:
             raise TimeoutError(f"the deadline of {self.seconds:g} s is over")
         return left
 
     def waited(self) -> float:
-        """Seconds since the deadline was set."""
+        """Return the seconds since the deadline was set."""
         return self._clock() - self._end + self.seconds
 
 
 class DeadlineMixin:
-    """What makes a socket end its every read and write at `deadline`, however the peer drips.
+    """Make a socket end its every read and write at `deadline`, however the peer drips.
 
     Only what `http.client` uses is covered: `recv_into` (through `makefile`) and `sendall`. A
     timeout set by anyone else is overruled. `deadline` may be replaced between two reads.
     """
 
     deadline: Deadline
-    # Whether the kernel holds every byte given to it so far: while it does not, the peer cannot
-    # have the whole request, and so cannot have acted on it.
+    # False until the kernel holds every byte given to it: until then the peer cannot have the whole
+    # request, and so cannot have acted on it.
     handed_over = False
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self._keep_time()
+        self._set_timeout()
         return super().recv_into(*args, **kwargs)  # type: ignore[misc,no-any-return]
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         self.handed_over = False
-        self._keep_time()
+        self._set_timeout()
         super().sendall(*args, **kwargs)  # type: ignore[misc]
         self.handed_over = True
 
-    def _keep_time(self) -> None:
+    def _set_timeout(self) -> None:
         left = self.deadline.remaining()
         timeout: float | None = self.gettimeout()  # type: ignore[attr-defined]
         if timeout is None or not left <= timeout <= left + LATE_SECONDS:
@@ -91,40 +91,35 @@ def connect(
     seconds: float = CONNECT_SECONDS,
     interface: str | None = None,
 ) -> DeadlineSocket:
-    """A socket connected to the first address that answers; raises the OSError of the last one that did not.
+    """Return a socket connected to the first address that answers; raises the OSError of the last one that did not.
 
     Addresses are IP literals, so that no name service is ever waited for; each gets `seconds`. With
-    `interface` the connection leaves by that network interface alone.
+    `interface` the connection leaves by that network interface only.
     """
-    problem = OSError("no address to connect to")
+    last_error = OSError("no address to connect to")
     for address in addresses:
         try:
-            return _connected(address, port, deadline, seconds, interface)
+            return _connect_one(address, port, deadline, seconds, interface)
         except OSError as error:
-            problem = error
-    raise problem
+            last_error = error
+    raise last_error
 
 
-def _connected(address: str, port: int, deadline: Deadline, seconds: float, interface: str | None) -> DeadlineSocket:
+def _connect_one(address: str, port: int, deadline: Deadline, seconds: float, interface: str | None) -> DeadlineSocket:
     sock = DeadlineSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, deadline)
     try:
         # With Nagle's rule the end of a request of several segments would wait for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if interface is not None:
-            _bind_to(sock, interface)
+            if sys.platform == "darwin":
+                sock.setsockopt(socket.IPPROTO_IP, IP_BOUND_IF, socket.if_nametoindex(interface))
+            elif hasattr(socket, "SO_BINDTODEVICE"):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
+            else:
+                raise OSError(errno.ENOTSUP, "this system cannot keep a connection to one interface")
         sock.settimeout(min(seconds, deadline.remaining()))
         sock.connect((address, port))
     except BaseException:
         sock.close()
         raise
     return sock
-
-
-def _bind_to(sock: socket.socket, interface: str) -> None:
-    """Keep `sock` to one network interface; OSError where there is none of that name."""
-    if sys.platform == "darwin":
-        sock.setsockopt(socket.IPPROTO_IP, IP_BOUND_IF, socket.if_nametoindex(interface))
-    elif hasattr(socket, "SO_BINDTODEVICE"):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
-    else:
-        raise OSError(errno.ENOTSUP, "this system cannot keep a connection to one interface")

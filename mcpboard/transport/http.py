@@ -1,4 +1,4 @@
-"""HTTP to one server: a connection for each request, a deadline for every read, a token to end it by.
+"""Speak HTTP with one server: a connection for each request, a deadline for every read, a token to cancel it.
 
 Each request has a connection of its own, because a kept one may have died unnoticed, and then
 nobody could tell whether the phone was touched.
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a cable answers in milliseconds
 TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself
-PIECE = 64 << 10  # bytes read at a time, what a Sieve takes
+PIECE = 64 << 10  # bytes read at a time, what a BlobStream takes
 
-FATES: Mapping[str, str] = {
+DELIVERY_TEXTS: Mapping[str, str] = {
     NOT_SENT: "it had not been sent whole, so nothing was done and it is safe to try again",
-    UNKNOWN: "it had been sent, so it may have been carried out: look before repeating it",
+    UNKNOWN: "it had been sent, so it may have been executed: look before repeating it",
 }
 
 # Headers that frame a message or name its target; ours alone to set.
@@ -51,7 +51,7 @@ _RESERVED = frozenset(
 
 
 class HttpClient:
-    """The way to the server at `url`, http or https; without a path `/mcp` is meant.
+    """HTTP to the server at `url`, http or https; without a path `/mcp` is meant.
 
     `token` is sent as a bearer token, `headers` with every request. With `interface` every
     connection leaves by that network interface: several boards have the same address, each on a
@@ -87,45 +87,52 @@ class HttpClient:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that are connected to."""
+        """Host and port of each connection."""
         return str(self._parts.hostname), self._parts.port or _PORTS[self._parts.scheme]
 
     @contextmanager
     def exchange(
-        self, ask: HttpRequest, limit: Deadline, cancel: CancelToken | None = None, path: str | None = None
+        self, request: HttpRequest, deadline: Deadline, cancel: CancelToken | None = None, path: str | None = None
     ) -> Iterator[StreamedResponse]:
-        """Send `ask` and give its answer once the head is here; the connection ends with the block.
+        """Send `request` and give its response once the head is here; the connection ends with the block.
 
         `cancel` lets another thread end it; `path` goes elsewhere than the URL says. Raises
         PeerUnreachable, PeerTimeout, PeerBroken and NotMcp, each with its `delivery`.
         """
         cancel = cancel or CancelToken()
         url = self.url if path is None else self.origin + path
-        sock = self._connected(limit)
+        sock = self._connected(deadline)
         try:
             with _translated(sock, "the connection broke"):
                 cancel.attach(cast(socket.socket, sock))
-                response = transport.send(sock, ask.method, url, ask.body, self._headers | dict(ask.headers))
+                headers = self._headers | dict(request.headers)
+                response = transport.send(sock, request.method, url, request.body, headers)
             with closing(response):
                 yield StreamedResponse(response, sock)
         finally:
             cancel.release()
             sock.hang_up()
 
-    def _connected(self, limit: Deadline) -> DeadlineMixin:
+    def _connected(self, deadline: Deadline) -> DeadlineMixin:
         host, port = self.address
         try:
-            sock = self._connect(host, port, limit)
+            sock = self._connect(host, port, deadline)
             return _over_tls(sock, host) if self._parts.scheme == "https" else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
+            if isinstance(error, ssl.SSLError):
+                remedy = "boards speak http, not https, unless something in front of them does"
+            elif isinstance(error, ConnectionRefusedError):
+                remedy = "nothing listens there: is the server running, and is the port right?"
+            elif isinstance(error, (socket.gaierror, UnicodeError)):
+                remedy = "the name is not known here: use the IP address"
+            else:
+                remedy = "is the device on, its cable in, and its network up?"
             reason = one_line(str(error))
-            raise PeerUnreachable(
-                f"no connection could be made ({reason}); {_cure(error)}; nothing was sent"
-            ) from error
+            raise PeerUnreachable(f"no connection could be made ({reason}); {remedy}; nothing was sent") from error
 
-    def _direct(self, host: str, port: int, limit: Deadline) -> DeadlineSocket:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return connect([str(entry[4][0]) for entry in found], port, limit, CONNECT_SECONDS, self._interface)
+    def _direct(self, host: str, port: int, deadline: Deadline) -> DeadlineSocket:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return connect([str(info[4][0]) for info in infos], port, deadline, CONNECT_SECONDS, self._interface)
 
 
 _PORTS = {"http": 80, "https": 443}
@@ -152,18 +159,18 @@ def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
 
 
 class StreamedResponse:
-    """An answer whose head is here and whose body comes in pieces."""
+    """A response whose head is here and whose body comes in pieces."""
 
     def __init__(self, response: requests.Response, sock: DeadlineMixin) -> None:
         self.status: int = response.status_code
         self._raw = cast(http.client.HTTPResponse, response.raw)
         self.fields = [(str(name), str(value)) for name, value in self._raw.headers.items()]  # as sent, in order
         self.headers = {name.lower(): value for name, value in self.fields}
-        self.length: int | None = self._raw.length  # bytes of the body, None where it is not said
+        self.length: int | None = self._raw.length  # bytes of the body, None where the head does not say
         self._sock = sock
 
     def plain_pieces(self) -> Iterator[bytes]:
-        """As `pieces`; raises PeerBroken for a body that is compressed."""
+        """Yield as `pieces` does; raises PeerBroken for a body that is compressed."""
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
         return self.pieces()
@@ -174,18 +181,18 @@ class StreamedResponse:
         for piece in self.plain_pieces():
             content += piece
             if len(content) > limit:
-                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes; {FATES[UNKNOWN]}")
+                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes; {DELIVERY_TEXTS[UNKNOWN]}")
         return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout when it does not come whole."""
+        """Yield the body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout if it is cut off."""
         received = 0
         with _translated(self._sock, "the answer broke off"):
             while received != self.length and (piece := self._raw.read1(PIECE)):
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):
-            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes; {FATES[UNKNOWN]}")
+            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes; {DELIVERY_TEXTS[UNKNOWN]}")
 
 
 class CancelToken:
@@ -212,7 +219,7 @@ class CancelToken:
             self._sock = sock
 
     def release(self) -> None:
-        """Let go of it, before the connection is closed and its number goes to another."""
+        """Let go of the connection, before it is closed and its number goes to another."""
         with self._lock:
             self._sock = None
 
@@ -229,9 +236,9 @@ class CancelToken:
 
 
 def _checked_url(url: str) -> SplitResult:
-    """The parts of `url`, with a path; ConfigError says what is wrong with it."""
+    """Return the parts of `url`, with a path; ConfigError says what is wrong with it."""
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("a URL has visible ASCII characters alone")
+        raise ConfigError("a URL has visible ASCII characters only")
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -245,7 +252,7 @@ def _checked_url(url: str) -> SplitResult:
 
 
 def _checked_header(name: str, value: str) -> tuple[str, str]:
-    """A header that http.client will send as it is; the value itself is never in a message."""
+    """Return a header that http.client will send as it is; the value itself is never in a message."""
     if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError("a header's name is letters, digits and hyphens")
     if name.lower() in _RESERVED:
@@ -259,29 +266,19 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
 
 
 def _translated(sock: DeadlineMixin, broken: str) -> translate_errors:
-    def told(error: Exception, fault: FailureKind) -> ClientError:
+    """Raise a ClientError for each error in the block; `broken` is its message where no other is known."""
+
+    def client_error(error: Exception, failure: FailureKind) -> ClientError:
+        error_type: type[ClientError]
+        if failure is FailureKind.TIMEOUT:
+            error_type, message = PeerTimeout, f"no whole answer within {sock.deadline.seconds:g} s"
+        elif isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
+            error_type, message = PeerBroken, "the server hung up without an answer"
+        elif isinstance(error, http.client.BadStatusLine):
+            error_type, message = NotMcp, "what answers there does not speak HTTP; check the port"
+        else:
+            error_type, message = PeerBroken, f"{broken} ({type(error).__name__})"
         delivery = UNKNOWN if sock.handed_over else NOT_SENT
-        kind, words = _told(error, fault, sock.deadline.seconds) or (PeerBroken, f"{broken} ({type(error).__name__})")
-        return kind(f"{words}; {FATES[delivery]}", delivery=delivery)
+        return error_type(f"{message}; {DELIVERY_TEXTS[delivery]}", delivery=delivery)
 
-    return translate_errors(told)
-
-
-def _told(error: Exception, fault: FailureKind, seconds: float) -> tuple[type[ClientError], str] | None:
-    if fault is FailureKind.TIMEOUT:
-        return PeerTimeout, f"no whole answer within {seconds:g} s"
-    if isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
-        return PeerBroken, "the server hung up without an answer"
-    if isinstance(error, http.client.BadStatusLine):
-        return NotMcp, "what answers there does not speak HTTP; check the port"
-    return None
-
-
-def _cure(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return "boards speak http, not https, unless something in front of them does"
-    if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there: is the server running, and is the port right?"
-    if isinstance(error, (socket.gaierror, UnicodeError)):
-        return "the name is not known here: use the IP address"
-    return "is the device on, its cable in, and its network up?"
+    return translate_errors(client_error)

@@ -9,16 +9,16 @@ import tracemalloc
 import pytest
 
 from mcpboard.errors import PeerBroken
-from mcpboard.protocol.blob_stream import SHORT, BlobStream, mark
+from mcpboard.protocol.blob_stream import SHORT, BlobStream, placeholder
 
 LONG = bytes(range(256)) * 300  # 76,800 bytes: over SHORT as base64, and no multiple of three
 
 
-def sifted(text: bytes, size: int = 1 << 14) -> BlobStream:
-    sieve = BlobStream()
+def streamed(text: bytes, size: int = 1 << 14) -> BlobStream:
+    stream = BlobStream()
     for start in range(0, len(text), size):
-        sieve.feed(text[start : start + size])
-    return sieve
+        stream.feed(text[start : start + size])
+    return stream
 
 
 def document(blob: bytes, **more: object) -> bytes:
@@ -27,9 +27,9 @@ def document(blob: bytes, **more: object) -> bytes:
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 16])
 def test_a_long_blob_is_taken_out_however_the_text_is_cut(size: int) -> None:
-    sieve = sifted(document(LONG, after="ä"), size)
-    assert json.loads(sieve.text) == {"uri": "u", "blob": mark(0), "after": "ä"}
-    assert sieve.blobs == [LONG]
+    stream = streamed(document(LONG, after="ä"), size)
+    assert json.loads(stream.text) == {"uri": "u", "blob": placeholder(0), "after": "ä"}
+    assert stream.blobs == [LONG]
 
 
 @pytest.mark.parametrize(
@@ -45,53 +45,53 @@ def test_a_long_blob_is_taken_out_however_the_text_is_cut(size: int) -> None:
     ],
 )
 def test_all_else_stays_as_it_is(text: bytes) -> None:
-    sieve = sifted(text)
-    assert sieve.text == text
-    assert sieve.blobs == []
+    stream = streamed(text)
+    assert stream.text == text
+    assert stream.blobs == []
 
 
 def test_several_blobs_keep_their_order() -> None:
     text = b"[" + b", ".join([document(LONG), document(b"short"), document(LONG[:-1])]) + b"]"
-    sieve = sifted(text)
-    assert [item["blob"] for item in json.loads(sieve.text)] == [mark(0), "c2hvcnQ=", mark(1)]
-    assert sieve.blobs == [LONG, LONG[:-1]]
+    stream = streamed(text)
+    assert [item["blob"] for item in json.loads(stream.text)] == [placeholder(0), "c2hvcnQ=", placeholder(1)]
+    assert stream.blobs == [LONG, LONG[:-1]]
 
 
 def test_escaped_slashes_and_blanks_are_read() -> None:
     text = document(b"\xff" * 3 * SHORT).replace(b"/", b"\\/").replace(b'"blob": ', b'"blob" :\n')
-    assert sifted(text).blobs == [b"\xff" * 3 * SHORT]
+    assert streamed(text).blobs == [b"\xff" * 3 * SHORT]
 
 
 def test_a_long_blob_that_is_no_base64_is_refused() -> None:
     with pytest.raises(PeerBroken, match="not base64"):
-        sifted(b'{"blob":"' + b"*" * SHORT * 2)
+        streamed(b'{"blob":"' + b"*" * SHORT * 2)
 
 
 @pytest.mark.parametrize(
-    ("sieve", "text"),
+    ("stream", "text"),
     [
         pytest.param(BlobStream(text_limit=100), b" " * 101, id="a text over the limit"),
         pytest.param(BlobStream(blob_limit=len(LONG) - 1), document(LONG), id="a blob over the limit"),
     ],
 )
-def test_more_than_the_limit_is_refused(sieve: BlobStream, text: bytes) -> None:
+def test_more_than_the_limit_is_refused(stream: BlobStream, text: bytes) -> None:
     with pytest.raises(PeerBroken, match="over the limit"):
         for start in range(0, len(text), 1 << 14):
-            sieve.feed(text[start : start + (1 << 14)])
+            stream.feed(text[start : start + (1 << 14)])
 
 
 def test_a_bundle_takes_little_more_memory_than_its_own_size() -> None:
     piece, count = b"QUJD" * (SHORT // 4), 448  # 28 MiB of base64, 21 MiB of bytes
-    sieve = BlobStream()
+    stream = BlobStream()
     tracemalloc.start()
     try:
-        sieve.feed(b'{"blob":"')
+        stream.feed(b'{"blob":"')
         for _ in range(count):
-            sieve.feed(piece)
-        sieve.feed(b'"}')
+            stream.feed(piece)
+        stream.feed(b'"}')
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     size = count * len(piece) * 3 // 4
-    assert len(sieve.blobs[0]) == size
+    assert len(stream.blobs[0]) == size
     assert peak < size * 1.5

@@ -31,7 +31,7 @@ from mcpboard.protocol.client_session import FINAL, HttpRequest
 from mcpboard.protocol.jsonrpc import Id, Request
 from mcpboard.protocol.versions import MODERN
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import FATES, CancelToken
+from mcpboard.transport.http import DELIVERY_TEXTS, CancelToken
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,9 @@ class Bridge:
     def _told(self, error: ClientError, request: Request) -> ProtocolError:
         """What the client is told of a server that gave no answer."""
         if self._ending:
-            return Unanswered(f"the bridge has ended with its standard input; {FATES[error.delivery]}", error.delivery)
+            return Unanswered(
+                f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}", error.delivery
+            )
         if request.method == "server/discover" and _is_older(error):
             return MethodNotFound("the server does not know server/discover: initialize, as older revisions do")
         return Unanswered(error.text, error.delivery)
