@@ -86,6 +86,14 @@ class BoardRole:
     def __init__(self, board: Board, settings: Settings) -> None:
         self.settings = settings
         self._board = board
+        self._policy = Policy(
+            server=SERVER,
+            instructions=INSTRUCTIONS,
+            disabled=None if settings.mcp_enabled else DISABLED,
+            strict_meta=settings.strict_meta,
+            pages=PAGES,
+            authorize=partial(_authorize, settings.token) if settings.token else None,
+        )
         self._made: tuple[tuple[BoardTool, ...], Endpoint] | None = None
 
     def endpoint(self) -> Endpoint:
@@ -93,7 +101,7 @@ class BoardRole:
         rows = self._board.catalog.rows(self.settings.mcp_shell_enabled)
         made = self._made
         if made is None or made[0] is not rows:
-            self._made = made = (rows, Endpoint(_policy(self.settings), ToolList([row.tool for row in rows])))
+            self._made = made = (rows, Endpoint(self._policy, ToolList([row.tool for row in rows])))
         return made[1]
 
     def refreshed_endpoint(self) -> Endpoint:
@@ -119,17 +127,6 @@ class BoardRole:
 
     def close_session(self, step: CloseSession) -> None:
         raise NotImplementedError("a board has no sessions, its endpoint never ends one")
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy(
-        server=SERVER,
-        instructions=INSTRUCTIONS,
-        disabled=None if settings.mcp_enabled else DISABLED,
-        strict_meta=settings.strict_meta,
-        pages=PAGES,
-        authorize=partial(_authorize, settings.token) if settings.token else None,
-    )
 
 
 def _authorize(token: bytes, authorization: str | None) -> str | None:

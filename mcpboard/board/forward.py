@@ -20,6 +20,8 @@ from mcpboard.transport.deadline import Clock
 # Slots of each lane; together they are the server's limit of calls at once.
 LANE_CAPACITY: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
 BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all
+# What is told of an undelivered error, by its delivery; nothing of a call that did nothing.
+SUMMARIES = {NOT_SENT: "", DONE: "took place, although something after it failed"}
 GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
@@ -50,7 +52,9 @@ class Forwarder:
         """Return the outcome of an action, which tells the undelivered ones and is kept with them if it gets lost."""
         finished_at = self._clock()  # a reader may stall for long before it is given up
         notice = self._undelivered.take()
-        summary = _summary(result)
+        summary = (
+            "finished OK" if isinstance(result, Content) else SUMMARIES.get(result.delivery, "ended with an error")
+        )
         own = (UndeliveredOutcome(tool, summary, finished_at),) if summary else ()
         on_delivered = functools.partial(self._undelivered.keep, (*notice.outcomes, *own))
         if not notice.text:
@@ -59,15 +63,6 @@ class Forwarder:
             result.text = f"{notice.text}\n{result.text}"
             return Outcome(result, on_delivered)
         return Outcome(replace(result, blocks=(Text(notice.text), *result.blocks)), on_delivered)
-
-
-def _summary(result: Content | ToolError) -> str:
-    """Return what to tell of an outcome that was not delivered; "" for a call that did nothing."""
-    if isinstance(result, Content):
-        return "finished OK"
-    if result.delivery == NOT_SENT:
-        return ""
-    return "took place, although something after it failed" if result.delivery == DONE else "ended with an error"
 
 
 # --- the support bundle ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
@@ -129,23 +129,20 @@ def mcp_url(host: str | None) -> str:
 
 def _client(config: ClientConfig, target: Target) -> str:
     """Return what to do for one client, folded under its name."""
-    label = "" if config.format == "steps" else f" <small>{escape(config.format.upper())}</small>"
-    steps = "".join(_steps(config, target))
-    return f'<details name="client"><summary>{escape(config.title)}{label}</summary><div>{steps}</div></details>\n'
-
-
-def _steps(config: ClientConfig, target: Target) -> Iterator[str]:
+    title = escape(config.title)
     if config.format == "steps":
-        yield f"<ol>{_items(config.steps(target))}</ol>"
+        parts = [f"<ol>{_items(config.steps(target))}</ol>"]
     else:
-        places = (_code(place) + _SYSTEMS.get(system, "") for system, place in config.places.items())
-        yield f"<p>In {' or '.join(places)}:</p><pre>{escape(config.text(target))}</pre>"
+        title += f" <small>{escape(config.format.upper())}</small>"
+        places = " or ".join(_code(place) + _SYSTEMS.get(system, "") for system, place in config.places.items())
+        parts = [f"<p>In {places}:</p><pre>{escape(config.text(target))}</pre>"]
     if config.command is not None:
-        yield f"<p>or in a shell:</p><pre>{escape(config.command(target))}</pre>"
+        parts.append(f"<p>or in a shell:</p><pre>{escape(config.command(target))}</pre>")
     if config.reload:
-        yield f"<p>Then: {escape(config.reload)}.</p>"
+        parts.append(f"<p>Then: {escape(config.reload)}.</p>")
     if config.notes:
-        yield f'<ul class="soft">{_items(config.notes)}</ul>'
+        parts.append(f'<ul class="soft">{_items(config.notes)}</ul>')
+    return f'<details name="client"><summary>{title}</summary><div>{"".join(parts)}</div></details>\n'
 
 
 def _items(lines: Iterable[str]) -> str:

@@ -73,7 +73,13 @@ class UndeliveredOutcomes:
         """Return all that is worth telling, oldest first; it is forgotten here, so tell it or keep it again."""
         now = self._clock()
         with self._lock:
-            self._check_replies(now)
+            for reply in [self._unacknowledged.popleft() for _ in range(len(self._unacknowledged))]:
+                if reply.arrived():
+                    continue
+                if now - reply.since < ARRIVAL_SECONDS:  # too young to be sure
+                    self._unacknowledged.append(reply)
+                else:
+                    self._keep([replace(each, reason=UNACKNOWLEDGED) for each in reply.outcomes])
             kept = [each for each in self._kept if now - each.finished_at <= KEPT_SECONDS]
             self._kept.clear()
         sentences = (
@@ -82,16 +88,6 @@ class UndeliveredOutcomes:
             for each in kept
         )
         return Notice(" ".join(sentences), tuple(kept))
-
-    def _check_replies(self, now: float) -> None:
-        """Keep what has not arrived in good time, forget what has."""
-        for reply in [self._unacknowledged.popleft() for _ in range(len(self._unacknowledged))]:
-            if reply.arrived():
-                continue
-            if now - reply.since < ARRIVAL_SECONDS:
-                self._unacknowledged.append(reply)
-            else:
-                self._keep([replace(each, reason=UNACKNOWLEDGED) for each in reply.outcomes])
 
     def _keep(self, outcomes: Sequence[UndeliveredOutcome]) -> None:
         self._kept = sorted([*self._kept, *outcomes], key=lambda each: each.finished_at)[-KEPT_OUTCOMES:]

@@ -63,10 +63,6 @@ class Role(Protocol):
         """End a legacy session and what it held."""
 
 
-def _never() -> bool:
-    return False
-
-
 class Application:
     """A WSGI application that serves one role.
 
@@ -130,7 +126,7 @@ class Application:
 
     def _call_tool(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
         started = time.monotonic()
-        gone = environ.get("waitress.client_disconnected", _never)
+        gone = environ.get("waitress.client_disconnected", call.gone)
         if gone():
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected

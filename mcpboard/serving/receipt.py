@@ -1,7 +1,7 @@
-"""Whether an answer has arrived, as far as TCP can tell: the client's system has acknowledged its last byte.
+"""Tell if a reply has arrived, as far as TCP can: the client's system has acknowledged its last byte.
 
 A reply that the kernel took is not one that the client has. When a USB link goes down in the middle
-of an action, nobody tells the server, and the answer waits in the kernel for a client that is gone.
+of an action, nobody tells the server, and the reply waits in the kernel for a client that is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECEIPT = "mcpboard.receipt"  # in the environ: makes a Receipt for what has bee
 
 
 class AcknowledgingConnection(Protocol):
-    """What a receipt asks."""
+    """A connection that a receipt can ask."""
 
     def acknowledged(self) -> int: ...
 
@@ -34,12 +34,12 @@ class Receipt(NamedTuple):
     position: int
 
     def __call__(self) -> bool:
-        """True once all of them have arrived, or where nobody can tell; it may be asked again and again."""
+        """Tell if all of them have arrived, or where nobody can tell; it may be asked again and again."""
         return self.connection.acknowledged() >= self.position
 
 
 def unacknowledged(sock: socket.socket) -> int:
-    """Bytes that the kernel still holds for the other side; 0 where it does not say."""
+    """Return the bytes that the kernel still holds for the other side; 0 where it does not say."""
     if fcntl is None:
         return 0
     found = bytearray(4)  # an int of C

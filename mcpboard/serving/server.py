@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import logging
 import os
 import signal
@@ -168,10 +169,14 @@ class Server:
         for listener in self._listeners:
             listener.channel_class = Channel
             listener.maintenance = _leave_to_sweep
-            listener.handle_error = _keep_listening
+            # waitress' own way with an error while accepting closes the listener, for good.
+            listener.handle_error = functools.partial(log.exception, "a connection could not be accepted")
 
     def run(self) -> None:
-        """Serve until `stop`, then send the replies that are pending and return."""
+        """Serve until `stop`; then refuse newcomers at once, and return when the pending replies have left.
+
+        What has not left at the end of the grace is cut short.
+        """
         next_sweep = 0.0
         while not self._stop.is_set():
             wasyncore.poll(SWEEP_SECONDS, self._map)
@@ -180,23 +185,17 @@ class Server:
                 next_sweep = now + SWEEP_SECONDS
                 for reason in sweep(self._map.values(), now):
                     log.debug("connection ended: %s", reason)
-        self._drain()
-
-    def stop(self) -> None:
-        """Ask `run` to end; safe from any thread and from a signal handler."""
-        with self._waking:
-            if not self._stop.is_set():
-                self._stop.set()
-                self._listeners[0].pull_trigger()
-
-    def _drain(self) -> None:
-        """Refuse newcomers at once, then keep the loop turning until no reply is pending or the grace is over."""
         for _ in range(self._connections + 1):  # one is accepted a turn: what had arrived by now counts as queued
             wasyncore.poll(0, self._map)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
-        while self._busy_channels() and time.monotonic() < over:
+        while time.monotonic() < over:
+            for channel in self._channels():
+                if not channel.has_unsent_reply:  # its next request would come too late
+                    channel.handle_close()
+            if not self._channels():
+                break
             wasyncore.poll(0.1, self._map)
         for channel in self._channels():
             channel.handle_close()
@@ -208,12 +207,12 @@ class Server:
             for listener in self._listeners:
                 listener.trigger.close()
 
-    def _busy_channels(self) -> list[Channel]:
-        """Return the connections with a reply pending; ends the others, whose next request would come too late."""
-        for channel in self._channels():
-            if not channel.has_unsent_reply:
-                channel.handle_close()
-        return self._channels()
+    def stop(self) -> None:
+        """Ask `run` to end; safe from any thread and from a signal handler."""
+        with self._waking:
+            if not self._stop.is_set():
+                self._stop.set()
+                self._listeners[0].pull_trigger()
 
     def _channels(self) -> list[Channel]:
         return [entry for entry in self._map.values() if isinstance(entry, Channel)]
@@ -221,11 +220,6 @@ class Server:
 
 def _leave_to_sweep(now: float) -> None:
     """Do nothing in place of waitress' own cleanup, which counts by the wall clock."""
-
-
-def _keep_listening() -> None:
-    """Log an error while accepting; waitress' own way closes the listener, for good."""
-    log.exception("a connection could not be accepted")
 
 
 def serve(

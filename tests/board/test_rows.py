@@ -1,4 +1,4 @@
-"""The allowlist against the mission's table, and what clients demand of every listed tool."""
+"""The allowlist against a table written apart from it, and what clients demand of every listed tool."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mcpboard.board.tools import INPUT, ROWS, SHELL, BoardTool, allowed
 from mcpboard.errors import BadArgument
 from mcpboard.protocol.tools import check_arguments, compact
 
-# Tool, backend, call, seconds, lane, in the mission's order.
-MISSION = """
+# Tool, backend, call, seconds, lane: agreed on with the board's makers, in this order.
+TABLE = """
 phone_bridge_status     agent       GET  /api/phone-bridge/status             10  status
 screenshot              agent       POST /api/tools/screenshot                40  observation
 wait_for_stable_screen  agent       POST /api/tools/wait_for_stable_screen    55  observation
@@ -45,9 +45,9 @@ ACTIONS = [
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.tool.name)
 
 
-def test_the_rows_are_the_missions_table_in_its_order() -> None:
+def test_the_rows_are_the_table_in_its_order() -> None:
     ours = [[row.tool.name, row.backend, row.method, row.path, f"{row.deadline_s:.0f}", row.lane] for row in ROWS]
-    assert ours == [line.split() for line in MISSION.strip().splitlines()]
+    assert ours == [line.split() for line in TABLE.strip().splitlines()]
 
 
 def test_every_lane_has_its_slots() -> None:
