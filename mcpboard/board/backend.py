@@ -86,7 +86,7 @@ class RequestContext(NamedTuple):
 
     def failed(self, error_type: type[ToolError], what: str) -> ToolError:
         """Return the error to raise: what the backend did wrong, and how far the request got."""
-        self.backend.note(ok=False)
+        self.backend.record(ok=False)
         message = f"{self.backend.title} ({self.backend.setting}) {what}"
         if self.sock.handed_over:
             return error_type(f"{message}.", delivery=UNKNOWN)
@@ -198,7 +198,7 @@ class Backend:
         self._addresses = ADDRESSES.get(parts.hostname or "", (parts.hostname or "",))
         self._port = parts.port or 80
         self._clock = clock
-        self._noted: tuple[bool, float] | None = None
+        self._last: tuple[bool, float] | None = None
 
     def call(
         self, method: str, path: str, body: bytes | None, seconds: float, limit: int = RESPONSE_LIMIT
@@ -226,12 +226,12 @@ class Backend:
     @property
     def last_request(self) -> LastRequest | None:
         """The latest request, None before the first; asks nobody and never waits."""
-        noted = self._noted
-        return noted and LastRequest(noted[0], self._clock() - noted[1])
+        last = self._last
+        return last and LastRequest(last[0], self._clock() - last[1])
 
-    def note(self, ok: bool) -> None:
+    def record(self, ok: bool) -> None:
         """Remember how a request went."""
-        self._noted = (ok, self._clock())
+        self._last = (ok, self._clock())
 
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, limit: SizeLimit) -> BodyStream:
         request = f"{method} {path}"
@@ -239,7 +239,7 @@ class Backend:
         try:
             sock = connect(self._addresses, self._port, deadline)
         except OSError as error:
-            self.note(ok=False)
+            self.record(ok=False)
             raise BackendUnreachable(
                 f"{self.title} cannot be reached at {self._base} ({self.setting}) for {request}: "
                 f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
@@ -252,7 +252,7 @@ class Backend:
         except BaseException:
             sock.hang_up()
             raise
-        self.note(ok=True)
+        self.record(ok=True)
         stream = BodyStream(context, response)
         stream.check_head()
         return stream

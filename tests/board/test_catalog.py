@@ -45,7 +45,7 @@ def text_schema(name: str = "app", **rule: Any) -> dict[str, Any]:
 
 
 def unexplained(name: str) -> dict[str, Any]:
-    """What becomes of the schema of an argument that neither the Agent nor we describe."""
+    """Return the schema that results where neither the Agent nor we describe an argument."""
     return text_schema(name, description="Taken by this board's Agent, which does not explain it")
 
 

@@ -113,7 +113,7 @@ LABELS = [
 
 @pytest.mark.parametrize(("raw", "mime"), LABELS)
 def test_a_picture_is_labelled_by_its_bytes(raw: bytes, mime: str) -> None:
-    """BL-402: whatever the board says of the format."""
+    """Whatever the board says of the format."""
     image, text = image_and_text(readers.screenshot(reply(shot(raw, format="bmp"))))
     assert image.mime == mime
     assert mime in text
@@ -175,7 +175,7 @@ def test_an_action_without_a_picture_is_still_a_success_that_says_so(data: Any) 
 
 @pytest.mark.parametrize("length", [900 * 1024, 1126 * 1024, 3000 * 1024], ids=lambda n: f"{n // 1024} KiB")
 def test_a_big_picture_passes_whole_and_its_size_is_told(length: int) -> None:
-    """BL-401: the limit is that of the Agent's reply; base64 is never cut."""
+    """The limit is that of the Agent's reply; base64 is never cut."""
     raw = PNG + bytes(length - len(PNG))
     image, text = image_and_text(readers.screenshot(reply(shot(raw, width=4000, height=9000))))
     assert image.data == b64(raw)
@@ -399,7 +399,7 @@ TURNED_DOWN = [
 def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     row: Any, status: int, body: bytes, kind: type[ToolError], delivery: str
 ) -> None:
-    """BL-411: never a cheerful success, never an exception that is not ours, never a flood."""
+    """Never a cheerful success, never an exception that is not ours, never a flood."""
     error = refusal_of(row.read, BackendResponse(status, "text/plain", body))
     assert type(error) is kind
     assert error.delivery == delivery

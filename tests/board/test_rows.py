@@ -75,7 +75,7 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 @each_row
 def test_no_client_has_a_reason_to_drop_the_schema(row: BoardTool) -> None:
-    """BL-407: roots are plain objects; no combinator, reference or list of types anywhere."""
+    """Roots are plain objects; no combinator, reference or list of types anywhere."""
     root = row.tool.input_schema
     assert root["type"] == "object"
     assert root["additionalProperties"] is False
@@ -95,14 +95,13 @@ def test_every_tool_and_property_says_what_it_is(row: BoardTool) -> None:
 
 @each_row
 def test_names_and_descriptions_keep_the_clients_limits(row: BoardTool) -> None:
-    """BL-408."""
     assert re.fullmatch(r"[a-z0-9_]{1,25}", row.tool.name)
     assert 0 < len(row.tool.description) < 1024
 
 
 @each_row
 def test_the_unit_is_named_where_places_are_given(row: BoardTool) -> None:
-    """BL-403: whoever has to send x and y is told that they run from 0 to 1000."""
+    """Whoever has to send x and y is told that they run from 0 to 1000."""
     if any("x" in schema.get("properties", ()) for schema in _schemas(row.tool.input_schema)):
         assert "normalised" in row.tool.description
         assert "0 to 1000" in row.tool.description

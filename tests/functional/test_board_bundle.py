@@ -21,7 +21,7 @@ from mcpboard.simulator.board import bundle
 from tests.functional import rig
 
 MIB = 1 << 20
-GROWTH = MIB  # bytes that a bundle of any size may cost (performance contract)
+GROWTH = MIB  # bytes that a bundle of any size may cost
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"mood": {"type": "string", "descripti
 
 
 class Clock:
-    """The monotonic clock of the catalogue, moved by hand."""
+    """The monotonic clock of the catalog, moved by hand."""
 
     def __init__(self) -> None:
         self.now = time.monotonic()
@@ -50,7 +50,7 @@ def listed(client: rig.Client) -> dict[str, Any]:
 
 
 def test_the_agent_is_read_once_a_minute_and_never_before_it_is_needed(clock: Clock) -> None:
-    """Decision 2: nothing at start or for other methods; then one reading for all lists of a minute."""
+    """Nothing at start or for other methods; then one reading for all lists of a minute."""
     with GoServer(offering([])) as agent, rig.in_front_of(agent.url) as client:
         client.ask("ping")
         client.get("/health")
@@ -92,7 +92,7 @@ def test_a_live_schema_is_what_arguments_are_checked_against() -> None:
 
 
 def test_a_hanging_agent_delays_the_list_by_a_second_and_the_next_one_not_at_all() -> None:
-    """Decision 2: one second, then the built-in table."""
+    """One second, then the built-in table."""
     with GoServer(Exchange.hang) as agent, rig.in_front_of(agent.url) as client:
         began = time.monotonic()
         assert list(listed(client)) == ALLOWLIST
@@ -128,7 +128,7 @@ ODD = [
     pytest.param(lambda went: went.reply(b'{"tools":[' + b"1," * (3 << 20)), id="6 MB"),
     pytest.param(Exchange.reset, id="a reset"),
     pytest.param(offering([{"name": "rm_rf", "args_schema": SCHEMA}]), id="a tool that is not ours"),
-    pytest.param(offering([{"name": "open_app"}]), id="an old catalogue without schemas"),
+    pytest.param(offering([{"name": "open_app"}]), id="an old tool list without schemas"),
     pytest.param(
         offering([{"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}]),
         id="a schema that makes clients drop the tool",
@@ -170,7 +170,7 @@ def simulator() -> Iterator[Simulator]:
         yield running
 
 
-def test_the_real_catalogue_passes_whole(simulator: Simulator) -> None:
+def test_the_real_catalog_passes_whole(simulator: Simulator) -> None:
     """Every schema that the pretend Agent offers is one that clients take, so each is shown."""
     with rig.in_front_of(simulator.agent_url, mcp_shell_enabled=True) as client:
         shown = listed(client)
@@ -179,7 +179,7 @@ def test_the_real_catalogue_passes_whole(simulator: Simulator) -> None:
 
 
 def test_a_listed_tool_that_the_board_lacks(simulator: Simulator) -> None:
-    """Decision 3: it stays listed, and the call says that this board does not offer it."""
+    """It stays listed, and the call says that this board does not offer it."""
     simulator.faults.set("missing_tool", "enter_text")
     with rig.in_front_of(simulator.agent_url) as client:
         assert list(listed(client)) == ALLOWLIST

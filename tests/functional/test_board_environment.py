@@ -34,7 +34,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 def works(client: rig.Client, simulator: Simulator) -> bool:
-    """Whether a session goes well from end to end: list, picture, typing, bundle."""
+    """Tell if a session goes well from end to end: list, picture, typing, bundle."""
     listed = len(client.ask("tools/list")["tools"])
     picture = base64.b64decode(client.call("screenshot").result["content"][0]["data"])
     typed = client.call("enter_text", text=HEBREW, focus={"x": 500, "y": 300})
@@ -67,7 +67,7 @@ def test_a_bare_environment_is_enough(
 
 
 def test_no_randomness_is_needed_to_serve(simulator: Simulator, tmp_path: Path) -> None:
-    """BL-608: at a first boot the kernel may have none for minutes, and whoever asks for it waits."""
+    """At a first boot the kernel may have none for minutes, and whoever asks for it waits."""
     (tmp_path / "sitecustomize.py").write_text("import os\nos.urandom = os.getrandom = None\n")
     file = rig.settings_file(tmp_path, simulator.agent_url, simulator.config_web_url)
     with rig.process(file, environ={"PYTHONPATH": str(tmp_path)}) as served:
@@ -76,7 +76,7 @@ def test_no_randomness_is_needed_to_serve(simulator: Simulator, tmp_path: Path) 
 
 @pytest.mark.tools
 def test_a_root_that_cannot_be_written_to_is_enough(simulator: Simulator, tmp_path: Path) -> None:
-    """BL-607: the board role writes nothing, not even bytecode."""
+    """The board role writes nothing, not even bytecode."""
     file = rig.settings_file(tmp_path, simulator.agent_url, simulator.config_web_url)
     with rig.process(file, *READ_ONLY) as served:
         assert works(served.client, simulator)
@@ -85,7 +85,7 @@ def test_a_root_that_cannot_be_written_to_is_enough(simulator: Simulator, tmp_pa
 @pytest.mark.tools
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "127.0.0.1:0", "*:0"])
 def test_no_ipv6_no_variables_no_stdin_and_nowhere_to_write(tmp_path: Path, listen: str) -> None:
-    """BL-605, BL-607: everything missing at once; even a wildcard falls back to the family that is there."""
+    """Everything missing at once; even a wildcard falls back to the family that is there."""
     with namespace("bare") as bare:
         bare.run(Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text, "1")
         with pytest.raises(ConfigError):
@@ -104,7 +104,7 @@ def test_no_ipv6_no_variables_no_stdin_and_nowhere_to_write(tmp_path: Path, list
 
 
 def test_a_proxy_in_the_environment_is_never_asked(simulator: Simulator, tmp_path: Path) -> None:
-    """BL-305: calls to the board go straight to loopback, without a name or password from anywhere."""
+    """Calls to the board go straight to loopback, without a name or password from anywhere."""
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login someone password something\n")
     (tmp_path / ".netrc").chmod(0o600)
     with GoServer(lambda went: went.error("502 Bad Gateway", "proxied")) as proxy:
@@ -119,7 +119,7 @@ def test_a_proxy_in_the_environment_is_never_asked(simulator: Simulator, tmp_pat
 
 
 def test_a_backend_named_localhost_is_found_at_once(simulator: Simulator) -> None:
-    """BL-310: IPv4 first, and no name service is asked, so none can be slow or wrong."""
+    """IPv4 first, and no name service is asked, so none can be slow or wrong."""
     port = simulator.agent_url.rpartition(":")[2]
     with rig.in_front_of(f"http://localhost:{port}") as client:
         assert not client.call("screenshot").is_error
@@ -139,7 +139,7 @@ def test_a_backend_on_ipv6_loopback_alone_is_found_by_name() -> None:
 
 
 def test_a_backend_that_drops_what_it_is_sent_is_given_up_soon() -> None:
-    """BL-310: a full backlog drops connection attempts in place of refusing them; two seconds at most."""
+    """A full backlog drops connection attempts in place of refusing them; two seconds at most."""
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)

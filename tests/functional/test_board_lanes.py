@@ -64,7 +64,7 @@ def held(simulator: Simulator, client: rig.Client, *tools: str) -> Iterator[list
 
 
 def answers_promptly(client: rig.Client) -> bool:
-    """Whether ping, tools/list and /health are answered in no time, each with what it must say."""
+    """Tell if ping, tools/list and /health are answered in no time, each with what it must say."""
     began = time.monotonic()
     alive = client.ask("ping") is not None
     listed = len(client.ask("tools/list")["tools"]) == 13
@@ -76,7 +76,7 @@ def answers_promptly(client: rig.Client) -> bool:
 def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
     simulator: Simulator, client: rig.Client, lane: str
 ) -> None:
-    """Decision 10: named with its seconds, nothing sent, and free again when the effect is over."""
+    """Named with its seconds, nothing sent, and free again when the effect is over."""
     tools, late = LANES[lane]
     with held(simulator, client, *tools) as pending:
         before = len(simulator.requests)
@@ -97,7 +97,7 @@ def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
 
 
 def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: rig.Client) -> None:
-    """BL-301: every place of every lane taken; ping and its kind answer as if nothing were."""
+    """Every slot of every lane taken; ping and its kind answer as if nothing were."""
     client.ask("tools/list")
     everything = [tool for tools, _ in LANES.values() for tool in tools]
     with held(simulator, client, *everything):
@@ -141,7 +141,7 @@ def test_six_stalled_readers_hold_six_slots_and_nothing_else() -> None:
 
 
 def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator, client: rig.Client) -> None:
-    """BL-302: three callers who hang up; each action ran once, none was cancelled, each left one line in the log."""
+    """Three callers who hang up; each action ran once, none was cancelled, each left one line in the log."""
     with rig.log_lines() as lines:
         for number in range(3):
             with simulator.hold("enter_text") as hold, client.begin("enter_text", **ARGUMENTS["enter_text"]) as pending:
@@ -208,7 +208,7 @@ SMALL_BOX = ("sh", "-c", 'ulimit -d 65536; ulimit -s 512; exec "$@"', "sh")
     ],
 )
 def test_four_huge_pictures_at_once_are_two_answers_in_a_small_box(tmp_path: Path, size: int, words: str) -> None:
-    """BL-311: two are turned away, two end as they should, and the server lives on."""
+    """Two are turned away, two end as they should, and the server lives on."""
     release = threading.Event()
 
     def huge(went: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""What the log says of a call at its most talkative: one line, and nothing that was typed, sent or shown."""
+"""The log of a call at its most talkative: one line, and nothing that was typed, sent or shown."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_refused_token_is_not_logged(caplog: pytest.LogCaptureFixture, authori
 
 
 def test_an_abandoned_call_is_one_line_and_no_traceback(simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
-    """BL-302: a caller who leaves is no event of ours."""
+    """A caller who leaves is no event of ours."""
     with rig.in_front_of(simulator.agent_url) as client, rig.log_lines() as lines:
         with simulator.hold("enter_text") as hold, client.begin("enter_text", **CALLS["enter_text"]) as pending:
             assert hold.entered.wait(rig.LIMIT_S)

@@ -1,4 +1,4 @@
-"""What a client types and where it taps reaches the Agent as it was sent: code points, line ends, numbers."""
+"""Text and positions of a client reach the Agent as they were sent: code points, line ends, numbers."""
 
 from __future__ import annotations
 

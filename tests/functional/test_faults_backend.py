@@ -27,7 +27,7 @@ PICTURE = tool_answer(json.dumps({"width": 1, "height": 1, "data": "/9j/4AAQSkZJ
 
 @dataclass(frozen=True)
 class Fault:
-    """What the backend does once, and what the caller of an action must then be told."""
+    """A fault of the backend, and what the caller of an action must then be told."""
 
     script: Callable[[Exchange], object]
     says: str
@@ -127,7 +127,7 @@ def once(fault: Callable[[Exchange], object]) -> Callable[[Exchange], None]:
 
 
 def well(exchange: Exchange) -> None:
-    """What a board in order answers."""
+    """Answer as a board in order does."""
     if exchange.path == "/api/logs/support":
         exchange.reply(gzip.compress(b"logs"), "application/gzip")
     elif exchange.path == "/api/device/status":
@@ -205,7 +205,7 @@ def test_an_agent_that_dies_after_it_read_a_tap() -> None:
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
 @pytest.mark.parametrize(("tool", "arguments", "acts"), CALLS)
 def test_a_redirect_leads_nowhere(tool: str, arguments: dict[str, Any], acts: bool, status: str) -> None:
-    """Decision 14: the server it points at is never contacted."""
+    """The server it points at is never contacted."""
     with GoServer(well) as elsewhere:
         location = f"Location: {elsewhere.url}/caught"
         with (
@@ -233,7 +233,7 @@ def test_a_redirect_leads_nowhere(tool: str, arguments: dict[str, Any], acts: bo
     ],
 )
 def test_what_a_tool_put_out_is_read_for_what_it_means(output: str, is_error: bool, text: str) -> None:
-    """Decision 4: HTTP 200 with `is_error` false is no proof of success."""
+    """HTTP 200 with `is_error` false is no proof of success."""
     with (
         GoServer(lambda went: went.reply(tool_answer(output))) as agent,
         rig.in_front_of(agent.url) as client,
@@ -259,7 +259,7 @@ def test_a_charset_label_is_not_believed(encoding: str) -> None:
 
 
 def test_every_request_is_plain_direct_and_closes() -> None:
-    """Decision 7: a fresh connection a request, and nothing that invites a retry, a cookie or compression."""
+    """A fresh connection a request, and nothing that invites a retry, a cookie or compression."""
     with GoServer(well) as agent, rig.in_front_of(agent.url) as client:
         for _ in range(3):
             client.call("keyboard_tap", keys=["enter"])
@@ -270,7 +270,7 @@ def test_every_request_is_plain_direct_and_closes() -> None:
 
 
 def test_a_picture_that_is_just_as_large_as_an_answer_may_be() -> None:
-    """Decision 19: 4 MiB pass, whole and unchanged."""
+    """4 MiB pass, whole and unchanged."""
     data = "/9j/" + "A" * ((4 << 20) - 400)
     with (
         GoServer(lambda went: went.reply(tool_answer(json.dumps({"data": data})))) as agent,

@@ -23,7 +23,7 @@ EITHER = "either"
 
 @dataclass(frozen=True)
 class Told:
-    """What the caller is told of a fault: part of the text, and what became of the action."""
+    """A fault as the caller is told of it: part of the text, and what became of the action."""
 
     says: str
     delivery: str | None
@@ -96,7 +96,7 @@ def test_a_tap_that_meets_a_fault(
     assert executed == told.executed
     assert asked <= 1  # a reset before reading leaves none that was read
     simulator.wait_for_finish("touch_gesture", executed)  # the board goes on when its caller gives up
-    assert not tap(client).is_error  # the same id and the same arguments are a new call all the same (BL-406)
+    assert not tap(client).is_error  # the same id and the same arguments are a new call all the same
     assert len(simulator.calls) == executed + 1
 
 
@@ -104,7 +104,7 @@ def test_a_tap_that_meets_a_fault(
 def test_a_tap_that_worked_stays_a_success(
     simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any]
 ) -> None:
-    """Decision 5: what came after the action does not undo it, and must not lead to a second one."""
+    """What came after the action does not undo it, and must not lead to a second one."""
     simulator.faults.set(kind, "touch_gesture", 1, **settings)
     result = tap(client)
     assert not result.is_error
@@ -149,7 +149,7 @@ def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client
 def test_a_bundle_that_fails_early_is_an_error_and_no_blob(
     simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any], says: str
 ) -> None:
-    """Decision 12: the first block is read before the head goes out."""
+    """The first block is read before the head goes out."""
     simulator.faults.set(kind, "support_bundle", 1, **settings)
     failed = client.call("support_bundle")
     assert failed.is_error

@@ -54,7 +54,7 @@ def board() -> Iterator[Board]:
 
 @pytest.mark.parametrize("reset", [pytest.param(False, id="closed"), pytest.param(True, id="reset")])
 def test_the_next_action_hears_of_it_and_the_one_after_does_not(board: Board, reset: bool) -> None:
-    """Decision 9: finished once, told once, before whatever the next result says."""
+    """Finished once, told once, before whatever the next result says."""
     board.abandoned("enter_text", reset=reset, **ENTER)
     first, second = board.press_enter(), board.press_enter()
     assert first.text.startswith(OK)
@@ -74,7 +74,7 @@ def test_an_error_begins_with_it_too(board: Board) -> None:
 
 
 def test_a_client_that_gave_up_and_calls_again(board: Board) -> None:
-    """BL-405, BL-406: 60 s of patience against 70 s of typing. Nothing is typed that was not really asked for."""
+    """60 s of patience against 70 s of typing. Nothing is typed that was not really asked for."""
     with board.simulator.hold("enter_text") as hold, board.client.begin("enter_text", **ENTER) as pending:
         assert hold.entered.wait(rig.LIMIT_S)
         pending.leave()

@@ -51,7 +51,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
-    """What an administrator would read, at the levels that `cli/logs.py` sets."""
+    """The log as an administrator would read it, at the levels that `cli/logs.py` sets."""
     caplog.set_level(logging.INFO)
     for name, level in LEVELS.items():
         caplog.set_level(level, name)

@@ -52,7 +52,7 @@ class Source:
 
 
 class PretendRole:
-    """What the edge serves in these tests; remembers what was run, lost and borrowed."""
+    """The role that is served in these tests; remembers what was run, lost and borrowed."""
 
     def __init__(self, **policy: Any) -> None:
         self.ran: list[str] = []

@@ -1,4 +1,4 @@
-"""How long a connection may keep the server waiting, and how many there may be, whatever the wall clock says."""
+"""Limits of time and number of connections, whatever the wall clock says."""
 
 from __future__ import annotations
 

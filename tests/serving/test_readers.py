@@ -94,7 +94,7 @@ class TestStalled:
         ],
     )
     def test_stalled_readers_that_pipeline_hold_no_thread(self, served: Served, ahead: bytes) -> None:
-        """What waits for such a reader must hold a slot: a thread without one would be lost to `ping`."""
+        """A thread that waits for such a reader must hold a slot: a thread without one would be lost to `ping`."""
         with contextlib.ExitStack() as clients:
             for _ in range(server.THREADS):
                 client = clients.enter_context(served.client(SMALL))
@@ -203,7 +203,7 @@ Leave = Callable[[Client], None]
 
 
 def things(served: Served) -> tuple[int, int, int, int]:
-    """How many connections, threads, open files and slots there are."""
+    """Return the numbers of connections, threads, open files and slots."""
     files = len(os.listdir("/proc/self/fd"))
     return len(served.server._map), threading.active_count(), files, served.limit.in_use
 

@@ -1,4 +1,4 @@
-"""What the server knows of an answer after it has let go of it: whether it has arrived."""
+"""Receipts: the server knows of a reply that it has let go of if it has arrived."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def served(role: CuriousRole) -> Iterator[Served]:
 
 
 def soon(true: Callable[[], bool]) -> bool:
-    """Whether it becomes true; the other side's system answers within milliseconds."""
+    """Tell if it becomes true; the other side's system answers within milliseconds."""
     end = time.monotonic() + PATIENCE
     while not true() and time.monotonic() < end:
         threading.Event().wait(0.005)
@@ -177,7 +177,7 @@ class Overheard:
 
 
 def test_an_answer_asked_about_while_the_next_one_leaves_has_arrived(served: Served, role: CuriousRole) -> None:
-    """What the kernel has taken and nobody has counted yet may not count against what was taken before."""
+    """Bytes that the kernel has taken and nobody has counted yet may not count against what was taken before."""
     heard: list[bool] = []
     with served.client(receive_buffer=WINDOW) as client:
         assert client.ask(call("echo")).status == 200

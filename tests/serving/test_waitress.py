@@ -1,4 +1,4 @@
-"""What our settings take from waitress: each row of the contract's table, and what our hold on its insides rests on."""
+"""Settings of waitress, each with the behavior that we rely on, and the insides that our code holds on to."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Answer:
 
 
 class Broken(Exception):
-    """What came is not one whole, well-formed HTTP answer."""
+    """Raised for anything but one whole, well-formed HTTP response."""
 
 
 class Client:
