@@ -20,7 +20,7 @@ from mcpboard.errors import ConfigError
 __all__ = ["host_main", "main"]
 
 HOST, DEFAULT_HOST_VERB = "host", "run"
-HOST_GROUPS = ("host.run", "host.mcp_token", "host.devices", "host.enroll", "host.doctor")
+HOST_GROUPS = ("host.run", "host.mcp_token", "host.devices", "host.enroll")
 
 # Verb -> the module here that adds it, in the order of the menu. What is below `laptop` and `host` is not on boards.
 VERBS: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""`device-host-agent run`: serve MCP in front of the devices of this computer."""
+"""`device-host-agent run` and `doctor`: serve MCP in front of the devices of this computer, and examine them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import socket
 from mcpboard.cli import logs
 from mcpboard.cli.config import Verbs
 from mcpboard.cli.host import add_verb, settings
+from mcpboard.doctor import report
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.host.config import HOST_SETTINGS, HostSettings
 
 
 def add_to(verbs: Verbs) -> None:
-    """Add the verb `run`, with a flag for each row of HOST_SETTINGS that has one."""
+    """Add the verb `run`, with a flag for each row of HOST_SETTINGS that has one, and the verb `doctor`."""
     parser = add_verb(verbs, "run", run, "serve until SIGTERM; what is done when no verb is given")
     for row in HOST_SETTINGS:
         if row.flag:
@@ -24,6 +25,8 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument(
         "--demo", action="store_true", help="with three simulated phones, a board, a cloud and a session"
     )
+    text = "check settings, files, port and devices, and say what to do about each; exit code 1 when a check failed"
+    add_verb(verbs, "doctor", doctor, text).add_argument("--json", action="store_true", help="as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,3 +70,11 @@ def _listeners(effective: HostSettings, or_any: bool = False) -> list[socket.soc
         if or_any and isinstance(error, AddressTaken):
             return server.listeners([(effective.bind_host, 0)])
         raise ConfigError(f"{str(error).partition(';')[0]}; choose another with --port or --bind") from None
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Run every check and print each finding; 0 when none failed, else 1."""
+    from mcpboard.host.doctor import examine
+
+    logs.configure("stderr", "warning")
+    return report(examine(lambda: settings(arguments)), arguments.json)
