@@ -15,6 +15,8 @@ import pytest
 
 from mcpboard import cli
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
+from mcpboard.host import config as host_config
+from mcpboard.host import doctor
 from mcpboard.host.drivers import android
 from mcpboard.host.drivers.android import AndroidDriver, adb
 from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice, is_address
@@ -307,10 +309,11 @@ def test_testing_a_phone_names_what_is_missing(
     probe = json.loads(capsys.readouterr().out)
     assert (probe["state"], "cure: " in probe["error"]) == ("no adb server", True)
     with fake_adb({"host:devices-l": listing(f"{PHONE} unauthorized")}) as server:
-        assert device_host_agent(tmp_path, server.adb.port, "doctor", "--json") == 1
-        checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-        assert checks["device p"]["message"] == "device S1 unauthorized"
-        assert checks["device p"]["remedy"].startswith("unlock the phone")
+        flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
+        (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{server.adb.port}"\n', "utf-8")
+        found = {each.name: each.result for each in doctor.examine(lambda: host_config.load(flags, environ={}))}
+        assert found["device p"].message == "device S1 unauthorized"
+        assert found["device p"].remedy.startswith("unlock the phone")
     with fake_adb() as server:
         assert device_host_agent(tmp_path, server.adb.port, "devices", "test", "p") == 0
 
