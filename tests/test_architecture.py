@@ -145,7 +145,7 @@ def test_nothing_imports_the_command_line() -> None:
 # File -> modules it may import inside a function: first use, and optional extras.
 LATE = {
     "transport/__init__.py": {"mcpboard"}, "serving/app.py": {"werkzeug"},
-    "laptop/connect/tomltext.py": {"tomlkit"}, "laptop/connect/yamltext.py": {"ruamel"},
+    "laptop/connect/toml_yaml_edit.py": {"tomlkit", "ruamel"},
     "host/drivers/factory.py": {"mcpboard"}, "host/console/templating.py": {"jinja2"},
     "host/vision/service.py": {"mcpboard"},
 }  # fmt: skip

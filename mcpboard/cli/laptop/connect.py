@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from mcpboard import client_configs, config
@@ -13,6 +14,14 @@ from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
 from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import ConfigError
+
+# How a config entry comes by the token -> what the person has to do or know.
+TOKEN_NOTES: Mapping[str, str] = {
+    "variable": 'set it where the client is started: export {variable}="$({command})"',
+    "file": "the token stays in {file}",
+    "prompt": "{client} asks for the token once, and keeps it",
+    "value": "the config entry holds the token itself, for {client} takes nothing else: mind who reads it",
+}
 
 
 def add_to(verbs: Verbs) -> None:
@@ -25,7 +34,7 @@ def add_to(verbs: Verbs) -> None:
     action.add_argument("--write", action="store_true", help="write it into the client's file, keeping a backup")
     action.add_argument("--undo", action="store_true", help="make the file what it was before the latest write")
     parser.add_argument("--name", default=client_configs.NAME, help="the server's name there (default: %(default)s)")
-    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
     parser.add_argument("--data", metavar="DIR", help="with --host: where its token is (default: tasks)")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
@@ -41,36 +50,65 @@ def _add_word(parser: argparse.ArgumentParser, name: str, **options: Any) -> Non
 
 
 def connect(arguments: argparse.Namespace) -> int:
-    """The form on standard output, everything else on standard error; then a handshake with the server."""
+    """Print the config entry, or write it, with all remarks on standard error; then a handshake with the server."""
+    from mcpboard.laptop import connect as laptop
+
     if arguments.list:
-        print(_table())
+        print(_client_table())
         return 0
-    form = _form(arguments.client)
+    client = client_configs.find(arguments.client or "")
+    if client is None:
+        known = ", ".join(each.key for each in CLIENT_CONFIGS)
+        wrong = f"{arguments.client} is not known" if arguments.client else "name a client"
+        raise ConfigError(f"{wrong}; there are: {known}")
     if arguments.undo:
-        return _undo(form, arguments)
+        path = laptop.undo(_path(client, arguments)).path
+        _say(f"{path} is what it was before" if os.path.exists(path) else f"{path} is gone, as it was before")
+        return 0
     target = _target(arguments)
     if arguments.write:
-        _write(form, target, arguments)
+        _write(client, target, arguments)
     else:
-        print(form.text(target))
-        _say(*_where(form, target, arguments))
-    _say(*_token_notes(form, target), *form.notes)
-    return _greet(target, _host_command("doctor", arguments) if arguments.host else f"mcpboard doctor {target.url}")
+        _print(client, target, arguments)
+    if target.token is not None:
+        note = TOKEN_NOTES["file" if client.format == "steps" else client.token]
+        token = target.token
+        _say(note.format(variable=target.variable, command=token.command, file=token.file, client=client.title))
+    _say(*client.notes)
+    doctor = _host_command("doctor", arguments) if arguments.host else f"mcpboard doctor {target.url}"
+    connected, message = laptop.handshake(target, doctor)
+    _say(message)
+    return 0 if connected else 1
 
 
-def _form(key: str | None) -> ClientConfig:
-    form = client_configs.find(key or "")
-    if form is None:
-        known = ", ".join(form.key for form in CLIENT_CONFIGS)
-        raise ConfigError(f"{f'{key} is not known' if key else 'name a client'}; there are: {known}")
-    return form
+def _client_table() -> str:
+    rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
+    rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
+    key, title, form = (max(len(row[column]) for row in rows) for column in range(3))
+    return "\n".join(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{form}}  {row[3]}" for row in rows)
 
 
 def _target(arguments: argparse.Namespace) -> Target:
+    """Return the server as the client's configuration will name it.
+
+    With --host, what the command line did not say is filled in from the host agent of this computer.
+    """
     from mcpboard.transport.http import HttpClient
 
     if arguments.host:
-        _take_host(arguments)
+        from mcpboard.host import config as host_config
+        from mcpboard.host.access.tokens import TOKEN_FILE
+
+        settings = host_config.load({"data": arguments.data})
+        arguments.data = str(settings.folder)
+        if arguments.url == client_configs.USB_URL:
+            arguments.url = settings.url
+        if arguments.name == client_configs.NAME:
+            arguments.name = client_configs.HOST_NAME
+        if arguments.token_file is None:
+            arguments.token_file = str(settings.folder / TOKEN_FILE)
+            if not os.path.exists(arguments.token_file):
+                raise ConfigError(f"{arguments.token_file}: there is no token yet; start the host agent once")
     if not client_configs.is_name(arguments.name):
         raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
     token = None
@@ -78,119 +116,61 @@ def _target(arguments: argparse.Namespace) -> Target:
         file = os.path.abspath(arguments.token_file)
         token = Token(file, token_from(file), _host_command("mcp-token", arguments) if arguments.host else "")
     url = HttpClient(arguments.url, None if token is None else token.value).url
-    return Target(url, arguments.name, token, _program())
-
-
-def _take_host(arguments: argparse.Namespace) -> None:
-    """Fill in what the command line did not say from the host agent of this computer."""
-    from mcpboard.host import config as host_config
-    from mcpboard.host.access.tokens import TOKEN_FILE
-
-    settings = host_config.load({"data": arguments.data})
-    arguments.data = str(settings.folder)
-    if arguments.url == client_configs.USB_URL:
-        arguments.url = settings.url
-    if arguments.name == client_configs.NAME:
-        arguments.name = client_configs.HOST_NAME
-    if arguments.token_file is None:
-        arguments.token_file = str(settings.folder / TOKEN_FILE)
-        if not os.path.exists(arguments.token_file):
-            raise ConfigError(f"{arguments.token_file}: there is no token yet; start the host agent once")
+    return Target(url, arguments.name, token, program())
 
 
 def _host_command(verb: str, arguments: argparse.Namespace) -> str:
     return f"device-host-agent {verb} --data {shlex.quote(arguments.data)}"
 
 
-def _program() -> tuple[str, ...]:
-    """How a program that knows no PATH of ours starts mcpboard."""
+def program() -> tuple[str, ...]:
+    """Return the command by which a program that knows no PATH of ours starts mcpboard."""
     script = os.path.join(os.path.dirname(sys.executable), "mcpboard.exe" if sys.platform == "win32" else "mcpboard")
     return (script,) if os.path.exists(script) else (sys.executable, "-m", "mcpboard")
 
 
-def _path(form: ClientConfig, arguments: argparse.Namespace) -> str:
-    from mcpboard.laptop import connect
+def _path(client: ClientConfig, arguments: argparse.Namespace) -> str:
+    from mcpboard.laptop import connect as laptop
 
-    if arguments.file is not None and form.format != "steps":
+    if arguments.file is not None and client.format != "steps":
         return os.path.abspath(str(arguments.file))
-    return connect.path_of(form, sys.platform, config.user_folders())
+    return laptop.path_of(client, sys.platform, config.user_folders())
 
 
-def _write(form: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
-    from mcpboard.laptop import connect
+def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
+    from mcpboard.laptop import connect as laptop
 
-    path = _path(form, arguments)
+    path = _path(client, arguments)
     try:
-        written = connect.write(form, target, path)
-    except ConfigError:  # it says to add the form by hand
-        print(form.text(target))
+        written = laptop.write(client, target, path)
+    except ConfigError:  # it says to add the config entry by hand
+        print(client.text(target))
         raise
     if not written.backup:
-        _say(f"{written.path} says so already; nothing was changed")
+        _say(f"{written.path} is already configured; nothing was changed")
         return
     before = "there was none before" if written.is_new else f"what it was is kept in {written.backup}"
     _say(f"{written.path} is written; {before}")
-    if form.reload:
-        _say(f"{form.title}: {form.reload}")
+    if client.reload:
+        _say(f"{client.title}: {client.reload}")
 
 
-def _undo(form: ClientConfig, arguments: argparse.Namespace) -> int:
-    from mcpboard.laptop import connect
-
-    path = connect.undo(_path(form, arguments)).path
-    _say(f"{path} is what it was before" if os.path.exists(path) else f"{path} is gone, as it was before")
-    return 0
-
-
-def _where(form: ClientConfig, target: Target, arguments: argparse.Namespace) -> list[str]:
-    place = form.place(sys.platform)
-    lines = [f"belongs into {arguments.file or place}; `{_writing(target, arguments)}` puts it there"] if place else []
-    return lines + ([f"or: {form.command(target)}"] if form.command else [])
-
-
-def _writing(target: Target, arguments: argparse.Namespace) -> str:
-    """The command that writes what was printed: the same words, and `--write`."""
-    words = ["mcpboard", "connect", arguments.client, *([] if target.url == client_configs.USB_URL else [target.url])]
-    if target.name != client_configs.NAME:
-        words += ["--name", target.name]
-    if target.token is not None:
-        words += ["--token-file", target.token.file]
-    if arguments.file is not None:
-        words += ["--file", arguments.file]
-    return shlex.join([*words, "--write"])
-
-
-def _token_notes(form: ClientConfig, target: Target) -> list[str]:
-    """Where the token comes from, and whether the form holds it."""
-    if target.token is None:
-        return []
-    notes = {
-        "variable": f'set it where the client is started: export {target.variable}="$({target.token.command})"',
-        "file": f"the token stays in {target.token.file}",
-        "prompt": f"{form.title} asks for the token once, and keeps it",
-        "value": f"the form holds the token itself, for {form.title} takes nothing else: mind who reads it",
-    }
-    return [notes["file" if form.format == "steps" else form.token]]
-
-
-def _greet(target: Target, doctor: str) -> int:
-    from mcpboard.laptop import connect
-
-    well, words = connect.greet(target, doctor)
-    _say(words)
-    return 0 if well else 1
+def _print(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
+    """Print the config entry, and where it belongs with the command that puts it there: the same words, and --write."""
+    print(client.text(target))
+    if place := client.place(sys.platform):
+        words = ["mcpboard", "connect", client.key, *([] if target.url == client_configs.USB_URL else [target.url])]
+        if target.name != client_configs.NAME:
+            words += ["--name", target.name]
+        if target.token is not None:
+            words += ["--token-file", target.token.file]
+        if arguments.file is not None:
+            words += ["--file", arguments.file]
+        _say(f"belongs into {arguments.file or place}; `{shlex.join([*words, '--write'])}` puts it there")
+    if client.command:
+        _say(f"or: {client.command(target)}")
 
 
 def _say(*lines: str) -> None:
     for line in lines:
         print(line, file=sys.stderr)
-
-
-def _table() -> str:
-    rows = [("CLIENT", "NAME", "FORM", "FILE"), *map(_row, CLIENT_CONFIGS)]
-    key, title, form = (max(len(row[column]) for row in rows) for column in range(3))
-    return "\n".join(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{form}}  {row[3]}" for row in rows)
-
-
-def _row(form: ClientConfig) -> tuple[str, str, str, str]:
-    return form.key, form.title, form.format, form.place(sys.platform) or "by hand"

@@ -1,4 +1,4 @@
-"""A client's configuration file: replaced whole or not at all, with what it was kept beside it.
+"""A client's configuration file: replaced whole or not at all, with a backup beside it.
 
 mcp.json                                   the file
 mcp.json.mcpboard-1-9f86d081884c7d65       what it was before the first write; the digits are of what
@@ -27,21 +27,16 @@ _BACKUP = re.compile(r"\.mcpboard-(?P<number>[0-9]+)-(?P<digest>[0-9a-f]{16})(?P
 
 @dataclass(frozen=True)
 class Backup:
-    """What the file was before one write; `digest` is of what was written, `new` when there was no file."""
+    """The file before one write; `digest` is of what was written, `is_new` when there was no file."""
 
     path: str
     number: int
     digest: str
-    new: bool
-
-
-def real(path: str) -> str:
-    """The file itself, where `path` is a symbolic link to it."""
-    return os.path.realpath(path)
+    is_new: bool
 
 
 def read(path: str) -> bytes | None:
-    """The content, None where there is no file; raises ConfigError for one that cannot be read."""
+    """Return the content, None where there is no file; raises ConfigError for one that cannot be read."""
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
@@ -65,8 +60,8 @@ def write(path: str, old: bytes | None, new: bytes, mode: int) -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if read(path) != old:
             raise ConfigError(f"{path} changed a moment ago; close the program that writes it, and try again")
-        _place(kept, old or b"", path, mode)
-        _place(path, new, path, mode)
+        _replace(kept, old or b"", path, mode)
+        _replace(path, new, path, mode)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(kept)
@@ -79,32 +74,33 @@ def undo(path: str) -> Backup:
 
     Raises ConfigError when there is none, or when the file has changed since.
     """
-    kept = max(backups(path), key=lambda backup: backup.number, default=None)
-    if kept is None:
+    backup = max(backups(path), key=lambda backup: backup.number, default=None)
+    if backup is None:
         raise ConfigError(f"there is nothing to undo: mcpboard keeps no backup of {path}")
     current = read(path)
-    if current is None or _digest(current) != kept.digest:
-        raise ConfigError(f"{path} has changed since mcpboard wrote it and is left alone; compare it with {kept.path}")
+    if current is None or _digest(current) != backup.digest:
+        raise ConfigError(
+            f"{path} has changed since mcpboard wrote it and is left alone; compare it with {backup.path}"
+        )
     try:
-        _put_back(path, kept)
+        if backup.is_new:
+            os.unlink(path)
+        else:
+            _replace(path, read(backup.path) or b"", path, PRIVATE)
+        os.unlink(backup.path)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be put back: {error.strerror}; {kept.path} holds what it was") from None
-    return kept
-
-
-def _put_back(path: str, kept: Backup) -> None:
-    if kept.new:
-        os.unlink(path)
-    else:
-        _place(path, read(kept.path) or b"", path, PRIVATE)
-    os.unlink(kept.path)
+        raise ConfigError(f"{path} cannot be put back: {error.strerror}; {backup.path} holds what it was") from None
+    return backup
 
 
 def backups(path: str) -> list[Backup]:
-    """The backups beside the file, in no order."""
+    """Return the backups beside the file, in no order."""
     folder, name = os.path.split(path)
+    entries: list[str] = []
+    with contextlib.suppress(OSError):  # the folder is not there yet
+        entries = os.listdir(folder or os.curdir)
     found = []
-    for entry in _entries(folder):
+    for entry in entries:
         match = _BACKUP.fullmatch(entry.removeprefix(name)) if entry.startswith(name) else None
         if match:
             whole = os.path.join(folder, entry)
@@ -112,36 +108,25 @@ def backups(path: str) -> list[Backup]:
     return found
 
 
-def _entries(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder or os.curdir)
-    except OSError:  # the folder is not there yet
-        return []
-
-
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
-def _place(path: str, content: bytes, like: str, mode: int) -> None:
-    """Put a whole file at `path` in one step, with mode and owner of the file `like` where that is there."""
+def _replace(path: str, content: bytes, like: str, mode: int) -> None:
+    """Put a whole file at `path` in one step, with mode and owner of the file `like`, or `mode` where that is not."""
     staged = staged_file(path, content)
     try:
-        _dress(staged, like, mode)
+        try:
+            found = os.stat(like)
+        except FileNotFoundError:
+            os.chmod(staged, mode)
+        else:
+            if hasattr(os, "chown"):  # not on Windows
+                with contextlib.suppress(PermissionError):  # only root may give files away
+                    os.chown(staged, found.st_uid, found.st_gid)
+            os.chmod(staged, stat.S_IMODE(found.st_mode))
         os.replace(staged, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(staged)
         raise
-
-
-def _dress(path: str, like: str, mode: int) -> None:
-    try:
-        seen = os.stat(like)
-    except FileNotFoundError:
-        os.chmod(path, mode)
-        return
-    if hasattr(os, "chown"):  # not on Windows
-        with contextlib.suppress(PermissionError):  # only root may give files away
-            os.chown(path, seen.st_uid, seen.st_gid)
-    os.chmod(path, stat.S_IMODE(seen.st_mode))

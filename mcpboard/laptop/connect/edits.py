@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpboard.client_configs import CONNECTS, WRITERS
 from mcpboard.errors import ConfigError
-from mcpboard.laptop.connect import jsontext, tomltext, yamltext
+from mcpboard.laptop.connect import json_edit, toml_yaml_edit
 
 Document = Mapping[str, Any]
 
@@ -32,16 +32,16 @@ class Language:
 
 
 LANGUAGES: Mapping[str, Language] = {
-    "json": Language(jsontext.load, jsontext.put),
-    "toml": Language(tomltext.load, tomltext.put, "#", appends=True),
-    "yaml": Language(yamltext.load, yamltext.put, "#", appends=True),
+    "json": Language(json_edit.load, json_edit.put),
+    "toml": Language(toml_yaml_edit.load_toml, toml_yaml_edit.put_toml, "#", appends=True),
+    "yaml": Language(toml_yaml_edit.load_yaml, toml_yaml_edit.put_yaml, "#", appends=True),
 }
 
-BY_HAND = "nothing was written; add the form by hand"
+BY_HAND = "nothing was written; add the config entry by hand"
 
 
-def edited(format: str, text: str, ours: Document) -> str:
-    """`text` with the tables and lists of `ours` in it, the very same text when they are there already.
+def with_entry(format: str, text: str, ours: Document) -> str:
+    """Return `text` with the tables and lists of `ours` in it, the very same text when they are there already.
 
     Raises ConfigError for a text that cannot be parsed, or not be changed without harm to the rest.
     """
@@ -49,7 +49,7 @@ def edited(format: str, text: str, ours: Document) -> str:
     old = language.load(text) if text.strip() else {}
     if not isinstance(old, dict):
         raise ConfigError(f"it holds no table at the top; {BY_HAND}")
-    new = wanted(old, ours)
+    new = merged(old, ours)
     if new == old:
         return text
     if not text.strip():
@@ -61,87 +61,79 @@ def edited(format: str, text: str, ours: Document) -> str:
     raise ConfigError(f"it cannot be changed without touching the rest of it; {BY_HAND}")
 
 
-def wanted(old: Document, ours: Document) -> dict[str, Any]:
-    """The document `old` with `ours` in it: what an entry's owner added to it stays, how to connect does not."""
+def merged(old: Document, ours: Document) -> dict[str, Any]:
+    """Return the document `old` with `ours` in it: an entry's other members stay, how to connect is replaced."""
     new = dict(old)
     for key, value in ours.items():
         present = old.get(key)
         if isinstance(value, dict):
-            new[key] = _with_entries(key, present, value)
+            if present is not None and not isinstance(present, dict):
+                raise ConfigError(f"{key} is there, but is no table; {BY_HAND}")
+            table = new[key] = dict(present or {})
+            for name, entry in value.items():
+                there = table.get(name)
+                added = there if isinstance(there, dict) else {}
+                table[name] = {**entry, **{each: added[each] for each in added if each not in CONNECTS}}
         else:
-            new[key] = _with_items(key, present, value)
+            if present is not None and not isinstance(present, list):
+                raise ConfigError(f"{key} is there, but is no list; {BY_HAND}")
+            ids = [item["id"] for item in value]
+            others = [each for each in present or [] if not isinstance(each, dict) or each.get("id") not in ids]
+            same = [each for each in present or [] if each not in others]
+            new[key] = list(present or []) if same == list(value) else [*others, *value]
     return new
-
-
-def _with_entries(key: str, present: object, entries: Mapping[str, Any]) -> dict[str, Any]:
-    if present is not None and not isinstance(present, dict):
-        raise ConfigError(f"{key} is there, but is no table; {BY_HAND}")
-    table = dict(present or {})
-    for name, entry in entries.items():
-        table[name] = _merged(table.get(name), entry)
-    return table
-
-
-def _merged(present: object, entry: Mapping[str, Any]) -> dict[str, Any]:
-    kept = present if isinstance(present, dict) else {}
-    own = {key: value for key, value in kept.items() if key not in CONNECTS}
-    return {**entry, **own}
-
-
-def _with_items(key: str, present: object, items: Sequence[Mapping[str, Any]]) -> list[Any]:
-    if present is not None and not isinstance(present, list):
-        raise ConfigError(f"{key} is there, but is no list; {BY_HAND}")
-    ids = [item["id"] for item in items]
-    others = [each for each in present or [] if not isinstance(each, dict) or each.get("id") not in ids]
-    there = [each for each in present or [] if each not in others]
-    return list(present or []) if there == list(items) else [*others, *items]
 
 
 # --- two ways to change a text -------------------------------------------------------------------
 
 
 def _appended(format: str, text: str, old: Document, new: Document) -> str | None:
-    """What is new, at the end, where a language allows that and nothing of it was there before."""
-    language = LANGUAGES[format]
-    fresh = {key: _fresh(old.get(key, {}), value) for key, value in new.items() if old.get(key) != value}
-    if not language.appends or any(value is None for value in fresh.values()):
+    """Return the text with what is new at its end; None unless the language allows it and all of it is new."""
+    fresh: dict[str, Document] = {}
+    for key, value in new.items():
+        present = old.get(key, {})
+        if old.get(key) == value:
+            continue
+        if not isinstance(present, dict) or not isinstance(value, dict):
+            return None
+        fresh[key] = {name: inner for name, inner in value.items() if present.get(name) != inner}
+        if present.keys() & fresh[key].keys():
+            return None
+    if not LANGUAGES[format].appends:
         return None
-    if format == "yaml" and any(key in old for key in fresh):  # a key twice is an error there
+    if format == "yaml" and old.keys() & fresh.keys():  # a key twice is an error there
         return None
     line = "\r\n" if "\r\n" in text else "\n"
     end = "" if text.endswith("\n") else line
     return text + end + line + WRITERS[format](fresh).replace("\n", line) + line
 
 
-def _fresh(old: object, new: object) -> dict[str, Any] | None:
-    """The members of `new` that `old` does not have; None when any other has changed."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return None
-    changed = {key: value for key, value in new.items() if old.get(key) != value}
-    return None if old.keys() & changed.keys() else changed
-
-
 def _put(format: str, text: str, old: Document, new: Document) -> str | None:
+    """Return the text with each value that differs set at its place."""
+    put = LANGUAGES[format].put
     for key, value in new.items():
-        there = old.get(key)
-        if isinstance(value, dict) and isinstance(there, dict):
+        present = old.get(key)
+        if isinstance(value, dict) and isinstance(present, dict):
             for name in value:
-                if there.get(name) != value[name]:
-                    text = LANGUAGES[format].put(text, (key, name), value[name])
-        elif there != value:
-            text = LANGUAGES[format].put(text, (key,), value)
+                if present.get(name) != value[name]:
+                    text = put(text, (key, name), value[name])
+        elif present != value:
+            text = put(text, (key,), value)
     return text
 
 
 def _is_sound(language: Language, before: str, after: str, new: Document) -> bool:
+    """Tell if the text `after` reads as `new` and has lost no comment."""
     try:
-        return bool(language.load(after) == new) and _comments(language, before) <= _comments(language, after)
+        if language.load(after) != new:
+            return False
     except ConfigError:
         return False
-
-
-def _comments(language: Language, text: str) -> set[str]:
-    """The comments, by a rough rule that takes some other text for one: it only has to miss none."""
     if not language.comment:
-        return set()
-    return {line[line.index(language.comment) :].rstrip() for line in text.splitlines() if language.comment in line}
+        return True
+    # A rough rule, which takes some other text for a comment: it only has to miss none.
+    lost, kept = (
+        {line[line.index(language.comment) :].rstrip() for line in text.splitlines() if language.comment in line}
+        for text in (before, after)
+    )
+    return lost <= kept

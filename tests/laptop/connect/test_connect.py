@@ -32,12 +32,12 @@ from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"
 NOBODY = "http://127.0.0.1:9/mcp"
-BY_KEY = {form.key: form for form in CLIENT_CONFIGS}
+BY_KEY = {client.key: client for client in CLIENT_CONFIGS}
 
 
-def of(form: ClientConfig, path: Path, name: str = "phone-board") -> Mapping[str, Any]:
+def of(client: ClientConfig, path: Path, name: str = "phone-board") -> Mapping[str, Any]:
     """The entry in a client's file, read by the parser of its format."""
-    entry: Mapping[str, Any] = parsed(form.format, path.read_text("utf-8"))[form.table][name]
+    entry: Mapping[str, Any] = parsed(client.format, path.read_text("utf-8"))[client.table][name]
     return entry
 
 
@@ -50,24 +50,24 @@ def url_of(entry: Mapping[str, Any]) -> str:
 # --- written, and driven -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+@pytest.mark.parametrize("client", WRITABLE, ids=lambda client: client.key)
 def test_what_is_written_leads_to_the_board(
-    form: ClientConfig, board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    client: ClientConfig, board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "folder" / "file"
-    assert main(["connect", form.key, board.url, "--write", "--file", str(file)]) == 0
+    assert main(["connect", client.key, board.url, "--write", "--file", str(file)]) == 0
     assert "answers: mcpboard" in capsys.readouterr().err
-    with Client(url_of(of(form, file))) as client:
-        assert client.list_tools()
+    with Client(url_of(of(client, file))) as session:
+        assert session.list_tools()
 
 
-@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
+@pytest.mark.parametrize("client", CLIENT_CONFIGS, ids=lambda client: client.key)
 def test_what_is_printed_is_the_form_for_that_url(
-    form: ClientConfig, board: Board, capsys: pytest.CaptureFixture[str]
+    client: ClientConfig, board: Board, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["connect", form.key, board.url]) == 0
+    assert main(["connect", client.key, board.url]) == 0
     printed = capsys.readouterr().out
-    assert printed == form.text(Target(board.url, program=verb._program())) + "\n"
+    assert printed == client.text(Target(board.url, program=verb.program())) + "\n"
     assert board.url in printed
 
 
@@ -111,28 +111,30 @@ def token_file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("form", CLIENT_CONFIGS, ids=lambda form: form.key)
+@pytest.mark.parametrize("client", CLIENT_CONFIGS, ids=lambda client: client.key)
 def test_the_token_is_shown_only_where_the_form_demands_it_and_then_that_is_said(
-    form: ClientConfig, token_file: Path, capsys: pytest.CaptureFixture[str]
+    client: ClientConfig, token_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with rig.in_front_of(token=TOKEN.encode()) as board:
         url = f"http://127.0.0.1:{board.address[1]}/mcp"
-        assert main(["connect", form.key, url, "--token-file", str(token_file)]) == 0
+        assert main(["connect", client.key, url, "--token-file", str(token_file)]) == 0
     printed = capsys.readouterr()
     assert TOKEN not in printed.err
-    demanded = form.key in ("gemini", "hermes", "goose", "lm-studio")
+    demanded = client.key in ("gemini", "hermes", "goose", "lm-studio")
     assert (TOKEN in printed.out) == demanded == ("holds the token itself" in printed.err)
 
 
-@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
-def test_a_written_token_is_a_reference_or_a_private_file(form: ClientConfig, token_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", WRITABLE, ids=lambda client: client.key)
+def test_a_written_token_is_a_reference_or_a_private_file(
+    client: ClientConfig, token_file: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "file"
     target = Target(NOBODY, "left", Token(str(token_file), TOKEN))
-    connect.write(form, target, str(file))
-    entry = json.dumps(of(form, file, "left"))
+    connect.write(client, target, str(file))
+    entry = json.dumps(of(client, file, "left"))
     expected = {"variable": "LEFT_TOKEN", "file": str(token_file), "prompt": "input:left_token", "value": TOKEN}
-    assert expected[form.token] in entry
-    assert stat.S_IMODE(file.stat().st_mode) == (0o600 if form.token == "value" else 0o644)
+    assert expected[client.token] in entry
+    assert stat.S_IMODE(file.stat().st_mode) == (0o600 if client.token == "value" else 0o644)
 
 
 def test_vs_code_asks_for_the_token_it_is_told_of(token_file: Path, tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_the_same_again_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     connect.write(CURSOR, Target(NOBODY), str(file))
     before = sorted(os.listdir(tmp_path)), file.stat().st_mtime_ns
     main(["connect", "cursor", NOBODY, "--write", "--file", str(file)])
-    assert "says so already" in capsys.readouterr().err
+    assert "is already configured" in capsys.readouterr().err
     assert (sorted(os.listdir(tmp_path)), file.stat().st_mtime_ns) == before
 
 
@@ -233,8 +235,8 @@ def test_a_file_that_cannot_be_kept_is_left_alone(
     file = tmp_path / "mcp.json"
     file.write_bytes(content)
     assert main(["connect", "cursor", NOBODY, "--write", "--file", str(file)]) == 2
-    form, said = capsys.readouterr()
-    assert json.loads(form)["mcpServers"]["phone-board"]["url"] == NOBODY, "it is there to be added by hand"
+    entry, said = capsys.readouterr()
+    assert json.loads(entry)["mcpServers"]["phone-board"]["url"] == NOBODY, "it is there to be added by hand"
     assert words in said
     assert str(file) in said
     assert file.read_bytes() == content
@@ -249,7 +251,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path, monkeypatch
         file.write_bytes(b"{}")
         return "{ }"
 
-    monkeypatch.setattr(edits, "edited", edited)
+    monkeypatch.setattr(edits, "with_entry", edited)
     with pytest.raises(ConfigError, match="changed a moment ago"):
         connect.write(CURSOR, Target(NOBODY), str(file))
     assert file.read_bytes() == b"{}"
@@ -345,7 +347,7 @@ def test_usage_that_is_wrong_is_said_in_a_line(words: list[str], said: str, caps
 def test_the_command_that_is_offered_writes_what_was_printed(
     board: Board, tmp_path: Path, token_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "with a blank.json"
+    file = tmp_path / "with a space.json"
     words = ["cursor", board.url, "--name", "mine", "--token-file", str(token_file), "--file", str(file)]
     main(["connect", *words])
     printed, told = capsys.readouterr()

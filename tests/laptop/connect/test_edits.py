@@ -14,12 +14,12 @@ from ruamel.yaml import YAML
 
 from mcpboard.client_configs import CLIENT_CONFIGS, Target, Token
 from mcpboard.errors import ConfigError
-from mcpboard.laptop.connect import edits, jsontext
+from mcpboard.laptop.connect import edits, json_edit
 
 URL = "http://192.168.42.1:8080/mcp"
 ENTRY = {"url": URL}
 OURS = {"servers": {"phone-board": ENTRY}}
-WRITABLE = [form for form in CLIENT_CONFIGS if form.format != "steps"]
+WRITABLE = [client for client in CLIENT_CONFIGS if client.format != "steps"]
 
 
 def parsed(format: str, text: str) -> Any:
@@ -70,7 +70,7 @@ JSON = [
 
 @pytest.mark.parametrize(("before", "after"), JSON)
 def test_json_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.edited("json", before, OURS) == after.replace("URL", URL)
+    assert edits.with_entry("json", before, OURS) == after.replace("URL", URL)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,18 @@ def test_json_is_changed_in_place(before: str, after: str) -> None:
 )
 def test_json_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        edits.edited("json", text, OURS)
+        edits.with_entry("json", text, OURS)
 
 
 def test_items_of_a_list_are_told_apart_by_their_ids() -> None:
     mine, other = {"id": "token", "type": "promptString"}, {"id": "other"}
     ours = {"inputs": [mine]}
-    assert json.loads(edits.edited("json", '{"inputs": [{"id": "other"}]}', ours)) == {"inputs": [other, mine]}
-    assert json.loads(edits.edited("json", '{"inputs": [{"id": "token", "old": 1}, 7]}', ours)) == {"inputs": [7, mine]}
+    assert json.loads(edits.with_entry("json", '{"inputs": [{"id": "other"}]}', ours)) == {"inputs": [other, mine]}
+    assert json.loads(edits.with_entry("json", '{"inputs": [{"id": "token", "old": 1}, 7]}', ours)) == {
+        "inputs": [7, mine]
+    }
     with pytest.raises(ConfigError, match="no list"):
-        edits.edited("json", '{"inputs": 1}', ours)
+        edits.with_entry("json", '{"inputs": 1}', ours)
 
 
 JSON_VALUES = st.recursive(
@@ -117,13 +119,15 @@ def test_any_json_gets_the_entry_and_loses_nothing(document: dict[str, Any], ind
     if not isinstance(document.get("servers", {}), (dict, type(None))):
         return
     expected = {**document, "servers": {**(document.get("servers") or {}), "phone-board": ENTRY}}
-    after = edits.edited("json", text, OURS)
+    after = edits.with_entry("json", text, OURS)
     assert json.loads(after) == expected
-    assert edits.edited("json", after, OURS) == after
+    assert edits.with_entry("json", after, OURS) == after
 
 
 def test_a_value_is_put_where_the_path_says() -> None:
-    assert jsontext.put('{"a": {"b": [1, {"c": 2}], "d": "}"}}', ("a", "d"), 3) == '{"a": {"b": [1, {"c": 2}], "d": 3}}'
+    assert (
+        json_edit.put('{"a": {"b": [1, {"c": 2}], "d": "}"}}', ("a", "d"), 3) == '{"a": {"b": [1, {"c": 2}], "d": 3}}'
+    )
 
 
 # --- TOML ----------------------------------------------------------------------------------------
@@ -151,7 +155,7 @@ TOML = [
 
 @pytest.mark.parametrize(("before", "after"), TOML)
 def test_toml_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.edited("toml", before, CODEX) == after
+    assert edits.with_entry("toml", before, CODEX) == after
 
 
 @pytest.mark.parametrize(
@@ -164,13 +168,13 @@ def test_toml_is_changed_in_place(before: str, after: str) -> None:
 )
 def test_toml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        edits.edited("toml", text, CODEX)
+        edits.with_entry("toml", text, CODEX)
 
 
 def test_an_inline_table_of_servers_is_changed_or_refused_but_never_lost() -> None:
     text = 'mcp_servers = { other = { url = "x" } } # mine\n'
     try:
-        after = edits.edited("toml", text, CODEX)
+        after = edits.with_entry("toml", text, CODEX)
     except ConfigError:
         return
     assert parsed("toml", after)["mcp_servers"] == {"other": {"url": "x"}, **CODEX["mcp_servers"]}
@@ -192,7 +196,7 @@ YAML_CASES = [
 
 @pytest.mark.parametrize(("before", "kept"), YAML_CASES)
 def test_yaml_gets_a_new_table_at_its_end(before: str, kept: str) -> None:
-    after = edits.edited("yaml", before, HERMES)
+    after = edits.with_entry("yaml", before, HERMES)
     assert after.startswith(kept)
     assert after.endswith(LINES)
     assert parsed("yaml", after)["mcp_servers"] == HERMES["mcp_servers"]
@@ -207,7 +211,7 @@ YAML_IN_PLACE = [
     pytest.param(
         "mcp_servers:\n    phone-board:\n        url: http://old/mcp # the board\n        trust: untrusted\n",
         f"mcp_servers:\n    phone-board:\n        url: {URL} # the board\n        trust: untrusted\n        timeout: 120\n",
-        id="an older entry, four blanks, with its owner's key",
+        id="an older entry, four spaces, with its owner's key",
     ),
     pytest.param(
         "---\nlist:\n  - 1\nmcp_servers:\n",
@@ -224,7 +228,7 @@ YAML_IN_PLACE = [
 
 @pytest.mark.parametrize(("before", "after"), YAML_IN_PLACE)
 def test_yaml_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.edited("yaml", before, HERMES) == after
+    assert edits.with_entry("yaml", before, HERMES) == after
 
 
 @pytest.mark.parametrize(
@@ -240,7 +244,7 @@ def test_yaml_is_changed_in_place(before: str, after: str) -> None:
 )
 def test_yaml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        edits.edited("yaml", text, HERMES)
+        edits.with_entry("yaml", text, HERMES)
 
 
 # --- all of them ---------------------------------------------------------------------------------
@@ -252,20 +256,20 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
+@pytest.mark.parametrize("client", WRITABLE, ids=lambda client: client.key)
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_form_survives_its_own_parser_and_a_second_write(form: Any, target: Target) -> None:
-    document: Mapping[str, Any] = form.document(target)
-    assert parsed(form.format, form.text(target)) == document
-    once = edits.edited(form.format, "", document)
-    assert parsed(form.format, once) == document
-    assert edits.edited(form.format, once, document) == once
+def test_each_form_survives_its_own_parser_and_a_second_write(client: Any, target: Target) -> None:
+    document: Mapping[str, Any] = client.document(target)
+    assert parsed(client.format, client.text(target)) == document
+    once = edits.with_entry(client.format, "", document)
+    assert parsed(client.format, once) == document
+    assert edits.with_entry(client.format, once, document) == once
 
 
-@pytest.mark.parametrize("form", WRITABLE, ids=lambda form: form.key)
-def test_a_change_of_address_and_back_to_no_token(form: Any) -> None:
-    with_token = form.document(Target(URL, token=Token("/t", "a-secret-of-some-length")))
-    moved = form.document(Target("http://10.0.0.7:8080/mcp"))
-    after = edits.edited(form.format, edits.edited(form.format, "", with_token), moved)
-    assert parsed(form.format, after)[form.table] == moved[form.table]
+@pytest.mark.parametrize("client", WRITABLE, ids=lambda client: client.key)
+def test_a_change_of_address_and_back_to_no_token(client: Any) -> None:
+    with_token = client.document(Target(URL, token=Token("/t", "a-secret-of-some-length")))
+    moved = client.document(Target("http://10.0.0.7:8080/mcp"))
+    after = edits.with_entry(client.format, edits.with_entry(client.format, "", with_token), moved)
+    assert parsed(client.format, after)[client.table] == moved[client.table]
     assert "a-secret-of-some-length" not in after

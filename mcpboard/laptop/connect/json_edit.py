@@ -10,56 +10,53 @@ from typing import Any, NamedTuple, NoReturn
 
 from mcpboard.errors import ConfigError
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
+_SPACES = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\"")
 _DECODER = JSONDecoder()
 
 
 class Span(NamedTuple):
-    """Where a value stands in the text."""
+    """The place of a value in the text."""
 
     start: int
     end: int
 
 
 def load(text: str) -> Any:
-    """The document; raises ConfigError for comments, trailing commas, doubled keys and all else that is no JSON."""
+    """Return the document; raises ConfigError for comments, trailing commas, doubled keys and whatever is no JSON."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ConfigError("a key stands there twice; remove one of them")
+        return dict(pairs)
+
+    def refuse(word: str) -> NoReturn:
+        raise ConfigError(f"{word} is not JSON; nothing was written")
+
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except RecursionError:
         raise ConfigError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"line {error.lineno} is not plain JSON ({error.msg}); comments and trailing commas cannot be kept,"
-            " so nothing was written; add the form by hand"
+            " so nothing was written; add the config entry by hand"
         ) from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ConfigError("a key stands there twice; remove one of them")
-    return found
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ConfigError(f"{word} is not JSON; nothing was written")
-
-
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """`text`, a document that `load` takes, with `value` at `path`; all but its last object must be there."""
+    """Return `text`, a document that `load` takes, with `value` at `path`; all but its last object must be there."""
     at = _skip(text, 0)
-    for depth, key in enumerate(path):
+    members: dict[str, Span] = {}
+    for depth, key in enumerate(path, 1):
         members, end = _members(text, at)
         if key not in members:
-            return _inserted(text, Span(at, end), members, path[depth:], value, depth + 1)
+            deeper = path[depth:]
+            break
         at = members[key].start
-    start, end = members[path[-1]]
-    return text[:start] + _written(text, value, len(path)) + text[end:]
-
-
-def _inserted(text: str, outer: Span, members: dict[str, Span], path: Sequence[str], value: Any, depth: int) -> str:
-    key, *deeper = path
+    else:
+        start, end = members[path[-1]]
+        return text[:start] + _written(text, value, len(path)) + text[end:]
     for inner in reversed(deeper):
         value = {inner: value}
     line, unit = _layout(text)
@@ -67,11 +64,11 @@ def _inserted(text: str, outer: Span, members: dict[str, Span], path: Sequence[s
     if members:
         last = max(span.end for span in members.values())
         return f"{text[:last]},{member}{text[last:]}"
-    return f"{text[: outer.start]}{{{member}{line}{unit * (depth - 1)}}}{text[outer.end :]}"
+    return f"{text[:at]}{{{member}{line}{unit * (depth - 1)}}}{text[end:]}"
 
 
 def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
-    """The members of the object that begins at `at`, by key, and where it ends."""
+    """Return the members of the object that begins at `at`, by key, and where it ends."""
     found: dict[str, Span] = {}
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -86,12 +83,12 @@ def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
 
 
 def _skip(text: str, at: int) -> int:
-    blanks = _BLANKS.match(text, at)
-    return blanks.end() if blanks else at
+    spaces = _SPACES.match(text, at)
+    return spaces.end() if spaces else at
 
 
 def _layout(text: str) -> tuple[str, str]:
-    """Line break and one step of indentation, as the text has them."""
+    """Return line break and one step of indentation, as the text has them."""
     first = _INDENT.search(text)
     return "\r\n" if "\r\n" in text else "\n", first[1] if first else "  "
 
