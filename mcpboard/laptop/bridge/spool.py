@@ -1,6 +1,6 @@
-"""An HTTP answer kept until it is whole, and the one line that it becomes on standard output.
+"""An HTTP response kept until it is whole, and the one line that it becomes on standard output.
 
-Half a message must never reach a client, and a slow bundle must not hold up the answers behind
+Half a message must never reach a client, and a slow bundle must not hold up the responses behind
 it. So the body is kept first, in memory while it is small and in a temporary file beyond that.
 """
 
@@ -17,44 +17,41 @@ from mcpboard.protocol.results import HttpResponse
 from mcpboard.protocol.tools import compact
 from mcpboard.transport.http import PIECE, StreamedResponse
 
-IN_MEMORY = 1 << 20  # bytes of one answer; what is larger is a bundle or a picture, and goes to a file
-ANSWER_LIMIT = 96 << 20  # bytes; a bundle of 64 MiB in base64, twice the largest that a board passes on
-TEXT_LIMIT = 16 << 20  # bytes of an answer that has to be parsed, because it came as a stream of events
+IN_MEMORY = 1 << 20  # bytes of one response; what is larger is a bundle or a screenshot, and goes to a file
+BODY_LIMIT = 96 << 20  # bytes; a bundle of 64 MiB in base64, twice the largest that a board passes on
+TEXT_LIMIT = 16 << 20  # bytes of a response that has to be parsed, because it came as a stream of events
 
 
 class Spool:
-    """One answer, whole; close it after use. Raises ClientError where it does not come whole."""
+    """One response, whole; close it after use. Raises ClientError where it does not come whole."""
 
-    def __init__(self, arriving: StreamedResponse) -> None:
-        self.status = arriving.status
-        self.headers = arriving.headers
+    def __init__(self, response: StreamedResponse) -> None:
+        self.status = response.status
+        self.headers = response.headers
         self.size = 0  # bytes of the body
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)
         try:
-            self._keep(arriving)
+            for piece in response.plain_pieces():
+                self.size += len(piece)
+                if self.size > BODY_LIMIT:
+                    raise PeerBroken(f"the answer is over the limit of {BODY_LIMIT} bytes")
+                try:
+                    self._file.write(piece)
+                except OSError as error:
+                    raise PeerBroken(f"the answer could not be kept ({error.strerror}): is the disk full?") from error
         except BaseException:
             self.close()
             raise
 
-    def _keep(self, arriving: StreamedResponse) -> None:
-        for piece in arriving.plain_pieces():
-            self.size += len(piece)
-            if self.size > ANSWER_LIMIT:
-                raise PeerBroken(f"the answer is over the limit of {ANSWER_LIMIT} bytes")
-            try:
-                self._file.write(piece)
-            except OSError as error:
-                raise PeerBroken(f"the answer could not be kept ({error.strerror}): is the disk full?") from error
-
     def close(self) -> None:
         self._file.close()
 
-    def answer(self) -> HttpResponse:
-        """The answer as the dialogue takes it; of one that is too long for a handshake the beginning."""
+    def response(self) -> HttpResponse:
+        """Return the response as a ClientSession takes it; of one that is too long for a handshake the beginning."""
         return HttpResponse(self.status, self.headers, self._beginning(IN_MEMORY))
 
     def error_code(self) -> int | None:
-        """The code of the JSON-RPC error that this answer is, None for any other."""
+        """Return the code of the JSON-RPC error that this response is, None for any other."""
         try:
             document = jsonrpc.load(self._beginning(IN_MEMORY)) if self.status != 200 else None
         except ParseError:
@@ -64,35 +61,28 @@ class Spool:
         return code if isinstance(code, int) else None
 
     def line(self, request_id: Id) -> Iterator[bytes]:
-        """The message that answers the request, in pieces; the checks are made before the first is given.
+        """Return the message that answers the request, in pieces; the checks are made before the first is given.
 
-        Raises ClientError where the answer holds none.
+        Raises ClientError where the response holds none.
         """
-        if self.status == 200 and self.size > IN_MEMORY and not self._is_stream():
-            self._check_bundle()
+        is_stream = self.headers.get("content-type", "").lower().startswith("text/event-stream")
+        if self.status == 200 and self.size > IN_MEMORY and not is_stream:
+            self._check_large()
             return self._pieces()
-        return iter([self._message(request_id)])
-
-    # --- a small answer, or a stream of events: parsed ---
-
-    def _message(self, request_id: Id) -> bytes:
         body = self._beginning(TEXT_LIMIT)
-        for text in results.events(body) if self._is_stream() else (body,):
-            if _answers_in_good_order(text, request_id, self.status):
-                return text.strip()
-        return _restated(HttpResponse(self.status, self.headers, body), request_id)
+        for text in results.events(body) if is_stream else (body,):
+            if _can_be_forwarded(text, request_id, self.status):
+                return iter([text.strip()])
+        try:
+            results.result_of(HttpResponse(self.status, self.headers, body), request_id)
+        except PeerError as error:  # perhaps without the request's id, so it is written again with it
+            data = {} if error.data is None else {"data": error.data}
+            stated = {"code": error.code, "message": error.message, **data}
+            return iter([compact({"jsonrpc": "2.0", "id": request_id, "error": stated})])
+        raise NotMcp("the answer is no JSON-RPC message", delivery=UNKNOWN)
 
-    def _is_stream(self) -> bool:
-        return self.headers.get("content-type", "").lower().startswith("text/event-stream")
-
-    def _beginning(self, most: int) -> bytes:
-        self._file.seek(0)
-        return self._file.read(most)
-
-    # --- a large answer: looked at, not parsed, so that it never stands in memory ---
-
-    def _check_bundle(self) -> None:
-        """What would break the reading of a line is looked for; the rest is the client's to parse."""
+    def _check_large(self) -> None:
+        """Look for what would break the reading of a line, without parsing: a large response never stands in memory."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         last = b""
         try:
@@ -105,14 +95,18 @@ class Spool:
         if not self._beginning(PIECE).lstrip().startswith(b"{") or not last.endswith(b"}"):
             raise NotMcp("the answer is not one JSON object", status=self.status)
 
+    def _beginning(self, most: int) -> bytes:
+        self._file.seek(0)
+        return self._file.read(most)
+
     def _pieces(self) -> Iterator[bytes]:
         self._file.seek(0)
         while piece := self._file.read(PIECE):
             yield piece
 
 
-def _answers_in_good_order(text: bytes, request_id: Id, status: int) -> bool:
-    """True for a message that can be passed on as it is."""
+def _can_be_forwarded(text: bytes, request_id: Id, status: int) -> bool:
+    """Tell if `text` is a message that answers the request and can be handed on as it is."""
     try:
         document = jsonrpc.load(text)
     except ParseError:
@@ -120,13 +114,3 @@ def _answers_in_good_order(text: bytes, request_id: Id, status: int) -> bool:
     if not results.answers(document, request_id) or document.get("id") != request_id:
         return False
     return "error" in document or status == 200
-
-
-def _restated(answer: HttpResponse, request_id: Id) -> bytes:
-    """An error that came without the request's id, with it; any other answer is raised as what it is."""
-    try:
-        results.result_of(answer, request_id)
-    except PeerError as error:
-        stated = {"code": error.code, "message": error.message} | ({} if error.data is None else {"data": error.data})
-        return compact({"jsonrpc": "2.0", "id": request_id, "error": stated})
-    raise NotMcp("the answer is no JSON-RPC message", delivery=UNKNOWN)

@@ -9,30 +9,25 @@ from typing import BinaryIO, Protocol
 LINE_LIMIT = 1 << 20  # bytes; a board takes 320 KiB, another server perhaps more
 
 # No JSON string holds a bare line break, so between tokens is the only place where one can stand.
-_BREAKS_TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
+_BREAKS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 
 
 def read(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Each line without the blanks around it, empty ones left out; None for one over LINE_LIMIT."""
+    """Yield each line without the spaces around it, empty ones left out; None for one over LINE_LIMIT."""
     while line := stream.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT and not line.endswith(b"\n"):
-            _skip(stream)
+            while (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
+                pass  # to the end of the line, keeping nothing
             yield None
         elif stripped := line.strip():
             yield stripped
-
-
-def _skip(stream: BinaryIO) -> None:
-    """Read on to the end of the line, keeping nothing."""
-    while (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
-        pass
 
 
 class RawStream(Protocol):
     """An unbuffered stream: nothing is held back, and no lock is left behind by a thread at exit."""
 
     def write(self, data: bytes | memoryview, /) -> int | None:
-        """Write some of `data`; how much it was."""
+        """Write some of `data`; return how many bytes it was."""
 
 
 class LineWriter:
@@ -48,7 +43,7 @@ class LineWriter:
         with self._lock:
             try:
                 for piece in pieces:
-                    self._write(piece.translate(_BREAKS_TO_BLANKS))
+                    self._write(piece.translate(_BREAKS_TO_SPACES))
                 self._write(b"\n")
             except OSError:  # a pipe without a reader: EPIPE here, EINVAL on Windows
                 self.gone = True

@@ -1,7 +1,7 @@
 """A client's request on its way from stdio to HTTP, as a calculation: which headers, which body.
 
 A request that carries the modern envelope goes as it came, under the headers that the revision
-demands. Any other belongs to an older client and is dressed for whatever the server speaks.
+demands. Any other belongs to an older client and is put into the form that the server speaks.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ BRIDGE = {"name": "mcpboard bridge", "version": __version__}
 NAMED: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 # What a server may send on its own accord has no way to a client of the bridge, so it is not promised.
-_UNASKED = frozenset({"listChanged", "subscribe"})
+_UNSOLICITED = frozenset({"listChanged", "subscribe"})
 
 
 def is_modern(request: Request) -> bool:
-    """True for a request that brings its own envelope, so that no handshake concerns it."""
+    """Tell if a request brings its own envelope, so that no handshake concerns it."""
     meta = request.params.get("_meta")
     return isinstance(meta, dict) and headers.VERSION_KEY in meta
 
 
-def as_it_came(request: Request, line: bytes) -> HttpRequest:
-    """A modern request: the very line, under the headers that agree with it.
+def unchanged(request: Request, line: bytes) -> HttpRequest:
+    """Return a modern request for HTTP: the very line, under the headers that agree with it.
 
     Raises InvalidEnvelope, InvalidParams or MethodNotFound for what no header could carry.
     """
@@ -43,10 +43,10 @@ def as_it_came(request: Request, line: bytes) -> HttpRequest:
     return HttpRequest(_modern_headers(request, version), line)
 
 
-def enveloped(request: Request, client: Mapping[str, Any]) -> HttpRequest:
-    """An older client's request as the modern revision wants it; `client` is what it said of itself.
+def with_envelope(request: Request, client: Mapping[str, Any]) -> HttpRequest:
+    """Return an older client's request as the modern revision wants it; `client` is its own `clientInfo`.
 
-    Raises as `as_it_came` does.
+    Raises as `unchanged` does.
     """
     meta = request.params.get("_meta", {})
     if not isinstance(meta, dict):
@@ -54,16 +54,14 @@ def enveloped(request: Request, client: Mapping[str, Any]) -> HttpRequest:
     # No capabilities: what a modern server would ask of the client, an older one does not understand.
     envelope = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: dict(client), headers.CAPABILITIES_KEY: {}}
     params = {**request.params, "_meta": {**meta, **envelope}}
-    return HttpRequest(_modern_headers(request, MODERN), _message(request, params))
-
-
-def _message(request: Request, params: Mapping[str, Any]) -> bytes:
+    sent = _modern_headers(request, MODERN)
     try:
-        return compact({"jsonrpc": "2.0", "id": request.id, "method": request.method, "params": params})
+        body = compact({"jsonrpc": "2.0", "id": request.id, "method": request.method, "params": params})
     except ValueError as error:
         raise InvalidParams("the parameters hold a number that is not finite") from error
     except RecursionError as error:
         raise InvalidParams("the parameters are nested too deeply") from error
+    return HttpRequest(sent, body)
 
 
 def _modern_headers(request: Request, version: str) -> Mapping[str, str]:
@@ -91,34 +89,33 @@ def _fits_a_header(text: str) -> bool:
 # --- the handshake of an older client ----------------------------------------------------------
 
 
-def asked_version(request: Request) -> str:
-    """The protocol version that an `initialize` asks for; InvalidParams where there is none."""
-    asked = request.params.get("protocolVersion")
-    if not isinstance(asked, str):
+def requested_version(request: Request) -> str:
+    """Return the protocol version that an `initialize` asks for; raises InvalidParams where there is none."""
+    version = request.params.get("protocolVersion")
+    if not isinstance(version, str):
         raise InvalidParams("initialize needs protocolVersion, a string")
-    return asked
+    return version
 
 
-def client_of(request: Request) -> Mapping[str, Any]:
-    """The client's name and version from its `initialize`; the bridge's own where they are malformed."""
+def client_info(request: Request) -> Mapping[str, Any]:
+    """Return the client's name and version from its `initialize`; the bridge's own where they are malformed."""
     info = request.params.get("clientInfo")
-    whole = isinstance(info, dict) and isinstance(info.get("name"), str) and isinstance(info.get("version"), str)
-    return info if whole and isinstance(info, dict) else BRIDGE
+    if isinstance(info, dict) and isinstance(info.get("name"), str) and isinstance(info.get("version"), str):
+        return info
+    return BRIDGE
 
 
-def handshake(request: Request, asked: str, dialogue: ClientSession) -> bytes:
-    """The answer to `initialize`: the server as `dialogue` found it, in the version that the client asked for."""
-    answer: dict[str, Any] = {
-        "protocolVersion": negotiate(asked, TOLERATED),
-        "capabilities": {feature: _promised(options) for feature, options in dialogue.capabilities.items()},
-        "serverInfo": {**BRIDGE, **dialogue.server},
+def initialize_result(request: Request, version: str, session: ClientSession) -> bytes:
+    """Return the response to `initialize`: the server that `session` found, in the version asked for."""
+    capabilities = dict(session.capabilities)
+    for feature, options in session.capabilities.items():
+        if isinstance(options, dict):
+            capabilities[feature] = {name: value for name, value in options.items() if name not in _UNSOLICITED}
+    result: dict[str, Any] = {
+        "protocolVersion": negotiate(version, TOLERATED),
+        "capabilities": capabilities,
+        "serverInfo": {**BRIDGE, **session.server},
     }
-    if dialogue.instructions:
-        answer["instructions"] = dialogue.instructions
-    return jsonrpc.result(request.id, compact(answer))
-
-
-def _promised(options: object) -> object:
-    if not isinstance(options, dict):
-        return options
-    return {name: value for name, value in options.items() if name not in _UNASKED}
+    if session.instructions:
+        result["instructions"] = session.instructions
+    return jsonrpc.result(request.id, compact(result))

@@ -1,4 +1,4 @@
-"""Which headers and which body a client's message gets; and lines, without a process around them."""
+"""Headers and body that a client's message gets; and lines, without a process around them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ CLIENT = {"name": "old", "version": "1"}
 def test_a_modern_request_goes_as_it_came_under_its_headers(
     method: str, params: dict[str, Any], named: str | None
 ) -> None:
-    ask = translate.as_it_came(Request(1, method, {**params, "_meta": ENVELOPE}), b"the line")
-    assert ask.body == b"the line"
-    assert ask.headers["MCP-Protocol-Version"] == "2026-07-28"
-    assert ask.headers["Mcp-Method"] == method
-    assert ask.headers.get("Mcp-Name") == named
+    sent = translate.unchanged(Request(1, method, {**params, "_meta": ENVELOPE}), b"the line")
+    assert sent.body == b"the line"
+    assert sent.headers["MCP-Protocol-Version"] == "2026-07-28"
+    assert sent.headers["Mcp-Method"] == method
+    assert sent.headers.get("Mcp-Name") == named
 
 
 @pytest.mark.parametrize(
@@ -49,23 +49,23 @@ def test_a_modern_request_goes_as_it_came_under_its_headers(
 )
 def test_what_no_header_can_carry_is_refused(method: str, meta: Any, params: dict[str, Any], code: int) -> None:
     with pytest.raises(ProtocolError) as refused:
-        translate.as_it_came(Request(1, method, {**params, "_meta": meta}), b"")
+        translate.unchanged(Request(1, method, {**params, "_meta": meta}), b"")
     assert refused.value.code == code
 
 
 def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
     request = Request("x", "tools/call", {"name": "tap", "arguments": {"x": 1.5}, "_meta": {"progressToken": 3}})
-    ask = translate.enveloped(request, CLIENT)
-    body = json.loads(ask.body)
+    sent = translate.with_envelope(request, CLIENT)
+    body = json.loads(sent.body)
     assert (body["id"], body["params"]["arguments"], body["params"]["_meta"]["progressToken"]) == ("x", {"x": 1.5}, 3)
     assert body["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] == CLIENT
     assert body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
 
 
 def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
-    dialogue = ClientSession(CLIENT)
-    dialogue.capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
-    answer = json.loads(translate.handshake(Request(0, "initialize", {}), "2025-06-18", dialogue))["result"]
+    session = ClientSession(CLIENT)
+    session.capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
+    answer = json.loads(translate.initialize_result(Request(0, "initialize", {}), "2025-06-18", session))["result"]
     assert answer["capabilities"] == {"tools": {}, "resources": {}, "logging": {}}
     assert answer["serverInfo"]["name"] == "mcpboard bridge"  # the server gave no name of its own
     assert "instructions" not in answer
@@ -81,7 +81,7 @@ def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
     ],
 )
 def test_who_an_older_client_is(info: Any, known: Any) -> None:
-    assert translate.client_of(Request(0, "initialize", {"clientInfo": info})) == known
+    assert translate.client_info(Request(0, "initialize", {"clientInfo": info})) == known
 
 
 # --- lines ---------------------------------------------------------------------------------------
