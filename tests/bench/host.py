@@ -56,7 +56,7 @@ def _tabs(host: Agent) -> Iterator[None]:
     browser = host.browser()
 
     def tab(number: int) -> None:
-        path = "/live/dashboard/0" if number % 2 else f"/live/picture/phone-{number % PHONES}/0"
+        path = "/live/dashboard/0" if number % 2 else f"/live/screenshot/phone-{number % PHONES}/0"
         while not over.wait(POLL_S * (number + 1) / TABS if number else POLL_S):
             browser.get(path)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from mcpboard.errors import Refused, UnknownDevice
 from mcpboard.host.cloud.worker import CloudStatus
-from mcpboard.host.console import forms, responses
 from mcpboard.host.console.auth import LoginSessions, visitor_of
 from mcpboard.host.console.presenter import Presenter
-from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find
+from mcpboard.host.console.responses import TEXT, html, response, see_other
+from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find, parse_form
 from mcpboard.host.console.templating import renderer
-from mcpboard.host.console.views import ConsoleRequest, Views
+from mcpboard.host.console.views import ConsoleRequest, LiveFragment, Views
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.protocol.messages import PageRequest, Reply
@@ -30,6 +30,8 @@ NO_JINJA2 = (
     "The console needs Jinja2: pip install 'mcpboard[host]' where the host agent runs, then restart it. "
     "MCP is served at /mcp all the same."
 )
+NOT_LOGGED_IN = "Nothing was changed. Log in and try again."
+FOREIGN_FORM = "Nothing was changed. The form is from an earlier login, or from elsewhere: open the page again."
 
 
 class Console:
@@ -37,50 +39,53 @@ class Console:
 
     paths = Paths()
 
-    def __init__(self, views: Views | None, sights: Presenter, logins: LoginSessions) -> None:
+    def __init__(self, views: Views | None, presenter: Presenter, logins: LoginSessions) -> None:
         self._views = views
-        self._sights = sights
+        self._presenter = presenter
         self._logins = logins
 
     def page(self, request: PageRequest) -> Reply:
-        """The answer to a request whose Origin has been looked at; raises Refused."""
+        """Return the response to a request whose Origin has been checked; raises Refused."""
         match = find(request.head.path)
         if match is None:
             raise Refused(404, {"error": "not found: MCP is served at /mcp"})
         if self._views is None:
-            return responses.text(NO_JINJA2, 503)
-        visit = self._visit(request)
-        return self._shut(visit, match, self._views) or self._open(visit, match, self._views, request.body)
+            return response(503, TEXT, content=f"{NO_JINJA2}\n".encode())
+        visitor = visitor_of(request.head.host, request.cookie)
+        console_request = ConsoleRequest(request.head, visitor, self._logins.knows(visitor))
+        return self._respond(self._views, match, console_request, request.body)
 
     def close(self) -> None:
         """Ask no device any more."""
-        self._sights.close()
+        self._presenter.close()
 
-    def _shut(self, visit: ConsoleRequest, match: RouteMatch, views: Views) -> Reply | None:
-        """The answer of the first gate that is shut: the method, then the login."""
-        head = visit.head
-        if head.method not in match.route.methods:
-            return views.wrong_method(visit, match.route.methods)
-        if match.route.public or visit.logged_in:
-            return None
-        if head.path.startswith(FRAGMENTS):
-            return responses.log_in_first()
-        return views.logged_out(visit) if head.method == "POST" else responses.see_other("/login")
-
-    def _open(self, visit: ConsoleRequest, match: RouteMatch, views: Views, body: bytes) -> Reply:
+    def _respond(self, views: Views, match: RouteMatch, request: ConsoleRequest, body: bytes) -> Reply:
+        """Check the method, the login and the CSRF token, in this order, and call the view."""
+        method, route = request.head.method, match.route
+        if method not in route.methods:
+            allow = ("Allow", ", ".join(route.methods))
+            return views.problem(request, 405, "Not this way", f"{method} is not served here.", allow)
+        if not (route.public or request.logged_in):
+            if request.head.path.startswith(FRAGMENTS):
+                return response(401, ("HX-Redirect", "/login"))  # the script opens the login page
+            if method != "POST":
+                return see_other("/login")
+            return views.problem(request, 401, "You are not logged in", NOT_LOGGED_IN)
+        if method == "POST":
+            form = parse_form(request.head.content_type, body)
+            if not self._logins.may_write(request.visitor, form.get("csrf", "")):
+                return views.problem(request, 403, "This form is no longer good", FOREIGN_FORM)
+            request = replace(request, form=form)
+        view = route.post if method == "POST" else route.get
+        assert view is not None  # the method is one of the route's
         try:
-            if visit.head.method != "POST":
-                return match.get(views, visit)
-            form = forms.parse(visit.head.content_type, body)
-            if not self._logins.may_write(visit.visitor, form.get("csrf", "")):
-                return views.not_our_form(visit)
-            return match.post(views, replace(visit, form=form))
-        except UnknownDevice as error:
-            return views.no_device(visit, error)
-
-    def _visit(self, request: PageRequest) -> ConsoleRequest:
-        visitor = visitor_of(request.head.host, request.cookie)
-        return ConsoleRequest(request.head, visitor, self._logins.knows(visitor))
+            shown = view(views, request, **match.parts)
+        except UnknownDevice as error:  # a poll leaves the page for the list of devices
+            message = f"The host agent says: {error.message}. It may have been removed meanwhile."
+            return views.problem(request, 404, "No such device", message, ("HX-Redirect", "/devices"))
+        if not isinstance(shown, LiveFragment):
+            return shown
+        return response(204) if shown.mark == match.mark else html(shown.html)
 
 
 def build(
@@ -93,18 +98,18 @@ def build(
     clock: Callable[[], float],
     cloud: Callable[[], CloudStatus] | None = None,
 ) -> Console:
-    """The console over the host's parts; one that says what to install where Jinja2 is missing.
+    """Return the console over the host's parts; one that says what to install where Jinja2 is missing.
 
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
     is true for the token that opens the console. `cloud` is left out on a host that is not enrolled.
     """
-    sights = Presenter(manager, survey, sessions, clock, cloud)
+    presenter = Presenter(manager, survey, sessions, clock, cloud)
     logins = LoginSessions(clock)
     render = renderer()
     if render is None:
         log.info("%s", NO_JINJA2)
-        return Console(None, sights, logins)
-    return Console(Views(render, sights, logins, folder, follow, is_token), sights, logins)
+        return Console(None, presenter, logins)
+    return Console(Views(render, presenter, logins, folder, follow, is_token), presenter, logins)
 
 
 __all__ = ["Console", "build"]

@@ -1,4 +1,4 @@
-"""Who is logged in at the console, and the CSRF token of each form; nothing of it outlives the process."""
+"""Logins at the console, and the CSRF token of each form; nothing of it outlives the process."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _DEFAULT_PORT = 80
 @dataclass
 class _LoginSession:
     used: float
-    notice: str = ""
+    flash: str = ""  # a message for the next page
+
+
+def new_id() -> str:
+    """Return an id for a browser: also before the login, so that the login form has a CSRF token, too."""
+    return secrets.token_urlsafe(ID_BYTES)
 
 
 class LoginSessions:
     """Ids that browsers keep in a cookie: anybody's before the login, a new one after it. Safe to share."""
 
-    def __init__(self, clock: Callable[[], float], mint: Callable[[], str] = lambda: secrets.token_urlsafe(ID_BYTES)):
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._mint = mint
         self._key = secrets.token_bytes(ID_BYTES)
         self._lock = threading.Lock()
         self._logins: dict[str, _LoginSession] = {}
 
-    def visitor(self) -> str:
-        """An id for somebody who is not logged in, so that the login form has a CSRF token, too."""
-        return self._mint()
-
     def csrf(self, visitor: str) -> str:
-        """The token that every form of this visitor has to carry."""
+        """Return the token that every form of this visitor has to carry."""
         return hmac.new(self._key, visitor.encode(), hashlib.sha256).hexdigest()
 
     def may_write(self, visitor: str | None, csrf: str) -> bool:
-        """True when a form came from a page of this visitor's own."""
+        """Return True when a form came from a page of this visitor's own."""
         return visitor is not None and hmac.compare_digest(self.csrf(visitor).encode(), csrf.encode())
 
     def open(self) -> str:
         """Log somebody in; the id is new, whatever the browser had before."""
-        visitor = self._mint()
+        visitor = new_id()
         with self._lock:
             while len(self._logins) >= MOST_LOGINS:
                 del self._logins[min(self._logins, key=lambda each: self._logins[each].used)]
@@ -55,7 +55,7 @@ class LoginSessions:
         return visitor
 
     def knows(self, visitor: str | None) -> bool:
-        """True for somebody who is logged in, who then stays so for IDLE_SECONDS more."""
+        """Return True for somebody who is logged in, who then stays so for IDLE_SECONDS more."""
         with self._lock:
             return self._find(visitor) is not None
 
@@ -64,21 +64,21 @@ class LoginSessions:
         with self._lock:
             self._logins.pop(visitor, None)
 
-    def tell(self, visitor: str, notice: str) -> None:
-        """Leave a sentence for the next page that this visitor opens."""
+    def set_flash(self, visitor: str, message: str) -> None:
+        """Leave a message for the next page that this visitor opens."""
         with self._lock:
             login = self._find(visitor)
             if login is not None:
-                login.notice = notice
+                login.flash = message
 
-    def told(self, visitor: str) -> str:
-        """The sentence that was left, once."""
+    def take_flash(self, visitor: str) -> str:
+        """Return the message that was left, once; an empty one when there is none."""
         with self._lock:
             login = self._find(visitor)
             if login is None:
                 return ""
-            notice, login.notice = login.notice, ""
-            return notice
+            message, login.flash = login.flash, ""
+            return message
 
     def _find(self, visitor: str | None) -> _LoginSession | None:
         login = self._logins.get(visitor or "")
@@ -94,24 +94,20 @@ class LoginSessions:
 
 
 def cookie_name(host: str | None) -> str:
-    """A name with our port in it: browsers send cookies to every port of an address."""
-    found = parse_authority(host or "")
-    port = _DEFAULT_PORT if found is None or found[1] is None else found[1]
+    """Return a name with our port in it: browsers send cookies to every port of an address."""
+    authority = parse_authority(host or "")
+    port = _DEFAULT_PORT if authority is None or authority[1] is None else authority[1]
     return f"mcpboard_console_{port}"
 
 
-def cookie(host: str | None, visitor: str) -> tuple[str, str]:
-    """The header that gives a browser its id, until the browser is closed; no script can read it."""
-    return "Set-Cookie", f"{cookie_name(host)}={visitor}; Path=/; HttpOnly; SameSite=Strict"
-
-
-def no_cookie(host: str | None) -> tuple[str, str]:
-    """The header that takes it away again."""
-    return "Set-Cookie", f"{cookie_name(host)}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"
+def set_cookie(host: str | None, visitor: str | None) -> tuple[str, str]:
+    """Return the header that gives a browser its id until it is closed, or takes it away; no script can read it."""
+    max_age = "" if visitor else " Max-Age=0;"
+    return "Set-Cookie", f"{cookie_name(host)}={visitor or ''}; Path=/;{max_age} HttpOnly; SameSite=Strict"
 
 
 def visitor_of(host: str | None, cookies: str | None) -> str | None:
-    """The id in a Cookie header, whatever other programs of this address have put beside it."""
+    """Return the id in a Cookie header, whatever other programs of this address have put beside it."""
     for pair in (cookies or "").split(";"):
         name, _, value = pair.strip().partition("=")
         if name == cookie_name(host) and value:

@@ -1,4 +1,4 @@
-"""What is slow to come by, shared by all pages that show it and waited for by none of them."""
+"""A stale-while-revalidate cache: for values that are slow to come by, shared by all pages, waited for by none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 log = logging.getLogger(__name__)
 
 MOST_UNDER_WAY = 16  # renewals at a time, each a thread; a silent device keeps one of them
-FORGET_SECONDS = 60.0  # what nobody has looked at for so long is dropped: pictures are large
+FORGET_SECONDS = 60.0  # a value that nobody has asked for so long is dropped: screenshots are large
 LEAVE_SECONDS = 3.0  # for the renewals under way at the end, together
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class CachedValue(Generic[T]):
 
 
 class RevalidatingCache(Generic[T]):
-    """The last known value of each key; whoever asks for one that is old starts its renewal, and does not wait.
+    """The last known value of each key; a request for one that is old starts its renewal, and does not wait.
 
     However many ask, there is one renewal a key at a time, and none that nobody asks for.
     `fetch` gives None when there is no news, and the last value stays. Safe to use from any thread.
@@ -41,56 +41,50 @@ class RevalidatingCache(Generic[T]):
         self._clock = clock
         self._fresh_seconds = fresh_seconds
         self._lock = threading.Lock()
-        self._known: dict[str, CachedValue[T]] = {}
-        self._asked: dict[str, float] = {}
+        self._values: dict[str, CachedValue[T]] = {}
+        self._requested_at: dict[str, float] = {}
         self._under_way: dict[str, threading.Thread] = {}
         self._closed = False
 
     def latest(self, key: str) -> CachedValue[T] | None:
-        """The value as it was found last; None before the first time."""
+        """Return the value as it was fetched last; None before the first time."""
         with self._lock:
-            self._forget()
-            self._asked[key] = self._clock()
-            known = self._known.get(key)
-            if known is None or self._clock() - known.at >= self._fresh_seconds:
-                self._start(key)
-            return known
+            now = self._clock()
+            for old in [each for each, at in self._requested_at.items() if now - at > FORGET_SECONDS]:
+                del self._requested_at[old]
+                self._values.pop(old, None)
+            self._requested_at[key] = now
+            cached = self._values.get(key)
+            fresh = cached is not None and now - cached.at < self._fresh_seconds
+            full = key in self._under_way or len(self._under_way) >= MOST_UNDER_WAY
+            if not (fresh or full or self._closed):
+                # A daemon: a device that hangs must not keep the process from ending.
+                thread = threading.Thread(target=self._renew, args=(key,), name=f"console {self._name}", daemon=True)
+                thread.start()  # it ends under the lock that we hold
+                self._under_way[key] = thread
+            return cached
 
     def drop(self, key: str) -> None:
-        """Forget the value of `key`: the next who asks sees that it is being found out anew."""
+        """Forget the value of `key`: the next who asks sees that it is being fetched anew."""
         with self._lock:
-            self._known.pop(key, None)
+            self._values.pop(key, None)
 
     def close(self) -> None:
         """Begin nothing new, and wait a moment for what is under way."""
         with self._lock:
             self._closed = True
             leaving = list(self._under_way.values())
-        over = time.monotonic() + LEAVE_SECONDS
+        end = time.monotonic() + LEAVE_SECONDS
         for thread in leaving:
-            thread.join(max(0.0, over - time.monotonic()))
-
-    def _forget(self) -> None:
-        now = self._clock()
-        for key in [key for key, asked in self._asked.items() if now - asked > FORGET_SECONDS]:
-            del self._asked[key]
-            self._known.pop(key, None)
-
-    def _start(self, key: str) -> None:
-        if self._closed or key in self._under_way or len(self._under_way) >= MOST_UNDER_WAY:
-            return
-        # A daemon: a device that hangs must not keep the process from ending.
-        thread = threading.Thread(target=self._renew, args=(key,), name=f"console {self._name}", daemon=True)
-        thread.start()  # it ends under the lock that we hold
-        self._under_way[key] = thread
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _renew(self, key: str) -> None:
-        found: T | None = None
+        value: T | None = None
         try:
-            found = self._fetch(key)
+            value = self._fetch(key)
         except Exception:
             log.exception("console: the %s of %s", self._name, key)
         with self._lock:
             del self._under_way[key]
-            if found is not None and key in self._asked:
-                self._known[key] = CachedValue(found, self._clock())
+            if value is not None and key in self._requested_at:
+                self._values[key] = CachedValue(value, self._clock())

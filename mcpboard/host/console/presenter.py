@@ -1,4 +1,4 @@
-"""What the pages show, gathered without waiting: holds and sessions of this moment, states as they were found last."""
+"""The contexts of the pages, gathered without waiting: leases and sessions of this moment, states as last fetched."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from mcpboard.errors import McpboardError, UnknownDevice
 from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.cache import CachedValue, RevalidatingCache
-from mcpboard.host.devices.leases import IDLE_SECONDS, MCP, Owner
+from mcpboard.host.devices.leases import IDLE_SECONDS, MCP
 from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.host.drivers.base import OFFLINE, READY, Screenshot
 from mcpboard.protocol import versions
 from mcpboard.protocol.sessions import Session
 
-FRESH_SECONDS = 2.0  # how old a state or a picture may be before it is renewed, if anybody looks
-STALE_SECONDS = 10.0  # a picture older than this is said to be so, a state is not told any more
+FRESH_SECONDS = 2.0  # how old a state or a screenshot may be before it is renewed, if anybody looks
+STALE_SECONDS = 10.0  # a screenshot older than this is said to be so, a state is not shown any more
 MOST_ROWS = 50  # sessions on a page, those used last
 LONGEST_NAME = 80  # characters of what a client calls itself
-PICTURES = frozenset({"image/png", "image/jpeg", "image/webp"})
+NO_VERSION = f"{versions.MODERN} or none"  # of MCP, where no session says which
+MIMES = frozenset({"image/png", "image/jpeg", "image/webp"})
 ASKING = "asking"  # the state of a device that has not answered yet
 
 SENTENCES = {
@@ -35,53 +36,53 @@ SENTENCES = {
 
 @dataclass(frozen=True)
 class DeviceSummary:
-    """One device: how it is, who holds it, and how its last hold came to an end."""
+    """One device: its state, who uses it, and how its last lease came to an end."""
 
     id: str
     kind: str
     state: str
     sentence: str  # what the state means, "" when all is well
     detail: str  # in the driver's own words
-    holder: str | None  # the owner's label
-    in_use: bool  # a call is under way
+    owner: str | None  # the label of who has the lease
+    in_call: bool  # a call is under way
     idle_s: int | None
     free_in_s: int | None
-    last_holder: str | None
+    last_owner: str | None
     last_end: str | None
     idle_limit_s: int = int(IDLE_SECONDS)
 
 
 @dataclass(frozen=True)
 class SessionSummary:
-    """One MCP session, or a token that holds something without one."""
+    """One MCP session, or a token that leases a device without one."""
 
     prefix: str
     client: str
-    era: str
+    version: str
     last_call_s: float
-    held: Sequence[str]
+    devices: Sequence[str]
 
 
 @dataclass(frozen=True)
 class ConsoleScreenshot:
-    """What a device's screen looked like, or why there is no picture."""
+    """A screenshot that may be served, or the reason why there is none."""
 
-    shot: Screenshot | None
+    image: Screenshot | None
     mark: str = ""
     problem: str = ""
 
 
 @dataclass(frozen=True)
 class ScreenshotState:
-    """A picture as a page shows it; `old_s` is told when it is older than it should be."""
+    """A screenshot as a page shows it, None before the first; `old_s` is its age when it is stale."""
 
-    picture: ConsoleScreenshot | None
+    screenshot: ConsoleScreenshot | None
     old_s: int | None = None
 
 
 @dataclass
 class Presenter:
-    """Where the pages look; every method gives what is known now and waits for nothing."""
+    """The source of what pages show; every method returns what is known now and waits for nothing."""
 
     manager: DeviceManager
     survey: StatusSurvey
@@ -89,114 +90,99 @@ class Presenter:
     clock: Callable[[], float]
     cloud: Callable[[], CloudStatus] | None
     _states: RevalidatingCache[dict[str, Any]] = field(init=False)
-    _pictures: RevalidatingCache[ConsoleScreenshot] = field(init=False)
+    _screenshots: RevalidatingCache[ConsoleScreenshot] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._states = RevalidatingCache("state", self._status, self.clock, FRESH_SECONDS)
-        self._pictures = RevalidatingCache("picture", self._peek, self.clock, FRESH_SECONDS)
+        self._states = RevalidatingCache("state", self._fetch_state, self.clock, FRESH_SECONDS)
+        self._screenshots = RevalidatingCache("screenshot", self._fetch_screenshot, self.clock, FRESH_SECONDS)
 
     def close(self) -> None:
         """Ask no device any more."""
         self._states.close()
-        self._pictures.close()
+        self._screenshots.close()
 
     # --- devices ---
 
     def devices(self) -> list[DeviceSummary]:
-        """Every device."""
-        return [self._device(standing) for standing in self.manager.states()]
+        """Return every device."""
+        return [self._summary(state) for state in self.manager.states()]
 
     def device(self, device_id: str) -> DeviceSummary:
-        """One of them; UnknownDevice."""
-        return self._device(self.manager.state(device_id))
+        """Return one of them; UnknownDevice."""
+        return self._summary(self.manager.state(device_id))
 
     def ask_again(self, device_id: str) -> None:
-        """Forget how the device was, so that the next look asks it; UnknownDevice."""
+        """Forget the state of a device, so that it is asked anew; UnknownDevice."""
         self.manager.state(device_id)
         self._states.drop(device_id)
         self._states.latest(device_id)
 
-    def _device(self, standing: DeviceState) -> DeviceSummary:
-        known = self._states.latest(standing.id)
-        status: dict[str, Any] = {} if known is None or self._old(known) else known.value
+    def _summary(self, device: DeviceState) -> DeviceSummary:
+        known = self._states.latest(device.id)
+        status: dict[str, Any] = {} if known is None or self._stale_s(known) is not None else known.value
         state = str(status.get("state", ASKING))
-        ended = self.manager.last_ended(standing.id)
+        ended = self.manager.last_ended(device.id)
         return DeviceSummary(
-            id=standing.id,
-            kind=standing.kind,
+            id=device.id,
+            kind=device.kind,
             state=state,
             sentence=SENTENCES.get(state, "" if state == READY else f"It cannot be used at the moment: {state}."),
             detail=str(status.get("error", "")),
-            holder=None if standing.owner is None else standing.owner.label,
-            in_use=standing.idle_s == 0,
-            idle_s=None if standing.idle_s is None else int(standing.idle_s),
-            free_in_s=standing.free_in_s,
-            last_holder=None if ended is None else ended.owner.label,
+            owner=None if device.owner is None else device.owner.label,
+            in_call=device.idle_s == 0,
+            idle_s=None if device.idle_s is None else int(device.idle_s),
+            free_in_s=device.free_in_s,
+            last_owner=None if ended is None else ended.owner.label,
             last_end=None if ended is None else ended.why,
         )
 
-    def _status(self, device_id: str) -> dict[str, Any] | None:
+    def _fetch_state(self, device_id: str) -> dict[str, Any] | None:
         try:
             return self.survey.status(device_id)
         except UnknownDevice:
             return None  # removed meanwhile
 
-    # --- pictures ---
+    # --- screenshots ---
 
-    def picture(self, device_id: str) -> ScreenshotState:
-        """The device's screen as it was seen last; UnknownDevice."""
+    def screenshot(self, device_id: str) -> ScreenshotState:
+        """Return the device's screen as it was last; UnknownDevice."""
         self.manager.state(device_id)
-        known = self._pictures.latest(device_id)
-        if known is None:
-            return ScreenshotState(None)
-        return ScreenshotState(known.value, self._old(known))
+        known = self._screenshots.latest(device_id)
+        return ScreenshotState(None) if known is None else ScreenshotState(known.value, self._stale_s(known))
 
-    def _old(self, known: CachedValue[Any]) -> int | None:
+    def _stale_s(self, known: CachedValue[Any]) -> int | None:
         seconds = self.clock() - known.at
         return int(seconds) if seconds >= STALE_SECONDS else None
 
-    def _peek(self, device_id: str) -> ConsoleScreenshot | None:
+    def _fetch_screenshot(self, device_id: str) -> ConsoleScreenshot | None:
         try:
-            shot = self.manager.peek(device_id)
+            image = self.manager.peek(device_id)
         except McpboardError as error:
             return ConsoleScreenshot(None, problem=str(error))
         except Exception as error:  # a driver's own, told in its words as everywhere
             return ConsoleScreenshot(None, problem=str(error) or type(error).__name__)
-        return None if shot is None else _picture(shot)
+        if image is None:
+            return None
+        if image.mime not in MIMES:  # it is served from our own address, so it must not be a page
+            return ConsoleScreenshot(None, problem=f"the device sent {image.mime[:40]} instead of a screenshot")
+        return ConsoleScreenshot(image, hashlib.sha256(image.content).hexdigest()[:16])
 
-    # --- sessions and cloud ---
+    # --- sessions ---
 
-    def mcp(self) -> tuple[list[SessionSummary], int]:
-        """The sessions, those used last first, and how many more there are than are shown."""
-        holds = self.manager.leases()
+    def mcp_sessions(self) -> tuple[list[SessionSummary], int]:
+        """Return the sessions, those used last first, and how many more there are than are shown."""
+        leases = self.manager.leases()
         sessions = list(self.sessions())
         ids = {session.id for session in sessions}
-        loose = {owner: None for owner in holds.values() if owner.kind == MCP and owner.key not in ids}
-        rows = [self._loose(owner) for owner in loose] + [self._session(each, holds) for each in sessions]
-        rows.sort(key=lambda row: (not row.held, row.last_call_s))
+        rows = []
+        # Of a token without a session its leases are all that is known.
+        for loose in dict.fromkeys(owner for owner in leases.values() if owner.kind == MCP and owner.key not in ids):
+            idle = [each.idle_s for each in self.manager.states() if each.owner == loose and each.idle_s is not None]
+            devices = self.manager.leased_by(loose)
+            rows.append(SessionSummary(loose.prefix, "without a session", NO_VERSION, min(idle, default=0.0), devices))
+        for session in sessions:
+            devices = [device for device, owner in leases.items() if owner.key == session.id]
+            name, idle_s = session.client[:LONGEST_NAME] or "unknown client", self.clock() - session.used
+            rows.append(SessionSummary(session.id[:8], name, session.version or NO_VERSION, idle_s, devices))
+        rows.sort(key=lambda row: (not row.devices, row.last_call_s))
         return rows[:MOST_ROWS], max(0, len(rows) - MOST_ROWS)
-
-    def cloud_state(self) -> CloudStatus | None:
-        """How things stand with the cloud, None for a host that is not enrolled."""
-        return self.cloud and self.cloud()
-
-    def _session(self, session: Session, holds: dict[str, Owner]) -> SessionSummary:
-        held = [device for device, owner in holds.items() if owner.key == session.id]
-        name = session.client[:LONGEST_NAME] or "does not say"
-        return SessionSummary(session.id[:8], name, _era(session.version), self.clock() - session.used, held)
-
-    def _loose(self, owner: Owner) -> SessionSummary:
-        """A token without a session: all that is known of it are its holds."""
-        held = self.manager.leased_by(owner)
-        idle = [each.idle_s for each in self.manager.states() if each.owner == owner and each.idle_s is not None]
-        return SessionSummary(owner.prefix, "without a session", _era(""), min(idle, default=0.0), held)
-
-
-def _era(version: str) -> str:
-    return version or f"{versions.MODERN} or none"
-
-
-def _picture(shot: Screenshot) -> ConsoleScreenshot:
-    if shot.mime not in PICTURES:  # it is served from our own address, so it must not be a page
-        return ConsoleScreenshot(None, problem=f"the device sent {shot.mime[:40]} instead of a picture")
-    return ConsoleScreenshot(shot, hashlib.sha256(shot.content).hexdigest()[:16])

@@ -1,10 +1,9 @@
-"""The HTTP answers of the console, with the headers that keep a page to itself."""
+"""The HTTP responses of the console, with the headers that keep a page to itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mcpboard.host.drivers.base import Screenshot
 from mcpboard.protocol.messages import Reply
 
 Header = tuple[str, str]
@@ -33,38 +32,23 @@ HTML: Header = ("Content-Type", "text/html; charset=utf-8")
 TEXT: Header = ("Content-Type", "text/plain; charset=utf-8")
 
 
-def html(text: str, status: int = 200, *more: Header) -> Reply:
-    """A page or a part of one."""
-    return Reply(status, (HTML, PRIVATE, *SAFE, *more), (text.encode(),))
+def response(status: int, *headers: Header, content: bytes | None = None) -> Reply:
+    """Return a response that no cache keeps: it is nobody else's business."""
+    return Reply(status, (*headers, PRIVATE, *SAFE), () if content is None else (content,))
 
 
-def text(words: str, status: int) -> Reply:
-    """A line for people, where no page can be made."""
-    return Reply(status, (TEXT, PRIVATE, *SAFE), (words.encode() + b"\n",))
+def html(text: str, status: int = 200, *headers: Header) -> Reply:
+    """Return a page or a part of one."""
+    return response(status, HTML, *headers, content=text.encode())
 
 
-def see_other(path: str, *more: Header) -> Reply:
-    """Go on with a GET of that path."""
-    return Reply(303, (("Location", path), PRIVATE, *SAFE, *more))
-
-
-def nothing_new() -> Reply:
-    """What a poll is told when it would show what it shows already."""
-    return Reply(204, (PRIVATE, *SAFE))
-
-
-def log_in_first() -> Reply:
-    """What a poll is told without a login: the script then opens the login page."""
-    return Reply(401, (("HX-Redirect", "/login"), PRIVATE, *SAFE))
-
-
-def picture(shot: Screenshot) -> Reply:
-    """A screen's picture; it is nobody else's business, so no cache keeps it."""
-    return Reply(200, (("Content-Type", shot.mime), PRIVATE, *SAFE), (shot.content,))
+def see_other(path: str, *headers: Header) -> Reply:
+    """Return the way to a GET of that path."""
+    return response(303, ("Location", path), *headers)
 
 
 def static_files() -> dict[str, Reply]:
-    """Style sheet, scripts and icon by their names, ready to be sent; they hold nothing secret."""
+    """Return stylesheet, scripts and icon by their names, ready to be sent; they hold nothing secret."""
     return {
         path.name: Reply(
             200,

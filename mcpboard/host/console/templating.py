@@ -1,29 +1,26 @@
-"""Templates -> HTML, by Jinja2, which is an extra: without it there is no renderer, and the host serves MCP alone."""
+"""Templates -> HTML, by Jinja2, which is an extra: without it there is no renderer, and the host serves MCP only."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mcpboard import __version__
-from mcpboard.host.console import words
+from mcpboard.host.devices.leases import CLOUD, MCP
 
 TEMPLATES = Path(__file__).parent / "templates"
-MARK_LENGTH = 16  # hex digits; enough to tell one state of a fragment from the next
 
+MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
+_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
 
-class Renderer(Protocol):
-    """Makes HTML of a template's name and what it shows; every value is escaped."""
-
-    def __call__(self, template: str, shown: Mapping[str, Any]) -> str: ...
+Renderer = Callable[[str, Mapping[str, Any]], str]  # a template's name and its context -> HTML, every value escaped
 
 
 def renderer() -> Renderer | None:
-    """The renderer, None where Jinja2 is not installed."""
+    """Return the renderer, None where Jinja2 is not installed."""
     try:
-        import jinja2  # the extra [host], named here alone
+        import jinja2  # the extra [host], named here only
     except ImportError:
         return None
     environment = jinja2.Environment(
@@ -34,11 +31,23 @@ def renderer() -> Renderer | None:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(ago=words.ago, person=words.person)
+    environment.filters.update(ago=ago, person=person)
     environment.globals["version"] = __version__
-    return lambda template, shown: environment.get_template(template).render(shown)
+    return lambda template, context: environment.get_template(template).render(context)
 
 
-def mark(html: str) -> str:
-    """A short name for this very state of a fragment, so that a poll can say "nothing new"."""
-    return hashlib.sha256(html.encode()).hexdigest()[:MARK_LENGTH]
+def ago(seconds: float | None) -> str:
+    """Return how long ago something was, as coarse as a person would say it."""
+    if seconds is None:
+        return "never"
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{int(seconds)} s ago" if seconds >= 1 else "just now"
+
+
+def person(label: str) -> str:
+    """Return an owner's label in words."""
+    if label == CLOUD:
+        return "a cloud assignment"
+    return f"MCP session {label.removeprefix(MCP + ':')}"

@@ -1,18 +1,20 @@
-"""What each address of the console shows and does; who may come in has been looked at before."""
+"""The view of each address of the console; access has been checked before."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpboard.errors import ConfigError, UnknownDevice
-from mcpboard.host.console import auth, responses
+from mcpboard.errors import ConfigError
+from mcpboard.host.console import auth
 from mcpboard.host.console.auth import LoginSessions
 from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
-from mcpboard.host.console.templating import Renderer, mark
+from mcpboard.host.console.responses import Header, html, response, see_other, static_files
+from mcpboard.host.console.templating import Renderer
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
@@ -22,6 +24,7 @@ log = logging.getLogger(__name__)
 
 FIELDS = ("id", "kind", "url", "serial", "interface")  # of the form that adds a device
 NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plugged in. So it cannot be removed here."
+MARK_LENGTH = 16  # hex digits; enough to tell one state of a fragment from the next
 
 
 @dataclass(frozen=True)
@@ -34,77 +37,85 @@ class ConsoleRequest:
     form: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True)
+class LiveFragment:
+    """A part of a page that keeps itself up to date, and a short name of its state, by which a poll brings nothing."""
+
+    mark: str
+    html: str
+
+
 class Views:
     """The pages. `folder` holds `devices.json`, `follow` makes the manager do as it says."""
 
     def __init__(
         self,
         render: Renderer,
-        sights: Presenter,
+        presenter: Presenter,
         logins: LoginSessions,
         folder: Path,
         follow: Callable[[], None],
         is_token: Callable[[str], bool],
     ) -> None:
         self._render = render
-        self._sights = sights
+        self._presenter = presenter
         self._logins = logins
         self._folder = folder
         self._follow = follow
         self._is_token = is_token
-        self._static = responses.static_files()
+        self._static = static_files()
 
     # --- in and out ---
 
-    def login_form(self, visit: ConsoleRequest) -> Reply:
-        """Where the token is pasted; on to the dashboard for who has done so."""
-        return responses.see_other("/") if visit.logged_in else self._login_page(visit)
+    def login_form(self, request: ConsoleRequest, wrong: bool = False) -> Reply:
+        """Show where the token is pasted; go on to the dashboard for who has done so, unless the token was `wrong`."""
+        if request.logged_in and not wrong:
+            return see_other("/")
+        visitor = request.visitor or auth.new_id()
+        anonymous = ConsoleRequest(request.head, visitor, logged_in=False)
+        cookie = auth.set_cookie(request.head.host, visitor)
+        return self._page(anonymous, "login.html", 403 if wrong else 200, cookie, wrong=wrong)
 
-    def login(self, visit: ConsoleRequest) -> Reply:
+    def login(self, request: ConsoleRequest) -> Reply:
         """Log in with the token; the browser gets a new id."""
-        if not self._is_token(visit.form.get("token", "")):
+        if not self._is_token(request.form.get("token", "")):
             log.warning("console: a login with a wrong token")
-            return self._login_page(visit, 403, wrong=True)
-        self._logins.close(visit.visitor or "")
-        return responses.see_other("/", auth.cookie(visit.head.host, self._logins.open()))
+            return self.login_form(request, wrong=True)
+        self._logins.close(request.visitor or "")
+        return see_other("/", auth.set_cookie(request.head.host, self._logins.open()))
 
-    def logout(self, visit: ConsoleRequest) -> Reply:
+    def logout(self, request: ConsoleRequest) -> Reply:
         """Log out, here and not only in the browser."""
-        self._logins.close(visit.visitor or "")
-        return responses.see_other("/login", auth.no_cookie(visit.head.host))
-
-    def _login_page(self, visit: ConsoleRequest, status: int = 200, wrong: bool = False) -> Reply:
-        visitor = visit.visitor or self._logins.visitor()
-        seen = ConsoleRequest(visit.head, visitor, logged_in=False)
-        return self._page(seen, "login.html", status, auth.cookie(visit.head.host, visitor), wrong=wrong)
+        self._logins.close(request.visitor or "")
+        return see_other("/login", auth.set_cookie(request.head.host, None))
 
     # --- pages ---
 
-    def dashboard(self, visit: ConsoleRequest) -> Reply:
-        """Devices, sessions and cloud as they are now."""
-        return self._page(visit, "dashboard.html", here="dashboard", live=self._dashboard(visit))
+    def dashboard(self, request: ConsoleRequest) -> Reply:
+        """Show devices, sessions and cloud as they are now."""
+        return self._page(request, "dashboard.html", here="dashboard", live=self.dashboard_fragment(request))
 
-    def devices(self, visit: ConsoleRequest, status: int = 200, refused: str = "") -> Reply:
-        """The devices, and the form that adds one."""
-        filled = {name: visit.form.get(name, "") for name in FIELDS}
-        shown: dict[str, Any] = {"live": self._devices(), "kinds": registry.KINDS, "filled": filled, "refused": refused}
-        return self._page(visit, "devices.html", status, here="devices", **shown)
+    def devices(self, request: ConsoleRequest, refused: str = "") -> Reply:
+        """Show the devices, and the form that adds one, with what was `refused` in it."""
+        context: dict[str, Any] = {"live": self.devices_fragment(request), "kinds": registry.KINDS, "refused": refused}
+        context["filled"] = {name: request.form.get(name, "") for name in FIELDS}
+        return self._page(request, "devices.html", 400 if refused else 200, here="devices", **context)
 
-    def device(self, visit: ConsoleRequest, device_id: str) -> Reply:
-        """One device, its picture, and what can be done with it."""
-        live, picture = self._device(device_id), self._picture(device_id)
-        problem = self._not_removable(device_id)
-        shown: dict[str, Any] = {"id": device_id, "live": live, "picture": picture, "not_removable": problem}
-        return self._page(visit, "device.html", here="devices", **shown)
+    def device(self, request: ConsoleRequest, device_id: str) -> Reply:
+        """Show one device, its screenshot, and what can be done with it."""
+        context: dict[str, Any] = {"id": device_id, "live": self.device_fragment(request, device_id)}
+        context["screenshot"] = self.screenshot_fragment(request, device_id)
+        context["not_removable"] = self._not_removable(device_id)
+        return self._page(request, "device.html", here="devices", **context)
 
-    def release_form(self, visit: ConsoleRequest, device_id: str) -> Reply:
-        """Asks before a hold is ended."""
-        return self._page(visit, "release.html", here="dashboard", device=self._sights.device(device_id))
+    def release_form(self, request: ConsoleRequest, device_id: str) -> Reply:
+        """Ask before a lease is ended."""
+        return self._page(request, "release.html", here="dashboard", device=self._presenter.device(device_id))
 
-    def remove_form(self, visit: ConsoleRequest, device_id: str) -> Reply:
-        """Asks before a device is removed."""
-        device, problem = self._sights.device(device_id), self._not_removable(device_id)
-        return self._page(visit, "remove.html", here="devices", device=device, not_removable=problem)
+    def remove_form(self, request: ConsoleRequest, device_id: str) -> Reply:
+        """Ask before a device is removed."""
+        device, problem = self._presenter.device(device_id), self._not_removable(device_id)
+        return self._page(request, "remove.html", here="devices", device=device, not_removable=problem)
 
     def _not_removable(self, device_id: str) -> str:
         try:
@@ -115,151 +126,113 @@ class Views:
 
     # --- what changes something ---
 
-    def add(self, visit: ConsoleRequest) -> Reply:
-        """Write a device down and take it on; what is wrong with it is told beside the form."""
-        given = {name: visit.form[name] for name in FIELDS if visit.form.get(name)}
+    def add(self, request: ConsoleRequest) -> Reply:
+        """Write a device down and take it on; what is wrong with it is shown beside the form."""
+        fields = {name: request.form[name] for name in FIELDS if request.form.get(name)}
         try:
-            spec = DeviceSpec(given.pop("id", ""), given.pop("kind", ""), **given)
-            if spec.id in self._sights.manager.ids():
+            spec = DeviceSpec(fields.pop("id", ""), fields.pop("kind", ""), **fields)
+            if spec.id in self._presenter.manager.ids():
                 raise ConfigError(f"there is a device {spec.id} already; choose another id")
             factory.check(spec)
             registry.add(self._folder, spec)
         except ConfigError as error:
-            return self.devices(visit, 400, str(error))
+            return self.devices(request, str(error))
         self._follow()
-        return self._done(visit, f"/devices/{spec.id}", f"{spec.id} was added.")
+        return self._done(request, f"/devices/{spec.id}", f"{spec.id} was added.")
 
-    def test(self, visit: ConsoleRequest, device_id: str) -> Reply:
+    def test(self, request: ConsoleRequest, device_id: str) -> Reply:
         """Ask a device how it is; the page shows the answer when it comes."""
-        self._sights.ask_again(device_id)
-        return self._done(visit, f"/devices/{device_id}", f"{device_id} is being asked; its answer shows below.")
+        self._presenter.ask_again(device_id)
+        return self._done(request, f"/devices/{device_id}", f"{device_id} is being asked; its answer shows below.")
 
-    def release(self, visit: ConsoleRequest, device_id: str) -> Reply:
-        """End the hold that was asked about, and no other one."""
-        if self._sights.manager.release(device_id, only=visit.form.get("holder", "")):
-            return self._done(visit, "/", f"{device_id} was released; a call inside finishes first.")
-        return self._done(visit, "/", f"Nothing was released: that hold on {device_id} was over already.")
+    def release(self, request: ConsoleRequest, device_id: str) -> Reply:
+        """End the lease that was asked about, and no other one."""
+        if self._presenter.manager.release(device_id, only=request.form.get("owner", "")):
+            return self._done(request, "/", f"{device_id} was released; a call inside finishes first.")
+        return self._done(request, "/", f"Nothing was released: {device_id} was no longer in use by that client.")
 
-    def remove(self, visit: ConsoleRequest, device_id: str) -> Reply:
+    def remove(self, request: ConsoleRequest, device_id: str) -> Reply:
         """Strike a device out and let it go."""
-        self._sights.device(device_id)
+        self._presenter.device(device_id)
         problem = self._not_removable(device_id)
+        if not problem:
+            try:
+                registry.remove(self._folder, device_id)
+            except ConfigError as error:  # somebody else was faster
+                problem = str(error)
         if problem:
-            return self._problem(visit, 409, f"{device_id} was not removed", problem)
-        try:
-            registry.remove(self._folder, device_id)
-        except ConfigError as error:  # somebody else was faster
-            return self._problem(visit, 409, f"{device_id} was not removed", str(error))
+            return self.problem(request, 409, f"{device_id} was not removed", problem)
         self._follow()
-        return self._done(visit, "/devices", f"{device_id} was removed.")
+        return self._done(request, "/devices", f"{device_id} was removed.")
 
-    def _done(self, visit: ConsoleRequest, path: str, notice: str) -> Reply:
-        log.info("console: %s", notice)
-        self._logins.tell(visit.visitor or "", notice)
-        return responses.see_other(path)
+    def _done(self, request: ConsoleRequest, path: str, message: str) -> Reply:
+        log.info("console: %s", message)
+        self._logins.set_flash(request.visitor or "", message)
+        return see_other(path)
 
-    # --- what the pages poll ---
+    # --- what the pages load and poll ---
 
-    def live_dashboard(self, visit: ConsoleRequest, mark: str) -> Reply:
-        """The middle of the dashboard."""
-        return _unless_known(self._dashboard(visit), mark)
+    def dashboard_fragment(self, request: ConsoleRequest) -> LiveFragment:
+        """Return the middle of the dashboard."""
+        devices = self._presenter.devices()
+        sessions, more = self._presenter.mcp_sessions()
+        context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
+        context["cloud"] = self._presenter.cloud and self._presenter.cloud()
+        context["url"] = f"http://{request.head.host}/mcp"
+        return self._fragment("live_dashboard.html", "/live/dashboard", _asking(devices), context)
 
-    def live_devices(self, visit: ConsoleRequest, mark: str) -> Reply:
-        """The list of devices."""
-        return _unless_known(self._devices(), mark)
+    def devices_fragment(self, request: ConsoleRequest) -> LiveFragment:
+        """Return the list of devices."""
+        devices = self._presenter.devices()
+        return self._fragment("live_devices.html", "/live/devices", _asking(devices), {"devices": devices})
 
-    def live_device(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
-        """State and holder of one device."""
-        return _unless_known(self._device(device_id), mark)
+    def device_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
+        """Return state and owner of one device."""
+        device = self._presenter.device(device_id)
+        return self._fragment("live_device.html", f"/live/device/{device_id}", _asking([device]), {"device": device})
 
-    def live_picture(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
-        """The frame around a device's picture."""
-        return _unless_known(self._picture(device_id), mark)
+    def screenshot_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
+        """Return the frame around a device's screenshot."""
+        state = self._presenter.screenshot(device_id)
+        context = {"id": device_id, "screenshot": state.screenshot, "old_s": state.old_s}
+        soon = state.screenshot is None or state.old_s is not None
+        return self._fragment("live_screenshot.html", f"/live/screenshot/{device_id}", soon, context)
 
-    def picture(self, visit: ConsoleRequest, device_id: str, mark: str) -> Reply:
-        """The picture itself, the newest one whatever `mark` says: that is for the browser."""
-        found = self._sights.picture(device_id).picture
-        if found is None or found.shot is None:
-            return self._problem(visit, 404, "No picture", f"There is no picture of {device_id} at the moment.")
-        return responses.picture(found.shot)
+    def screenshot(self, request: ConsoleRequest, device_id: str) -> Reply:
+        """Return the screenshot itself, the newest one whatever mark the URL has: that is for the browser's cache."""
+        found = self._presenter.screenshot(device_id).screenshot
+        if found is None or found.image is None:
+            message = f"There is no screenshot of {device_id} at the moment."
+            return self.problem(request, 404, "No screenshot", message)
+        return response(200, ("Content-Type", found.image.mime), content=found.image.content)
 
-    def static(self, visit: ConsoleRequest, file: str) -> Reply:
-        """Style sheet, scripts and icon."""
-        return self._static.get(file) or self._problem(visit, 404, "Not found", "There is no such file.")
+    def static(self, request: ConsoleRequest, file: str) -> Reply:
+        """Return a stylesheet, script or icon."""
+        return self._static.get(file) or self.problem(request, 404, "Not found", "There is no such file.")
 
-    def _dashboard(self, visit: ConsoleRequest) -> LiveFragment:
-        sessions, more = self._sights.mcp()
-        devices = self._sights.devices()
-        shown: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
-        shown |= {"cloud": self._sights.cloud_state(), "url": f"http://{visit.head.host}/mcp"}
-        return self._live("live_dashboard.html", "/live/dashboard", shown, _asking(devices))
+    def _fragment(self, template: str, path: str, soon: bool, context: Mapping[str, Any]) -> LiveFragment:
+        """Render a fragment that polls `path`, at once when `soon`."""
+        inner = self._render(template, context)
+        mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
+        frame = {"inner": inner, "path": path, "mark": mark, "name": path.strip("/").replace("/", "-"), "soon": soon}
+        return LiveFragment(mark, self._render("live.html", frame))
 
-    def _devices(self) -> LiveFragment:
-        devices = self._sights.devices()
-        return self._live("live_devices.html", "/live/devices", {"devices": devices}, _asking(devices))
+    # --- whole pages ---
 
-    def _device(self, device_id: str) -> LiveFragment:
-        device = self._sights.device(device_id)
-        return self._live("live_device.html", f"/live/device/{device_id}", {"device": device}, _asking([device]))
-
-    def _picture(self, device_id: str) -> LiveFragment:
-        sight = self._sights.picture(device_id)
-        shown = {"id": device_id, "sight": sight}
-        soon = sight.picture is None or sight.old_s is not None
-        return self._live("live_picture.html", f"/live/picture/{device_id}", shown, soon)
-
-    def _live(self, template: str, path: str, shown: Mapping[str, Any], soon: bool) -> LiveFragment:
-        inner = self._render(template, shown)
-        name = mark(inner)
-        around = {"inner": inner, "path": path, "mark": name, "name": path.strip("/").replace("/", "-"), "soon": soon}
-        return LiveFragment(name, self._render("live.html", around))
-
-    # --- refusals, in words ---
-
-    def wrong_method(self, visit: ConsoleRequest, methods: tuple[str, ...]) -> Reply:
-        """405."""
-        allow = ("Allow", ", ".join(methods))
-        return self._problem(visit, 405, "Not this way", f"{visit.head.method} is not served here.", allow)
-
-    def logged_out(self, visit: ConsoleRequest) -> Reply:
-        """401 for a form that came without a login."""
-        return self._problem(visit, 401, "You are not logged in", "Nothing was changed. Log in and try again.")
-
-    def not_our_form(self, visit: ConsoleRequest) -> Reply:
-        """403 for a form that no page of this visitor's sent."""
-        words = "Nothing was changed. The form is from an earlier login, or from elsewhere: open the page again."
-        return self._problem(visit, 403, "This form is no longer good", words)
-
-    def no_device(self, visit: ConsoleRequest, error: UnknownDevice) -> Reply:
-        """404; a poll leaves the page for the list of devices."""
-        words = f"The host agent says: {error.message}. It may have been removed meanwhile."
-        return self._problem(visit, 404, "No such device", words, ("HX-Redirect", "/devices"))
-
-    def _problem(self, visit: ConsoleRequest, status: int, title: str, words: str, *more: responses.Header) -> Reply:
-        return self._page(visit, "problem.html", status, *more, title=title, words=words)
+    def problem(self, request: ConsoleRequest, status: int, title: str, message: str, *headers: Header) -> Reply:
+        """Return a page that says why something was not done."""
+        return self._page(request, "problem.html", status, *headers, title=title, message=message)
 
     def _page(
-        self, visit: ConsoleRequest, template: str, status: int = 200, *more: responses.Header, **shown: Any
+        self, request: ConsoleRequest, template: str, status: int = 200, *headers: Header, **context: Any
     ) -> Reply:
-        around = {
+        common = {
             "here": "",
-            "logged_in": visit.logged_in,
-            "csrf": self._logins.csrf(visit.visitor or ""),
-            "notice": self._logins.told(visit.visitor or ""),
+            "logged_in": request.logged_in,
+            "csrf": self._logins.csrf(request.visitor or ""),
+            "flash": self._logins.take_flash(request.visitor or ""),
         }
-        return responses.html(self._render(template, {**around, **shown}), status, *more)
-
-
-@dataclass(frozen=True)
-class LiveFragment:
-    """A part of a page that keeps itself up to date, and the name of its state."""
-
-    mark: str
-    html: str
-
-
-def _unless_known(live: LiveFragment, mark: str) -> Reply:
-    return responses.nothing_new() if live.mark == mark else responses.html(live.html)
+        return html(self._render(template, {**common, **context}), status, *headers)
 
 
 def _asking(devices: Iterable[DeviceSummary]) -> bool:

@@ -167,12 +167,12 @@ def test_a_wrong_token_is_told(screen: Screen, host: Agent) -> None:
     assert "403" in line
 
 
-def test_a_hold_of_an_mcp_client_shows_by_itself_and_counts_down(inside: Screen, host: Agent) -> None:
-    inside.reads("Free: the next call takes it.", "No client has a session")
+def test_a_lease_of_an_mcp_client_shows_by_itself_and_counts_down(inside: Screen, host: Agent) -> None:
+    inside.reads("Available", "No client has a session")
     caller = host.caller.open()
     caller.call("tap", x=1, y=1, device_id="X")
-    inside.reads(f"Held by MCP session {str(caller.session)[:8]}", "if left alone", "test 1")
-    inside.reads_no_more("in use")
+    inside.reads(f"In use by MCP session {str(caller.session)[:8]}", "if left alone", "test 1")
+    inside.reads_no_more("in a call")
 
     def left() -> int:
         return int(inside.find("#card-X meter").get_attribute("value") or 0)
@@ -184,7 +184,7 @@ def test_a_hold_of_an_mcp_client_shows_by_itself_and_counts_down(inside: Screen,
     inside.reads("ended: its session ended.")
 
 
-def test_a_hold_is_released_with_the_keyboard_alone_after_asking(inside: Screen, host: Agent) -> None:
+def test_a_lease_is_released_with_only_the_keyboard_after_asking(inside: Screen, host: Agent) -> None:
     host.caller.open().call("tap", x=1, y=1, device_id="X")
     inside.find("#release-X")
     inside.js("document.activeElement.blur()")
@@ -220,7 +220,7 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
     inside.find("#id").send_keys("new-1")
     inside.find("#kind").send_keys("simulated")
     inside.click(".fields .primary")
-    inside.reads("new-1 was added.", "ready", "Live; looking holds nothing.")
+    inside.reads("new-1 was added.", "ready", "Live; watching does not use the device.")
     inside.click("form[action$='/test'] button")
     inside.reads("new-1 is being asked; its answer shows below.", "ready")
     inside.click("a[href$='/remove']")
@@ -231,7 +231,7 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
     assert host.role.manager.leases() == {}
 
 
-def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
+def test_the_screenshot_is_live_and_takes_no_lease(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
     inside.open(f"{host.base}/devices/X")
 
     def shown() -> str:
@@ -240,18 +240,18 @@ def test_the_picture_is_live_and_holds_nothing(inside: Screen, host: Agent, phon
         )
         return str(inside.js(loaded) or "")
 
-    first = inside.until(shown, "no picture came")
+    first = inside.until(shown, "no screenshot came")
     phone.phone.show("Notes")
-    inside.until(lambda: shown() not in ("", first), "the picture stood still")
+    inside.until(lambda: shown() not in ("", first), "the screenshot stood still")
     assert host.role.manager.leases() == {}
 
 
 def test_a_phone_that_was_unplugged_is_told_and_comes_back(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
     phone.plugged_in = False
     inside.open(f"{host.base}/devices/X")
-    inside.reads("offline", "It does not answer.", "No picture: device offline")
+    inside.reads("offline", "It does not answer.", "No screenshot: device offline")
     phone.plugged_in = True
-    inside.reads("ready", "Live; looking holds nothing.")
+    inside.reads("ready", "Live; watching does not use the device.")
 
 
 def test_an_agent_that_is_gone_is_told_and_a_restart_asks_for_the_token(screen: Screen, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_an_agent_that_is_gone_is_told_and_a_restart_asks_for_the_token(screen: 
         port = int(host.base.rpartition(":")[2])
         screen.open(host.base)
         screen.find("#token").send_keys(host.token, Keys.ENTER)
-        screen.reads("Free: the next call takes it.")
+        screen.reads("Available")
         assert "The host agent does not answer." not in screen.text()
     screen.reads("The host agent does not answer. What you see is how things were")
     with agent(tmp_path / "data", real_time=True, port=port, X=Fake()):
@@ -299,7 +299,7 @@ return bad;
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_every_page_is_readable(inside: Screen, host: Agent, tmp_path: Path, width: int, scheme: str) -> None:
-    """Nothing is wider than the window, every text has contrast; the pictures stay in pytest's folder to be looked at."""
+    """Nothing is wider than the window, every text has contrast; screenshots stay in pytest's folder to be looked at."""
     registry.add(host.folder, registry.DeviceSpec("written", "simulated"))
     host.caller.open().call("tap", x=1, y=1, device_id="X")
     host.caller.call("tap", x=1, y=1, device_id="Y", session_id="new")
@@ -309,9 +309,9 @@ def test_every_page_is_readable(inside: Screen, host: Agent, tmp_path: Path, wid
     for page in PAGES:
         inside.open(f"{host.base}/{page}")
         inside.reads_no_more("It is being asked")
-        inside.reads_no_more("The first picture is on its way.")
-        picture = tmp_path / f"{page.replace('/', '-') or 'dashboard'}-{width}-{scheme}.png"
-        assert inside.driver.save_screenshot(str(picture))
+        inside.reads_no_more("The first screenshot is on its way.")
+        screenshot = tmp_path / f"{page.replace('/', '-') or 'dashboard'}-{width}-{scheme}.png"
+        assert inside.driver.save_screenshot(str(screenshot))
         assert inside.js("return document.documentElement.scrollWidth") <= width, page
         assert inside.js(CONTRAST) == [], page
     inside.severe()  # the page of a device that is gone is a 404
@@ -340,7 +340,7 @@ def test_twenty_tabs_of_a_browser_and_eight_calls(inside: Screen, host: Agent) -
     prefix = str(callers[0].session)[:8]
     for handle in inside.driver.window_handles:
         inside.driver.switch_to.window(handle)
-        inside.reads(f"Held by MCP session {prefix}")
+        inside.reads(f"In use by MCP session {prefix}")
         assert inside.severe() == []
         if handle != first:
             inside.driver.close()

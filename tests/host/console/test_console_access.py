@@ -1,4 +1,4 @@
-"""Who may look and who may write: every route of the console against every visitor who may not."""
+"""Access to the console: every route against every visitor who may not look, or not write."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRIVATE_GETS = [_path(route.path) for route in ROUTES if route.get is not None a
 PRIVATE_POSTS = [_path(route.path) for route in ROUTES if route.post is not None and not route.public]
 
 
-def knock(browser: Browser, method: str, path: str, csrf: str, **headers: str) -> int:
+def status_of(browser: Browser, method: str, path: str, csrf: str, **headers: str) -> int:
     if method == "POST":
         return browser.post(path, {"csrf": csrf, "token": "wrong"}, **headers).status
     return browser.get(path, **headers).status
@@ -47,7 +47,7 @@ def test_a_foreign_origin_is_refused_on_every_route(host: Agent, origin: str) ->
     browser = host.browser()
     csrf = browser.get("/devices").csrf
     host.caller.open().call("tap", x=1, y=1)
-    refused = {each: knock(browser, *each, csrf, Origin=origin) for each in EVERY}
+    refused = {each: status_of(browser, *each, csrf, Origin=origin) for each in EVERY}
     assert set(refused.values()) == {403}, refused
     assert list(host.role.manager.leases()) == ["X"]
     assert browser.get("/").status == 200
@@ -73,8 +73,8 @@ def test_a_form_without_our_csrf_token_changes_nothing(host: Agent, path: str, c
     host.caller.open().call("tap", x=1, y=1)
     given = {"missing": {}, "empty": {"csrf": ""}, "wrong": {"csrf": "0" * 64}}
     form = given.get(csrf, {"csrf": other.get("/devices").csrf})
-    (holder,) = host.role.manager.leases().values()
-    page = browser.post(path, {**form, "token": host.token, "holder": holder.label, "id": "Y", "kind": "simulated"})
+    (owner,) = host.role.manager.leases().values()
+    page = browser.post(path, {**form, "token": host.token, "owner": owner.label, "id": "Y", "kind": "simulated"})
     assert page.status == 403
     assert "Nothing was changed" in page.text
     assert host.role.manager.ids() == ["X"]
@@ -165,7 +165,7 @@ def test_cookies_of_other_programs_at_this_address_do_not_get_in_the_way(host: A
 
 
 def test_a_console_cookie_opens_no_mcp(host: Agent) -> None:
-    """Contract, section 1: never a cookie on /mcp."""
+    """A web page cannot set the Authorization header, but a browser sends cookies by itself."""
     (pair,) = host.browser().cookies.items()
     answer = Caller(host.url, None).send("POST", b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Cookie="=".join(pair))
     assert (answer.status, answer.json) == (401, {"error": "invalid token"})
@@ -265,33 +265,33 @@ def test_without_jinja2_the_console_says_what_to_install_and_mcp_works(
 
 def test_a_login_ends_a_working_day_after_its_last_look() -> None:
     clock = Clock()
-    book = LoginSessions(clock)
-    visitor = book.open()
+    logins = LoginSessions(clock)
+    visitor = logins.open()
     clock.pass_by(auth.IDLE_SECONDS)
-    assert book.knows(visitor), "the look counts"
+    assert logins.knows(visitor), "the look counts"
     clock.pass_by(auth.IDLE_SECONDS + 1)
-    assert not book.knows(visitor)
-    book.tell(visitor, "nobody reads this")
-    assert book.told(visitor) == ""
+    assert not logins.knows(visitor)
+    logins.set_flash(visitor, "nobody reads this")
+    assert logins.take_flash(visitor) == ""
 
 
 def test_the_login_used_longest_ago_makes_room() -> None:
     clock = Clock()
-    book = LoginSessions(clock)
-    first, second = book.open(), book.open()
+    logins = LoginSessions(clock)
+    first, second = logins.open(), logins.open()
     for _ in range(auth.MOST_LOGINS - 2):
         clock.pass_by(1)
-        book.open()
-    assert book.knows(first)
-    book.open()
-    assert (book.knows(first), book.knows(second)) == (True, False)
+        logins.open()
+    assert logins.knows(first)
+    logins.open()
+    assert (logins.knows(first), logins.knows(second)) == (True, False)
 
 
-def test_a_notice_is_told_once() -> None:
-    book = LoginSessions(Clock())
-    visitor = book.open()
-    book.tell(visitor, "done")
-    assert (book.told(visitor), book.told(visitor)) == ("done", "")
+def test_a_flash_message_is_shown_once() -> None:
+    logins = LoginSessions(Clock())
+    visitor = logins.open()
+    logins.set_flash(visitor, "done")
+    assert (logins.take_flash(visitor), logins.take_flash(visitor)) == ("done", "")
 
 
 HOSTS = [

@@ -20,7 +20,7 @@ from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
 from mcpboard.host.cloud.worker import CloudStatus, RunningAssignment
 from mcpboard.host.console import presenter
-from mcpboard.host.console.words import ago
+from mcpboard.host.console.templating import ago
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import StatusSurvey
@@ -80,19 +80,19 @@ def card(page: Page, device: str) -> str:
 # --- the dashboard -------------------------------------------------------------------------------
 
 
-def test_a_hold_is_shown_with_its_countdown_and_how_the_last_one_ended(host: Agent) -> None:
+def test_a_lease_is_shown_with_its_countdown_and_how_the_last_one_ended(host: Agent) -> None:
     browser, caller = host.browser(), host.caller.open()
     caller.call("tap", x=1, y=1, device_id="X")
     host.clock.pass_by(18)
     page = looked(browser, "/")
     prefix = str(caller.session)[:8]
     assert card(page, "X") == (
-        f"X fake ready Held by MCP session {prefix} idle for 18 s, free in 42 s if left alone Release…"
+        f"X fake ready In use by MCP session {prefix} idle for 18 s, free in 42 s if left alone Release…"
     )
-    assert card(page, "Y") == "Y fake ready Free: the next call takes it."
+    assert card(page, "Y") == "Y fake ready Available"
     host.clock.pass_by(42)
     assert card(looked(browser, "/"), "X") == (
-        f"X fake ready Free: the next call takes it. Last hold: MCP session {prefix}; ended: idle."
+        f"X fake ready Available Last used by MCP session {prefix}; ended: idle."
     )
 
 
@@ -102,7 +102,7 @@ def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
         call = pool.submit(host.caller.open().call, "tap", x=1, y=1, device_id="X")
         phone.wait_inside()
         host.clock.pass_by(300)
-        assert "in use, free in 60 s if left alone" in card(host.browser().get("/"), "X")
+        assert "in a call, free in 60 s if left alone" in card(host.browser().get("/"), "X")
         phone.go_on.set()
         result(call)
 
@@ -110,11 +110,11 @@ def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
 def test_a_cloud_assignment_is_told_without_a_countdown(host: Agent) -> None:
     host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
     assert (
-        card(looked(host.browser(), "/"), "X") == "X fake ready Held by a cloud assignment until it is done. Release…"
+        card(looked(host.browser(), "/"), "X") == "X fake ready In use by a cloud assignment until it is done. Release…"
     )
 
 
-def test_sessions_are_shown_with_client_version_last_call_and_what_they_hold(host: Agent) -> None:
+def test_sessions_are_shown_with_client_version_last_call_and_devices(host: Agent) -> None:
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1, device_id="X")
     first.call("tap", x=1, y=1, device_id="Y")
@@ -124,11 +124,11 @@ def test_sessions_are_shown_with_client_version_last_call_and_what_they_hold(hos
     read = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows]
     assert read == [
         f"{str(first.session)[:8]} test 1 2025-11-25 30 s ago X, Y",
-        f"{str(second.session)[:8]} test 1 2025-11-25 just now nothing",
+        f"{str(second.session)[:8]} test 1 2025-11-25 just now no device",
     ]
 
 
-def test_a_token_that_holds_without_a_session_is_shown_too(host: Agent) -> None:
+def test_a_token_that_leases_without_a_session_is_shown_too(host: Agent) -> None:
     host.caller.modern().call("tap", x=1, y=1, device_id="Y")
     (owner,) = host.role.manager.leases().values()
     assert f"{owner.prefix} without a session 2026-07-28 or none just now Y" in host.browser().get("/").text
@@ -143,7 +143,7 @@ def test_what_a_client_calls_itself_stays_text(host: Agent) -> None:
     assert "x" * 100 not in page.html
 
 
-def test_many_sessions_are_counted_and_those_that_hold_come_first(host: Agent) -> None:
+def test_many_sessions_are_counted_and_those_with_a_lease_come_first(host: Agent) -> None:
     holder = host.caller.open()
     holder.call("tap", x=1, y=1, device_id="X")
     host.clock.pass_by(1)
@@ -151,8 +151,8 @@ def test_many_sessions_are_counted_and_those_that_hold_come_first(host: Agent) -
         host.caller.open()
     page = host.browser().get("/")
     assert page.html.count("<tr>") == 1 + presenter.MOST_ROWS
-    assert "And 3 more that hold nothing or were used longer ago." in page.text
-    assert page.text.index(str(holder.session)[:8]) < page.text.index("nothing")
+    assert "And 3 more that use no device or were used longer ago." in page.text
+    assert page.text.index(str(holder.session)[:8]) < page.text.index("no device")
 
 
 def test_an_empty_host_says_what_to_do_next(empty: Agent) -> None:
@@ -160,7 +160,7 @@ def test_an_empty_host_says_what_to_do_next(empty: Agent) -> None:
     text = browser.get("/").text
     assert "There is no device yet. Add the first one, and clients can drive it at once." in text
     assert f"Point one at {empty.url} with the token that device-host-agent mcp-token prints." in text
-    assert "This host is not enrolled with a cloud: its devices are for MCP clients alone." in text
+    assert "This host is not enrolled with a cloud: its devices are for MCP clients only." in text
     assert "There is no device yet: the form below adds the first one." in browser.get("/devices").text
 
 
@@ -181,7 +181,7 @@ STATES = [
 @pytest.mark.parametrize(("probe", "words"), STATES)
 def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, words: str) -> None:
     with agent(tmp_path / "data", X=Sick(probe)) as host:
-        assert card(looked(host.browser(), "/"), "X") == f"X fake {words} Nobody holds it."
+        assert card(looked(host.browser(), "/"), "X") == f"X fake {words} Not in use"
 
 
 def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
@@ -197,10 +197,10 @@ AWAY = CloudStatus("https://cloud.example")
 CLOUDS = [
     pytest.param(None, "This host is not enrolled with a cloud", id="not enrolled"),
     pytest.param(AWAY,
-                 "Server https://cloud.example Last heartbeat never Told as busy none Assignments none",
+                 "Server https://cloud.example Last heartbeat never Reported busy none Assignments none",
                  id="before the first heartbeat"),
     pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(RunningAssignment("a-1", "Z", "running", 2),)),
-                 "Last heartbeat 12 s ago Told as busy X, Y Assignments a-1 on Z, running", id="at work"),
+                 "Last heartbeat 12 s ago Reported busy X, Y Assignments a-1 on Z, running", id="at work"),
     pytest.param(replace(AWAY, heartbeat_s=4000.0, problem="no route"),
                  "The cloud is not reached: no route. It is tried again by itself. "
                  "Server https://cloud.example Last heartbeat 1 h ago", id="out of reach"),
@@ -234,7 +234,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
 
 # --- polling -------------------------------------------------------------------------------------
 
-PARTS = [("/", "dashboard"), ("/devices", "devices"), ("/devices/X", "device/X"), ("/devices/X", "picture/X")]
+PARTS = [("/", "dashboard"), ("/devices", "devices"), ("/devices/X", "device/X"), ("/devices/X", "screenshot/X")]
 
 
 @pytest.mark.parametrize(("path", "part"), PARTS)
@@ -257,15 +257,15 @@ def test_a_part_that_waits_for_a_first_answer_asks_again_soon(host: Agent) -> No
 # --- releasing -----------------------------------------------------------------------------------
 
 
-def test_a_hold_is_released_after_asking(host: Agent) -> None:
+def test_a_lease_is_released_after_asking(host: Agent) -> None:
     browser, caller = host.browser(), host.caller.open()
     caller.call("tap", x=1, y=1, device_id="X")
     asked = browser.get("/devices/X/release")
     (owner,) = host.role.manager.leases().values()
-    assert f"Release X? It is held by MCP session {owner.prefix}." in asked.text
-    assert host.role.manager.leases() == {"X": owner}, "asking alone changes nothing"
-    form = {"csrf": asked.csrf, "holder": owner.label}
-    assert f'name="holder" value="{owner.label}"' in asked.html
+    assert f"Release X? It is in use by MCP session {owner.prefix}." in asked.text
+    assert host.role.manager.leases() == {"X": owner}, "asking changes nothing"
+    form = {"csrf": asked.csrf, "owner": owner.label}
+    assert f'name="owner" value="{owner.label}"' in asked.html
     assert browser.post("/devices/X/release", form).goes_to == "/"
     page = browser.get("/")
     assert "X was released; a call inside finishes first." in page.text
@@ -274,19 +274,19 @@ def test_a_hold_is_released_after_asking(host: Agent) -> None:
     assert "was released" not in browser.get("/").text, "told once"
 
 
-def test_the_hold_of_somebody_else_who_came_meanwhile_stays(host: Agent) -> None:
+def test_the_lease_of_somebody_else_who_came_meanwhile_stays(host: Agent) -> None:
     browser, first, second = host.browser(), host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1, device_id="X")
     asked = browser.get("/devices/X/release")
     (owner,) = host.role.manager.leases().values()
     first.end()
     second.call("tap", x=1, y=1, device_id="X")
-    assert browser.post("/devices/X/release", {"csrf": asked.csrf, "holder": owner.label}).goes_to == "/"
-    assert "Nothing was released: that hold on X was over already." in browser.get("/").text
+    assert browser.post("/devices/X/release", {"csrf": asked.csrf, "owner": owner.label}).goes_to == "/"
+    assert "Nothing was released: X was no longer in use by that client." in browser.get("/").text
     assert list(host.role.manager.leases()) == ["X"]
 
 
-def test_a_form_that_names_no_holder_releases_nobody(host: Agent) -> None:
+def test_a_form_that_names_no_owner_releases_nobody(host: Agent) -> None:
     browser = host.browser()
     host.caller.open().call("tap", x=1, y=1, device_id="X")
     browser.submit("/devices/X/release", "/devices/X/release")
@@ -294,7 +294,7 @@ def test_a_form_that_names_no_holder_releases_nobody(host: Agent) -> None:
 
 
 def test_nothing_to_release_is_said(host: Agent) -> None:
-    assert "Nobody holds it: there is nothing to release." in host.browser().get("/devices/X/release").text
+    assert "It is not in use: there is nothing to release." in host.browser().get("/devices/X/release").text
 
 
 # --- devices -------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_a_device_is_added_tested_and_removed(empty: Agent) -> None:
 
     empty.caller.open().call("tap", x=1, y=1)
     asked = browser.get("/devices/phone-1/remove")
-    assert "Remove phone-1? Clients can no longer use it, and the hold of MCP session" in asked.text
+    assert "Remove phone-1? Clients can no longer use it, and it is taken from MCP session" in asked.text
     assert browser.post("/devices/phone-1/remove", {"csrf": asked.csrf}).goes_to == "/devices"
     assert "phone-1 was removed." in browser.get("/devices").text
     assert (registry.specs(empty.folder), empty.caller.call("list_devices").text) == ([], "[]")
@@ -367,7 +367,7 @@ def test_a_device_that_is_in_no_file_can_not_be_removed_and_that_is_said(host: A
     assert host.role.manager.ids() == ["X", "Y"]
 
 
-def test_a_broken_file_of_devices_is_told_with_its_cure(host: Agent) -> None:
+def test_a_broken_file_of_devices_is_told_with_its_remedy(host: Agent) -> None:
     browser = host.browser()
     (host.folder / "devices.json").write_text("{", "utf-8")
     (host.folder / "devices.json").chmod(0o600)
@@ -389,7 +389,7 @@ def test_a_device_that_somebody_else_removed_first_is_told(empty: Agent, monkeyp
 
 
 @pytest.mark.parametrize(
-    "path", ["/devices/gone", "/devices/gone/picture/0", "/devices/gone/release", "/live/device/gone/0"]
+    "path", ["/devices/gone", "/devices/gone/screenshot/0", "/devices/gone/release", "/live/device/gone/0"]
 )
 def test_an_unknown_device_has_a_page_that_says_so(host: Agent, path: str) -> None:
     page = host.browser().get(path)
@@ -397,24 +397,24 @@ def test_an_unknown_device_has_a_page_that_says_so(host: Agent, path: str) -> No
     assert "unknown device: gone. It may have been removed meanwhile." in page.text
 
 
-# --- pictures ------------------------------------------------------------------------------------
+# --- screenshots ------------------------------------------------------------------------------------
 
 
-def test_the_picture_is_shown_and_holds_nothing(host: Agent) -> None:
+def test_the_screenshot_is_shown_and_takes_no_lease(host: Agent) -> None:
     browser = host.browser()
-    assert "The first picture is on its way." in browser.get("/devices/X").text
+    assert "The first screenshot is on its way." in browser.get("/devices/X").text
     settled()
     page = browser.get("/devices/X")
-    found = re.search(r'<img src="(/devices/X/picture/[0-9a-f]{16})" width="100" height="200"', page.html)
+    found = re.search(r'<img src="(/devices/X/screenshot/[0-9a-f]{16})" width="100" height="200"', page.html)
     assert found
-    picture = browser.get(found[1])
-    assert (picture.content, picture.headers["content-type"]) == (b"picture", "image/png")
-    assert "Live; looking holds nothing." in page.text
+    image = browser.get(found[1])
+    assert (image.content, image.headers["content-type"]) == (b"picture", "image/png")
+    assert "Live; watching does not use the device." in page.text
     assert host.role.manager.leases() == {}
     assert host.role.manager.last_ended("X") is None
 
 
-def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:
+def test_twenty_tabs_share_one_screenshot(host: Agent, phone: Fake) -> None:
     browser = host.browser()
     for _ in range(20):
         looked(browser, "/devices/X")
@@ -425,12 +425,12 @@ def test_twenty_tabs_share_one_picture(host: Agent, phone: Fake) -> None:
     assert phone.done == [("peek",)] * 2
 
 
-def test_nobody_who_looks_means_no_picture_taken(host: Agent, phone: Fake) -> None:
+def test_nobody_who_looks_means_no_screenshot_taken(host: Agent, phone: Fake) -> None:
     looked(host.browser(), "/")
     assert phone.done == []
 
 
-def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age(host: Agent, phone: Fake) -> None:
+def test_while_somebody_is_at_the_device_the_last_screenshot_stays_and_says_its_age(host: Agent, phone: Fake) -> None:
     browser = host.browser()
     looked(browser, "/devices/X")
     phone.stop_inside()
@@ -443,35 +443,37 @@ def test_while_somebody_is_at_the_device_the_last_picture_stays_and_says_its_age
         assert "As it was 15 s ago; a newer one comes when nobody is at the device." in page.text
         phone.go_on.set()
         assert result(call).text == "tapped 1,1 on X"
-    assert "Live; looking holds nothing." in looked(browser, "/devices/X").text
+    assert "Live; watching does not use the device." in looked(browser, "/devices/X").text
 
 
-def test_what_a_driver_says_of_its_picture_is_said(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_driver_says_of_its_screenshot_is_said(
+    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(phone, "peek", lambda: Screenshot(b"x", "image/png", 1, 1, note="It is black all over."))
     assert "It is black all over." in looked(host.browser(), "/devices/X").text
 
 
 PROBLEMS = [
-    pytest.param(ToolFailed("device offline: unplugged"), "No picture: device offline: unplugged", id="offline"),
-    pytest.param(OSError("gone away"), "No picture: gone away", id="an error of the driver's own"),
-    pytest.param(RuntimeError(), "No picture: RuntimeError", id="an error without words"),
+    pytest.param(ToolFailed("device offline: unplugged"), "No screenshot: device offline: unplugged", id="offline"),
+    pytest.param(OSError("gone away"), "No screenshot: gone away", id="an error of the driver's own"),
+    pytest.param(RuntimeError(), "No screenshot: RuntimeError", id="an error without words"),
 ]
 
 
 @pytest.mark.parametrize(("fault", "words"), PROBLEMS)
-def test_without_a_picture_the_page_says_why(host: Agent, phone: Fake, fault: Exception, words: str) -> None:
+def test_without_a_screenshot_the_page_says_why(host: Agent, phone: Fake, fault: Exception, words: str) -> None:
     phone.fault = fault
     browser = host.browser()
     assert words in looked(browser, "/devices/X").text
-    assert browser.get("/devices/X/picture/0").status == 404
+    assert browser.get("/devices/X/screenshot/0").status == 404
 
 
-def test_what_is_no_picture_is_not_served_as_one(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_screenshot_is_not_served_as_one(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device could otherwise put a page of its own at our address."""
     monkeypatch.setattr(phone, "peek", lambda: Screenshot(b"<script>", "text/html", 1, 1))
     browser = host.browser()
-    assert "No picture: the device sent text/html instead of a picture" in looked(browser, "/devices/X").text
-    assert browser.get("/devices/X/picture/0").status == 404
+    assert "No screenshot: the device sent text/html instead of a screenshot" in looked(browser, "/devices/X").text
+    assert browser.get("/devices/X/screenshot/0").status == 404
 
 
 # --- beside MCP ------------------------------------------------------------------------------------
@@ -488,7 +490,7 @@ def test_twenty_tabs_and_eight_calls_do_not_get_in_each_others_way(tmp_path: Pat
     with agent(tmp_path / "data", dead=dead, **phones) as host, threads() as pool:
         browser = host.browser()
         browser.get("/devices/dead")
-        dead.wait_inside()  # a picture that does not come
+        dead.wait_inside()  # a screenshot that does not come
         for phone in phones.values():
             phone.stop_inside()
         calls = [
@@ -501,8 +503,8 @@ def test_twenty_tabs_and_eight_calls_do_not_get_in_each_others_way(tmp_path: Pat
             paths = [
                 "/live/dashboard/0",
                 "/live/devices/0",
-                "/live/picture/dead/0",
-                f"/live/picture/phone-{number % CALLS}/0",
+                "/live/screenshot/dead/0",
+                f"/live/screenshot/phone-{number % CALLS}/0",
             ]
             return {browser.get(path).status for path in paths for _ in range(POLLS)}
 
@@ -519,14 +521,14 @@ def test_twenty_tabs_and_eight_calls_do_not_get_in_each_others_way(tmp_path: Pat
             assert (phone.done.count(("tap", (1, 1))), phone.most_inside) == (1, 1)
 
 
-def test_the_agent_ends_in_time_though_a_device_hangs_in_a_picture(tmp_path: Path) -> None:
+def test_the_agent_ends_in_time_though_a_device_hangs_in_a_screenshot(tmp_path: Path) -> None:
     phone = Fake()
     phone.stop_inside()
     try:
         with agent(tmp_path / "data", X=phone) as host:
             host.browser().get("/devices/X")
             phone.wait_inside()
-        assert not phone.closed, "not under the picture"
+        assert not phone.closed, "not under the screenshot"
     finally:
         phone.go_on.set()
         settled()
@@ -555,7 +557,7 @@ def test_the_pages_are_found_where_bytecode_alone_is_installed(tmp_path: Path) -
         source.unlink()
     program = (
         "from mcpboard.host.console import responses, templating\n"
-        "page = templating.renderer()('problem.html', dict(title='T', words='W', here='', logged_in=False, csrf='', notice=''))\n"
+        "page = templating.renderer()('problem.html', dict(title='T', message='W', here='', logged_in=False, csrf='', flash=''))\n"
         "print(templating.__file__[-4:], '<h1>T</h1>' in page, sorted(responses.static_files()))\n"
     )
     told = subprocess.run(
