@@ -17,8 +17,8 @@ from mcpboard.host.console.auth import LoginSessions, visitor_of
 from mcpboard.host.console.presenter import Presenter
 from mcpboard.host.console.responses import TEXT, html, response, see_other
 from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find, parse_form
-from mcpboard.host.console.templating import renderer
-from mcpboard.host.console.views import ConsoleRequest, LiveFragment, Views
+from mcpboard.host.console.templating import LiveFragment, renderer
+from mcpboard.host.console.views import ConsoleRequest, Views
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import StatusSurvey
 from mcpboard.protocol.messages import PageRequest, Reply

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from mcpboard.errors import Refused
-from mcpboard.host.console.views import LiveFragment, Views
+from mcpboard.host.console.templating import LiveFragment
+from mcpboard.host.console.views import Views
 from mcpboard.protocol.messages import Reply
 
 View = Callable[..., Reply | LiveFragment]

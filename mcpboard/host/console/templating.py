@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from mcpboard.host.devices.leases import CLOUD, MCP
 TEMPLATES = Path(__file__).parent / "templates"
 
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
+MARK_LENGTH = 16  # hex digits; enough to tell one state of a fragment from the next
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
 
 Renderer = Callable[[str, Mapping[str, Any]], str]  # a template's name and its context -> HTML, every value escaped
@@ -34,6 +37,22 @@ def renderer() -> Renderer | None:
     environment.filters.update(ago=ago, person=person)
     environment.globals["version"] = __version__
     return lambda template, context: environment.get_template(template).render(context)
+
+
+@dataclass(frozen=True)
+class LiveFragment:
+    """A part of a page that keeps itself up to date, and a name of its state: a poll that has it brings nothing."""
+
+    mark: str
+    html: str
+
+
+def live_fragment(render: Renderer, template: str, path: str, soon: bool, context: Mapping[str, Any]) -> LiveFragment:
+    """Render a fragment that polls `path`, right after it is loaded when `soon`."""
+    inner = render(template, context)
+    mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
+    frame = {"inner": inner, "path": path, "mark": mark, "name": path.strip("/").replace("/", "-"), "soon": soon}
+    return LiveFragment(mark, render("live.html", frame))
 
 
 def ago(seconds: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from mcpboard.host.console import auth
 from mcpboard.host.console.auth import LoginSessions
 from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
 from mcpboard.host.console.responses import Header, html, response, see_other, static_files
-from mcpboard.host.console.templating import Renderer
+from mcpboard.host.console.templating import LiveFragment, Renderer, live_fragment
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
@@ -24,7 +23,6 @@ log = logging.getLogger(__name__)
 
 FIELDS = ("id", "kind", "url", "serial", "interface")  # of the form that adds a device
 NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plugged in. So it cannot be removed here."
-MARK_LENGTH = 16  # hex digits; enough to tell one state of a fragment from the next
 
 
 @dataclass(frozen=True)
@@ -35,14 +33,6 @@ class ConsoleRequest:
     visitor: str | None = field(repr=False)  # the id in the cookie
     logged_in: bool
     form: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True)
-class LiveFragment:
-    """A part of a page that keeps itself up to date, and a short name of its state, by which a poll brings nothing."""
-
-    mark: str
-    html: str
 
 
 class Views:
@@ -179,24 +169,26 @@ class Views:
         context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
         context["cloud"] = self._presenter.cloud and self._presenter.cloud()
         context["url"] = f"http://{request.head.host}/mcp"
-        return self._fragment("live_dashboard.html", "/live/dashboard", _asking(devices), context)
+        return live_fragment(self._render, "live_dashboard.html", "/live/dashboard", _asking(devices), context)
 
     def devices_fragment(self, request: ConsoleRequest) -> LiveFragment:
         """Return the list of devices."""
         devices = self._presenter.devices()
-        return self._fragment("live_devices.html", "/live/devices", _asking(devices), {"devices": devices})
+        return live_fragment(self._render, "live_devices.html", "/live/devices", _asking(devices), {"devices": devices})
 
     def device_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
         """Return state and owner of one device."""
         device = self._presenter.device(device_id)
-        return self._fragment("live_device.html", f"/live/device/{device_id}", _asking([device]), {"device": device})
+        return live_fragment(
+            self._render, "live_device.html", f"/live/device/{device_id}", _asking([device]), {"device": device}
+        )
 
     def screenshot_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
         """Return the frame around a device's screenshot."""
         state = self._presenter.screenshot(device_id)
         context = {"id": device_id, "screenshot": state.screenshot, "old_s": state.old_s}
         soon = state.screenshot is None or state.old_s is not None
-        return self._fragment("live_screenshot.html", f"/live/screenshot/{device_id}", soon, context)
+        return live_fragment(self._render, "live_screenshot.html", f"/live/screenshot/{device_id}", soon, context)
 
     def screenshot(self, request: ConsoleRequest, device_id: str) -> Reply:
         """Return the screenshot itself, the newest one whatever mark the URL has: that is for the browser's cache."""
@@ -209,13 +201,6 @@ class Views:
     def static(self, request: ConsoleRequest, file: str) -> Reply:
         """Return a stylesheet, script or icon."""
         return self._static.get(file) or self.problem(request, 404, "Not found", "There is no such file.")
-
-    def _fragment(self, template: str, path: str, soon: bool, context: Mapping[str, Any]) -> LiveFragment:
-        """Render a fragment that polls `path`, at once when `soon`."""
-        inner = self._render(template, context)
-        mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
-        frame = {"inner": inner, "path": path, "mark": mark, "name": path.strip("/").replace("/", "-"), "soon": soon}
-        return LiveFragment(mark, self._render("live.html", frame))
 
     # --- whole pages ---
 
