@@ -120,6 +120,13 @@ def test_a_finger_that_rests_lifts_an_icon_too(hand: Hand) -> None:
     assert hand.phone.view().lifted == "Maps"
 
 
+def test_a_finger_inside_an_app_lifts_nothing(hand: Hand) -> None:
+    place = hand.place("app/Maps")
+    hand.phone.show("Notes")
+    hand.phone.press(*place, held=True)
+    assert hand.phone.view().lifted == ""
+
+
 def test_a_finger_that_moves_at_once_lifts_nothing(hand: Hand) -> None:
     hand.phone.press(*hand.place("app/Maps"))
     hand.phone.move(400, 400)

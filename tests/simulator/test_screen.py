@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from PIL import ImageFont
 
-from mcpboard.simulator.phone import display, fonts, frames
-from mcpboard.simulator.phone.app_icons import ICONS
+from mcpboard.simulator.phone import display, drawings, fonts, frames
+from mcpboard.simulator.phone.drawings import ICONS
 from mcpboard.simulator.phone.view import APPS, FRAMES, View, app_named
 from tests.simulator.views import LYING, MOVING, STILL, params
 
@@ -20,13 +20,16 @@ def _nowhere(wanted: Any, *_: Any, **__: Any) -> Any:
 
 
 def _forget() -> None:
-    fonts.forget()
-    display.forget()
+    """Empty every cache that holds letters or pictures."""
+    for module in (fonts, drawings, display):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
 
 
 @pytest.fixture(params=["the system's fonts", "Pillow's own font", "the bitmap font"])
 def some_fonts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    own = fonts._own(20)
+    own = fonts.font("", 20)
     bitmap = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)()  # so named since Pillow 11
     if request.param != "the system's fonts":
         monkeypatch.setattr(ImageFont, "truetype", _nowhere)
@@ -60,8 +63,8 @@ def test_a_motion_leads_from_the_one_screen_to_the_other(view: View) -> None:
 
 def test_text_without_a_glyph_can_still_be_told_apart(some_fonts: str) -> None:
     first, second = (display.picture(View(app="Notes", notes=text)) for text in ("\U000f1234", "\U000f5678"))
-    assert not fonts.drawable("\U000f1234")
-    assert fonts.drawable("a")
+    assert fonts.drawn_by("\U000f1234") == fonts.BOXED
+    assert fonts.drawn_by("a") != fonts.BOXED
     assert first.tobytes() != second.tobytes()
 
 

@@ -1,21 +1,18 @@
-"""What is on the pretend phone's screen now: the picture, the tree, and what a finger meets there."""
+"""The screen of the simulated phone now: the picture, the tree, and the element that a finger meets."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from PIL import Image
 
 from mcpboard.simulator.phone import masks
-from mcpboard.simulator.phone.app_icons import icon
-from mcpboard.simulator.phone.apps import bars, cards, home_screen, keyboard, page, shade
+from mcpboard.simulator.phone.apps import bars, home_screen, keyboard, layers, page
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, Node, decor, node
-from mcpboard.simulator.phone.elements import at as _at
+from mcpboard.simulator.phone.elements import Element, Node, at, decor, flat, node
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.theme import theme
 from mcpboard.simulator.phone.view import FRAMES, HOME, Place, View
 
 FINGER = 23  # points of the radius of a finger that lies on the screen
@@ -23,38 +20,29 @@ FINGER = 23  # points of the radius of a finger that lies on the screen
 
 @functools.lru_cache(maxsize=8)
 def elements(view: View) -> tuple[Element, ...]:
-    """What is on the screen once it stands still, in the order it is painted."""
-    return tuple(_elements(view))
-
-
-def _elements(view: View) -> Iterator[Element]:
+    """Return what is on the screen once it stands still, in the order it is painted."""
+    shown: Iterable[Element]
     if view.layer == "shade":
-        yield from shade.elements(view)
+        shown = layers.shade(view)
     elif view.layer == "cards":
-        yield from cards.elements(view, still)
+        shown = layers.cards(view, still)
     else:
-        yield from page(view).elements(view)
-    yield from bars.frame(view)
-    if view.toast:
-        yield bars.toast(view)
+        shown = page(view).elements(view)
+    over = [bars.toast(view)] if view.toast else []
     if view.pressed and not view.lifted:
-        yield decor(lambda canvas: _finger(canvas, view))
-
-
-def _finger(canvas: Canvas, view: View) -> None:
-    if view.pressed:
         x, y = view.point(view.pressed)
-        canvas.disc(x, y, FINGER, "#ffffff", 0.75)
-        canvas.disc(x, y, FINGER - 2, "#8fa6cc", 0.8)
+        over.append(decor(lambda canvas: canvas.disc(x, y, FINGER, "#ffffff", 0.75)))
+        over.append(decor(lambda canvas: canvas.disc(x, y, FINGER - 2, "#8fa6cc", 0.8)))
+    return (*shown, *bars.frame(view), *over)
 
 
 def element_at(view: View, place: Place) -> Element | None:
-    """The uppermost element that a touch at this place (0 to 1000) meets."""
-    return _at(elements(view.still()), view.point(place))
+    """Return the uppermost element that a touch at this place (0 to 1000) meets."""
+    return at(elements(view.still()), view.point(place))
 
 
 def tree(view: View) -> Node:
-    """What is on the screen as a tree under one node `screen`, boxes in pixels of `picture(view)`."""
+    """Return the screen as a tree under one node `screen`, boxes in pixels of `picture(view)`."""
     width, height = view.pixels
     children = tuple(node(each, view.scale, view.pixels) for each in elements(view.still()) if each.role)
     return Node("screen", "", "", f"screen/{view.app}", (0, 0, width, height), False, children)
@@ -65,48 +53,37 @@ def tree(view: View) -> Node:
 
 @functools.lru_cache(maxsize=6)
 def picture(view: View) -> Picture:
-    """The phone's screen; the same view gives the same picture. Not to be drawn upon."""
+    """Draw the phone's screen; the same view gives the same picture. Not to be drawn upon."""
     if view.before is None or view.frame >= FRAMES:
         return still(view.still())
     before, after, share = view.before, view.still(), 1 - (1 - view.frame / FRAMES) ** 3
     if before.pixels != after.pixels:
-        return _fade(view, Image.new("RGB", after.pixels, "black"), still(after), share)
+        return Image.blend(Image.new("RGB", after.pixels, "black"), still(after), share)
     if view.motion == "scroll":
         return still(replace(after, scroll=round(before.scroll + (after.scroll - before.scroll) * share)))
-    return MOTIONS.get(view.motion, _fade)(view, still(before), still(after), share)
+    if view.motion not in MOTIONS:
+        return Image.blend(still(before), still(after), share)
+    draw, forward = MOTIONS[view.motion]
+    return (
+        draw(view, still(before), still(after), share)
+        if forward
+        else draw(view, still(after), still(before), 1 - share)
+    )
 
 
 @functools.lru_cache(maxsize=8)
 def still(view: View) -> Picture:
-    """The screen of a view that does not move. Not to be drawn upon."""
-    image = (
-        Image.new("RGB", view.pixels, theme(view).paper) if view.app != HOME else home_screen.background(view).copy()
-    )
+    """Draw the screen of a view that does not move. Not to be drawn upon."""
+    ground = home_screen.background(view) if view.app == HOME else Image.new("RGB", view.pixels, view.theme.paper)
+    image = ground.copy()
     canvas = Canvas(image, view.scale)
-    _paint(canvas, elements(view))
+    for element in flat(elements(view)):
+        element.paint(canvas)
     return image
 
 
-def _paint(canvas: Canvas, all_of_them: tuple[Element, ...]) -> None:
-    for element in all_of_them:
-        element.paint(canvas)
-        _paint(canvas, element.children)
-
-
-Motion = Callable[[View, Picture, Picture, float], Picture]  # the view, its two ends, the share of the way
-
-
-def _fade(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    return Image.blend(before, after, share)
-
-
-def _close(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    """The old screen shrinks into its icon."""
-    return _open(view, after, before, 1 - share)
-
-
 def _open(view: View, ground: Picture, screen: Picture, share: float) -> Picture:
-    """A screen grows out of its icon, or out of the middle where it has none."""
+    """Let a screen grow out of its icon, or out of the middle where it has none."""
     name = view.app if view.app != HOME else (view.before.app if view.before else HOME)
     place = home_screen.slot(view, view.order.index(name)) if name in view.order else (500.0, 500.0)
     x, y = (part * view.scale for part in view.point(place))
@@ -119,54 +96,36 @@ def _open(view: View, ground: Picture, screen: Picture, share: float) -> Picture
     return image
 
 
-def _fall(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    """The new screen comes down over the old one."""
-    return _shifted(before, after, (0, round(-after.height * (1 - share))))
-
-
-def _rise(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    """The old screen goes up and uncovers the new one."""
-    return _shifted(after, before, (0, round(-before.height * share)))
+def _fall(view: View, ground: Picture, screen: Picture, share: float) -> Picture:
+    """Let a screen come down over another one."""
+    image = ground.copy()
+    image.paste(screen, (0, round(-screen.height * (1 - share))))
+    return image
 
 
 def _forth(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    """The new page comes in from the right, the old one leaves more slowly."""
-    ground = _shifted(before, before, (round(-before.width * 0.3 * share), 0))
-    return _shifted(masks.veiled(ground, "black", 0.15 * share), after, (round(after.width * (1 - share)), 0))
-
-
-def _back(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    return _forth(view, after, before, 1 - share)
-
-
-def _drop(view: View, before: Picture, after: Picture, share: float) -> Picture:
-    return _lift(view, after, before, 1 - share)
+    """Let a page come in from the right while the old one leaves more slowly."""
+    ground = before.copy()
+    ground.paste(before, (round(-before.width * 0.3 * share), 0))
+    image = masks.veiled(ground, "black", 0.15 * share)
+    image.paste(after, (round(after.width * (1 - share)), 0))
+    return image
 
 
 def _lift(view: View, ground: Picture, screen: Picture, share: float) -> Picture:
-    """The keyboard comes up from below."""
+    """Let the keyboard come up from below."""
     top = round(keyboard.top(view) * view.scale)
     piece = screen.crop((0, top, screen.width, screen.height))
     image = Image.blend(ground, screen, share)
-    lower = ground.crop((0, top, ground.width, ground.height))
-    image.paste(lower, (0, top))
+    image.paste(ground.crop((0, top, ground.width, ground.height)), (0, top))
     image.paste(piece, (0, round(top + piece.height * (1 - share))))
     return image
 
 
-def _shifted(ground: Picture, screen: Picture, corner: tuple[int, int]) -> Picture:
-    image = ground.copy()
-    image.paste(screen, corner)
-    return image
+Motion = Callable[[View, Picture, Picture, float], Picture]  # the view, the two screens, the share of the way
 
-
-MOTIONS: Mapping[str, Motion] = {
-    "open": _open, "close": _close, "fall": _fall, "rise": _rise, "forth": _forth, "back": _back, "lift": _lift,
-    "drop": _drop,
+# Name -> how it is drawn, and False where it runs backwards: from the new screen to the old one.
+MOTIONS: Mapping[str, tuple[Motion, bool]] = {
+    "open": (_open, True), "close": (_open, False), "fall": (_fall, True), "rise": (_fall, False),
+    "forth": (_forth, True), "back": (_forth, False), "lift": (_lift, True), "drop": (_lift, False),
 }  # fmt: skip
-
-
-def forget() -> None:
-    """Draw everything afresh."""
-    for cached in (elements, picture, still, icon):
-        cached.cache_clear()

@@ -1,4 +1,4 @@
-"""What is on a screen: elements that know how they look, what they say and what a touch makes of them.
+"""The elements on a screen: each knows how it looks, what it says and what a touch does.
 
 Painting, the tree and the finger all read the same elements, so that they cannot disagree.
 """
@@ -17,7 +17,7 @@ Paint = Callable[[Canvas], None]
 
 
 def nothing(canvas: Canvas) -> None:
-    """For what is drawn by its neighbours."""
+    """Paint an element that is drawn by its neighbors."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Element:
 
     @property
     def clickable(self) -> bool:
-        """Whether a touch makes anything of the view."""
+        """True when a touch changes the view."""
         return self.tap is not None or self.slide is not None
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether a point lies in the box."""
+        """Return True for a point in the box."""
         left, top, right, bottom = self.box
         return left <= x <= right and top <= y <= bottom
 
     def touched(self, x: float) -> Move | None:
-        """What a touch at that x makes of the view."""
+        """Return the move that a touch at that x makes."""
         if self.slide is None:
             return self.tap
         slide, share = self.slide, (x - self.box[0]) / (self.box[2] - self.box[0])
@@ -56,31 +56,31 @@ class Element:
 
 
 def decor(paint: Paint) -> Element:
-    """Something that is only looked at."""
+    """Return an element that is only looked at."""
     return Element("", (0, 0, 0, 0), paint)
 
 
 def label(
-    place: Place, text: str, size: int, colour: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+    place: Place, text: str, size: int, color: str, bold: bool = False, *, scale: float = 1.0, **more: Any
 ) -> Element:
-    """A line of text, its box as wide as its letters; `place` is its left upper corner."""
+    """Return a line of text, its box as wide as its letters; `place` is its left upper corner."""
     x, y = place
     wide = fonts.width(text, round(size * scale), bold) / scale
     more = {"role": "text", "box": (x - 1, y, x + wide + 1, y + size * LEADING), **more}
-    return Element(paint=lambda canvas: canvas.text(x, y, text, size, colour, bold), text=text, **more)
+    return Element(paint=lambda canvas: canvas.text(x, y, text, size, color, bold), text=text, **more)
 
 
-def centred(
-    place: Place, text: str, size: int, colour: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+def centered(
+    place: Place, text: str, size: int, color: str, bold: bool = False, *, scale: float = 1.0, **more: Any
 ) -> Element:
-    """A line of text around a point."""
+    """Return a line of text around a point."""
     wide = fonts.width(text, round(size * scale), bold) / scale
     corner = place[0] - wide / 2, place[1] - size * LEADING / 2
-    return label(corner, text, size, colour, bold, scale=scale, **more)
+    return label(corner, text, size, color, bold, scale=scale, **more)
 
 
 def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[Element]:
-    """The elements of a page that scrolls, cut to what is seen between two heights.
+    """Yield the elements of a page that scrolls, cut to what is seen between two heights.
 
     What is seen by less than half is still painted, but neither listed nor touched.
     """
@@ -96,14 +96,14 @@ def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[
 
 
 def flat(elements: Iterable[Element]) -> Iterator[Element]:
-    """Every element, a parent before its children."""
+    """Yield every element, a parent before its children."""
     for element in elements:
         yield element
         yield from flat(element.children)
 
 
 def at(elements: Iterable[Element], place: Place) -> Element | None:
-    """The uppermost element that a finger at this point touches."""
+    """Return the uppermost element that a finger at this point touches."""
     under = [each for each in flat(elements) if each.clickable and each.covers(*place)]
     return under[-1] if under else None
 
@@ -124,18 +124,18 @@ class Node:
     children: tuple[Node, ...] = ()
 
     def walk(self) -> Iterator[Node]:
-        """This node and every one below it, in the order they are painted."""
+        """Yield this node and every one below it, in the order they are painted."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def as_json(self) -> dict[str, Any]:
-        """The node as plain values, its children inside."""
+        """Return the node as plain values, its children inside."""
         return {**vars(self), "box": list(self.box), "children": [child.as_json() for child in self.children]}
 
 
 def node(element: Element, scale: float, size: tuple[int, int]) -> Node:
-    """The node of an element, on a screen of that size in pixels."""
+    """Return the node of an element, on a screen of that size in pixels."""
     left, top, right, bottom = (round(part * scale) for part in element.box)
     box = max(0, left), max(0, top), min(size[0], right), min(size[1], bottom)
     children = tuple(node(child, scale, size) for child in element.children if child.role)

@@ -43,7 +43,7 @@ def _installed(name: str, size: int) -> Font | None:
 
 @functools.lru_cache(maxsize=2)
 def chain(bold: bool) -> tuple[str, ...]:
-    """The names of the fonts to ask for a letter, in order; empty where Pillow's own is all there is."""
+    """Return the names of the fonts to ask for a letter, in order; empty where Pillow's own is all there is."""
     family = next((pair[bold] for pair in FAMILIES if all(_installed(name, PROBE) for name in pair)), None)
     names = [name for name in FALLBACKS if name != family and _installed(name, PROBE)]
     return (family, *names) if family else tuple(names)
@@ -51,11 +51,9 @@ def chain(bold: bool) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=128)
 def font(name: str, size: int) -> Font:
-    """A font in a size in pixels; the empty name is Pillow's own."""
-    return (_installed(name, size) if name else None) or _own(size)
-
-
-def _own(size: int) -> Font:
+    """Return a font in a size in pixels; the empty name is Pillow's own."""
+    if name and (installed := _installed(name, size)):
+        return installed
     try:
         return ImageFont.load_default(size)
     except (TypeError, OSError, ImportError):
@@ -64,13 +62,13 @@ def _own(size: int) -> Font:
 
 @functools.lru_cache(maxsize=4096)
 def has(name: str, letter: str) -> bool:
-    """Whether the font has a glyph of its own for this character."""
+    """Return True when the font has a glyph of its own for this character."""
     glyph = _glyph(name, letter)
     return glyph is not None and (letter.isspace() or glyph != _glyph(name, NO_CHARACTER))
 
 
 def _glyph(name: str, letter: str) -> bytes | None:
-    """The pixels of one character, None where the font (Pillow's bitmap one, Latin-1 only) cannot even try."""
+    """Return the pixels of one character, None where the font (Pillow's bitmap one, Latin-1 only) cannot even try."""
     try:
         return bytes(font(name, PROBE).getmask(letter))
     except (UnicodeError, ValueError):
@@ -79,7 +77,7 @@ def _glyph(name: str, letter: str) -> bytes | None:
 
 @functools.lru_cache(maxsize=4096)
 def drawn_by(letter: str, bold: bool = False) -> str:
-    """The font that draws a letter, PICTURED or BOXED where none does, and nothing at all for "" letters."""
+    """Return the font that draws a letter, PICTURED or BOXED where none does."""
     names = chain(bold) or ("",)
     if ord(letter) >= 0x1F000 and pictured(letter):
         return PICTURED
@@ -88,7 +86,7 @@ def drawn_by(letter: str, bold: bool = False) -> str:
 
 @functools.lru_cache(maxsize=256)
 def pictured(letter: str) -> bool:
-    """Whether a font with coloured pictures has this character."""
+    """Return True when the font with colored pictures has this character."""
     emoji = _installed(EMOJI, EMOJI_SIZE)
     try:
         return emoji is not None and emoji.getbbox(letter) != emoji.getbbox(NO_CHARACTER)
@@ -96,22 +94,12 @@ def pictured(letter: str) -> bool:
         return False
 
 
-def drawable(letter: str) -> bool:
-    """Whether any font has a glyph for this character."""
-    return drawn_by(letter) != BOXED
-
-
-def silent(letter: str) -> bool:
-    """Marks and controls, which take no room of their own here."""
-    return unicodedata.category(letter) in ("Mn", "Cf", "Cc")
-
-
 @functools.lru_cache(maxsize=2048)
 def runs(text: str, bold: bool) -> tuple[tuple[str, str], ...]:
-    """The text in pieces that one font draws, each as (font, letters)."""
+    """Return the text in pieces that one font draws, each as (font, letters)."""
     made: list[tuple[str, str]] = []
     for letter in text:
-        if silent(letter):
+        if unicodedata.category(letter) in ("Mn", "Cf", "Cc"):  # marks and controls take no room of their own here
             continue
         by = drawn_by(letter, bold)
         if made and made[-1][0] == by:
@@ -122,7 +110,7 @@ def runs(text: str, bold: bool) -> tuple[tuple[str, str], ...]:
 
 
 def run_width(by: str, letters: str, size: int) -> float:
-    """Pixels that a run takes."""
+    """Return the width of a run in pixels."""
     if by in (PICTURED, BOXED):
         return size * 1.3 * len(letters)
     return float(font("" if by == "own" else by, size).getlength(letters))
@@ -130,12 +118,12 @@ def run_width(by: str, letters: str, size: int) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def width(text: str, size: int, bold: bool = False) -> float:
-    """Pixels that a line takes."""
+    """Return the width of a line in pixels."""
     return sum(run_width(by, letters, size) for by, letters in runs(text, bold))
 
 
 def wrapped(text: str, size: int, room: float) -> list[str]:
-    """The lines of a text in a column `room` pixels wide; long words are broken where they must be."""
+    """Break a text into lines for a column `room` pixels wide; long words are broken where they must be."""
     lines, used = [""], 0.0
     for letter in text:
         step = width(letter, size)
@@ -143,7 +131,12 @@ def wrapped(text: str, size: int, room: float) -> list[str]:
             lines.append("")
             used = 0.0
         elif used + step > room:
-            lines += _broken(lines.pop(), letter)
+            line = lines.pop()
+            kept, space, word = line.rpartition(" ")
+            if letter == " ":
+                lines += [line, ""]
+            else:
+                lines += [kept, word + letter] if space else [line, letter]
             used = width(lines[-1], size)
         else:
             lines[-1] += letter
@@ -151,24 +144,11 @@ def wrapped(text: str, size: int, room: float) -> list[str]:
     return lines
 
 
-def _broken(line: str, letter: str) -> tuple[str, str]:
-    if letter == " ":
-        return line, ""
-    kept, space, word = line.rpartition(" ")
-    return (kept, word + letter) if space else (line, letter)
-
-
 def fitted(text: str, size: int, room: float, bold: bool = False) -> str:
-    """The text, or as much of its beginning as fits beside three dots."""
+    """Return the text, or as much of its beginning as fits beside three dots."""
     if width(text, size, bold) <= room:
         return text
     kept = text[: int(room / size * 4)]  # no letter is narrower than a quarter of the size
     while kept and width(kept + "...", size, bold) > room:
         kept = kept[:-1]
     return kept + "..."
-
-
-def forget() -> None:
-    """Look for fonts afresh."""
-    for cached in (_installed, chain, font, has, drawn_by, pictured, runs, width):
-        cached.cache_clear()

@@ -16,51 +16,51 @@ Picture = Image.Image
 
 
 def active_area(size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Where in the frame a phone of that size is seen, as x, y, width, height."""
+    """Return the part of the frame that shows a phone of that size, as x, y, width, height."""
     width = size[0] + 2 * SOFT if size[0] < SOURCE[0] else size[0]
     return (SOURCE[0] - width) // 2, (SOURCE[1] - size[1]) // 2, width, size[1]
 
 
 def source_frame(image: Picture) -> Picture:
-    """The whole video frame, the phone between black bars."""
+    """Return the whole video frame, the phone between black bars."""
     frame = Image.new("RGB", SOURCE, "black")
     frame.paste(image, ((SOURCE[0] - image.width) // 2, (SOURCE[1] - image.height) // 2))
     return frame
 
 
 def marked(image: Picture, x: float, y: float) -> Picture:
-    """The picture with the two rings, white around red, that the Agent draws where it touched."""
+    """Return the picture with the two rings, white around red, that the Agent draws where it touched."""
     copy = image.copy()
     radius = max(10, min(24, min(image.size) // 28))
-    for colour, size in (("white", radius), ("#e02020", radius - 4)):
-        ImageDraw.Draw(copy).ellipse(around(image, x, y, size), outline=colour, width=3)
+    for color, size in (("white", radius), ("#e02020", radius - 4)):
+        ImageDraw.Draw(copy).ellipse(around(image, x, y, size), outline=color, width=3)
     return copy
 
 
 def rippled(image: Picture, x: float, y: float, radius: float, strength: float) -> Picture:
-    """The picture with one soft ring around a normalised place, its strength from 0 to 1."""
+    """Return the picture with one soft ring around a normalized place, its strength from 0 to 1."""
     inked = image.copy()
-    for colour, size, width in (("#3a4763", radius, 5), ("white", radius - 1, 3)):
-        ImageDraw.Draw(inked).ellipse(around(image, x, y, size), outline=colour, width=width)
+    for color, size, width in (("#3a4763", radius, 5), ("white", radius - 1, 3)):
+        ImageDraw.Draw(inked).ellipse(around(image, x, y, size), outline=color, width=width)
     return Image.blend(image, inked, strength)
 
 
 def around(image: Picture, x: float, y: float, radius: float) -> tuple[float, float, float, float]:
-    """The square around a normalised place of the picture; the radius is in pixels."""
+    """Return the square around a normalized place of the picture; the radius is in pixels."""
     across, down = x * (image.width - 1) / 1000, y * (image.height - 1) / 1000
     return across - radius, down - radius, across + radius, down + radius
 
 
 def jpeg(image: Picture, quality: int = QUALITY) -> bytes:
-    """The bytes of a JPEG file; equal pictures give equal bytes."""
+    """Return the bytes of a JPEG file; equal pictures give equal bytes."""
     made = io.BytesIO()
     image.save(made, "JPEG", quality=quality)
     return made.getvalue()
 
 
 def difference(first: Picture, second: Picture) -> float:
-    """Mean absolute difference over all three colours, 0 to 255; a phone that was turned differs wholly."""
-    if first is second:  # `pages` keeps its pictures, so that a screen at rest is the same object
+    """Return the mean absolute difference over all three colors, 0 to 255; a phone that was turned differs wholly."""
+    if first is second:  # `display` caches its pictures, so that a screen at rest is the same object
         return 0.0
     if first.size != second.size:
         return 255.0
@@ -69,13 +69,12 @@ def difference(first: Picture, second: Picture) -> float:
 
 
 def changed(first: Picture, second: Picture) -> bool:
-    """Whether more than one in a hundred of 40x80 blocks differ, the status bar left out."""
+    """Return True when more than one in a hundred of 40x80 blocks differ, the status bar left out."""
     if first is second:
         return False
-    histogram = ImageChops.difference(_blocks(first), _blocks(second)).histogram()
+    blocks = []
+    for image in (first, second):
+        body = image.crop((0, image.height * 8 // 100, image.width, image.height)).convert("L")
+        blocks.append(body.resize((40, 80), Image.Resampling.BOX))
+    histogram = ImageChops.difference(*blocks).histogram()
     return first.size != second.size or sum(histogram[NOISE:]) > 40 * 80 / 100
-
-
-def _blocks(image: Picture) -> Picture:
-    body = image.crop((0, image.height * 8 // 100, image.width, image.height)).convert("L")
-    return body.resize((40, 80), Image.Resampling.BOX)

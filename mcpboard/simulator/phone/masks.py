@@ -14,7 +14,7 @@ FINE = 4  # times larger than seen is drawn what gets smooth edges
 
 @functools.lru_cache(maxsize=512)
 def rounded(width: int, height: int, radius: int, alpha: int = 255) -> Picture:
-    """A filled rectangle with round corners."""
+    """Draw a filled rectangle with round corners."""
     mask = Image.new("L", (width, height), alpha)
     radius = min(radius, width // 2, height // 2)
     if radius > 0:
@@ -35,7 +35,7 @@ def _disc(radius: int, alpha: int) -> Picture:
 
 @functools.lru_cache(maxsize=8)
 def squircle(side: int) -> Picture:
-    """The outline of an icon: a superellipse, whose corners begin without a kink."""
+    """Draw the outline of an icon: a superellipse, whose corners begin without a kink."""
     half, points = side * FINE / 2, []
     for step in range(360):
         cosine, sine = math.cos(math.radians(step)), math.sin(math.radians(step))
@@ -47,14 +47,14 @@ def squircle(side: int) -> Picture:
 
 @functools.lru_cache(maxsize=64)
 def slope(width: int, height: int, top: str, bottom: str) -> Picture:
-    """A gradient from the top colour to the bottom one."""
+    """Draw a gradient from the top color to the bottom one."""
     run = Image.linear_gradient("L").resize((1, height), Image.Resampling.BILINEAR).resize((width, height))
     return Image.composite(Image.new("RGB", (width, height), bottom), Image.new("RGB", (width, height), top), run)
 
 
 @functools.lru_cache(maxsize=128)
 def shadow(width: int, height: int, radius: int, blur: int, alpha: int) -> Picture:
-    """The mask of a soft shadow, larger than its caster by `2 * blur` on each side.
+    """Draw the mask of a soft shadow, larger than its caster by `2 * blur` on each side.
 
     It is blurred small: nothing in it is fine enough to be missed.
     """
@@ -66,12 +66,12 @@ def shadow(width: int, height: int, radius: int, blur: int, alpha: int) -> Pictu
     return small.filter(ImageFilter.GaussianBlur(blur / shrink)).resize(full, Image.Resampling.BICUBIC)
 
 
-def veiled(image: Picture, colour: str, strength: float) -> Picture:
-    """The picture behind a veil of one colour."""
-    return Image.blend(image, Image.new("RGB", image.size, colour), strength)
+def veiled(image: Picture, color: str, strength: float) -> Picture:
+    """Return the picture behind a veil of one color."""
+    return Image.blend(image, Image.new("RGB", image.size, color), strength)
 
 
 def frosted(image: Picture, blur: float) -> Picture:
-    """The picture as through frosted glass."""
+    """Return the picture as through frosted glass."""
     small = image.reduce(6)
     return small.filter(ImageFilter.GaussianBlur(blur / 6)).resize(image.size, Image.Resampling.BICUBIC)

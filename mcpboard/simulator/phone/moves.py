@@ -1,6 +1,6 @@
-"""What the screen turns into: each move is a calculation from one view to the next.
+"""The moves of the screen: each is a calculation from one view to the next.
 
-A move that is seen to happen keeps the view it came from and names its motion; `pages` draws the way between them.
+A move that is seen to happen keeps the view it came from and names its motion; `display` draws the way between them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LONGEST_SUM = 18  # characters that the calculator takes
 
 
 def moving(view: View, motion: str, **changes: Any) -> View:
-    """The view with these changes, reached in a visible motion."""
+    """Return the view with these changes, reached in a visible motion."""
     return replace(view, before=replace(view.still(), pressed=None, lifted=""), motion=motion, **changes)
 
 
 def shown(view: View, app: str) -> View:
-    """An app comes to the front, growing out of its icon; HOME lets the current one shrink into it."""
+    """Bring an app to the front, growing out of its icon; HOME lets the current one shrink into it."""
     rest = {"app": app, "page": "", "layer": "", "scroll": 0, "focused": False, "marked": False}
     if app == HOME:
         return moving(view, "close" if view.app != HOME else "fade", **rest)
@@ -31,12 +31,12 @@ def shown(view: View, app: str) -> View:
 
 
 def home(view: View) -> View:
-    """Whatever is open goes away, down to the icons."""
+    """Put away whatever is open, down to the icons."""
     return shown(view, HOME)
 
 
 def back(view: View) -> View:
-    """One step back: from a layer, a page inside an app, the app itself."""
+    """Go one step back: from a layer, a page inside an app, the app itself."""
     if view.layer:
         return dismissed(view)
     if view.page:
@@ -45,58 +45,53 @@ def back(view: View) -> View:
 
 
 def entered(view: View, page: str) -> View:
-    """A page inside the app slides in."""
+    """Slide in a page inside the app."""
     return moving(view, "forth", page=page, scroll=0, under=view.scroll)
 
 
 def shade(view: View) -> View:
-    """The notification shade comes down."""
+    """Bring the notification shade down."""
     return moving(view, "fall", layer="shade", focused=False) if view.layer != "shade" else view
 
 
 def switcher(view: View) -> View:
-    """The cards of the open apps; asked for again, the app before this one."""
+    """Show the cards of the open apps; asked for again, the app before this one."""
     if view.layer == "cards" and view.recent:
         return shown(view, view.recent[1 if len(view.recent) > 1 and view.app == view.recent[0] else 0])
     return moving(view, "fade", layer="cards", focused=False)
 
 
 def forgotten(view: View, app: str) -> View:
-    """The card of an app is thrown away; the app on the screen goes with it."""
+    """Throw away the card of an app; the app on the screen goes with it."""
     rest = tuple(name for name in view.recent if name != app)
     gone = {"app": HOME, "page": "", "scroll": 0} if view.app == app else {}
     return moving(view, "fade", recent=rest, **gone)
 
 
 def dismissed(view: View) -> View:
-    """The layer or the keyboard goes away."""
+    """Put away the layer or the keyboard."""
     if view.layer:
         return moving(view, "rise" if view.layer == "shade" else "fade", layer="")
     return moving(view, "drop", focused=False, marked=False) if view.focused else view
 
 
 def toggled(view: View, switch: str) -> View:
-    """A switch changes sides; some of them change more than themselves."""
+    """Turn a switch; some of them change more than themselves."""
     return moving(view, "fade", on=view.on ^ {switch}, scroll=0 if switch == "Landscape" else view.scroll)
 
 
 def brightened(view: View, share: float) -> View:
-    """The brightness becomes that share of the most."""
+    """Set the brightness to that share of the most."""
     return replace(view, brightness=round(100 * share))
 
 
-def papered(view: View, hue: int) -> View:
-    """The wallpaper becomes the one of that hue."""
-    return moving(view, "fade", hue=hue)
-
-
 def scrolled(view: View, climb: float, extent: float) -> View:
-    """The page moves by `climb`, within its extent (both in thousandths of the height)."""
+    """Scroll the page by `climb`, within its extent (both in thousandths of the height)."""
     return moving(view, "scroll", scroll=max(0, min(round(extent), round(view.scroll + climb))))
 
 
 def reordered(view: View, app: str, slot: int) -> View:
-    """An icon is put down in a slot of the home screen; the one that stood there takes its place."""
+    """Put an icon down in a slot of the home screen; the one that stood there takes its place."""
     order = list(view.order)
     here = order.index(app)
     order[here], order[slot] = order[slot], order[here]
@@ -107,20 +102,20 @@ def reordered(view: View, app: str, slot: int) -> View:
 
 
 def focused(view: View) -> View:
-    """The app's field takes the keys; an address is selected whole, so that typing replaces it."""
+    """Give the keys to the app's field; an address is selected whole, so that typing replaces it."""
     if view.focused:
         return replace(view, marked=False)
     return moving(view, "lift", focused=True, marked=view.app == "Browser" and bool(view.address), keys="abc")
 
 
 def filled(view: View, text: str) -> View:
-    """The app's field holds this text."""
+    """Set the text of the app's field."""
     changes: dict[str, Any] = {FIELDS[view.app]: text}
     return replace(view, marked=False, **changes)
 
 
 def typed(view: View, text: str) -> View:
-    """Text goes into the focused field, in place of what is selected; without field or text nothing happens."""
+    """Write text into the focused field, in place of what is selected; without field or text nothing happens."""
     if not view.focused or not text:
         return view
     keys = "abc" if view.keys == "ABC" else view.keys
@@ -128,29 +123,24 @@ def typed(view: View, text: str) -> View:
 
 
 def erased(view: View) -> View:
-    """The last character goes, or all that is selected."""
+    """Delete the last character, or all that is selected."""
     return filled(view, "" if view.marked else view.text[:-1]) if view.focused else view
 
 
-def emptied(view: View) -> View:
-    """All of the focused field's text goes."""
-    return filled(view, "") if view.focused else view
-
-
 def all_marked(view: View) -> View:
-    """All of the focused field's text is selected."""
+    """Select all of the focused field's text."""
     return replace(view, marked=bool(view.text)) if view.focused else view
 
 
 def returned(view: View) -> View:
-    """The return key: a new line, the page of the address, or the message on its way."""
+    """Press the return key: a new line, the page of the address, or the message on its way."""
     if view.app == "Browser" and view.focused:
         return browsed(view, view.address)
     return sent(view) if view.app == "Messages" and view.focused else typed(view, "\n")
 
 
 def sent(view: View) -> View:
-    """The draft joins the thread, and is answered; a blank one stays where it is."""
+    """Add the draft to the thread, with an answer; a blank one stays where it is."""
     text = view.draft.strip()
     if not text:
         return view
@@ -158,13 +148,8 @@ def sent(view: View) -> View:
     return moving(view, "fade", draft="", marked=False, thread=thread[-THREAD:])
 
 
-def keyboard(view: View, keys: str) -> View:
-    """The keyboard shows other keys."""
-    return replace(view, keys=keys)
-
-
 def browsed(view: View, url: str) -> View:
-    """The browser shows an address; words that are none are looked up."""
+    """Show an address in the browser; words that are none are looked up."""
     words = url.strip()
     if words and "://" not in words:
         words = f"https://{words}" if "." in words and " " not in words else f"search://{words}"
@@ -175,7 +160,7 @@ def browsed(view: View, url: str) -> View:
 
 
 def reloaded(view: View) -> View:
-    """The browser's page is drawn again, from its top."""
+    """Draw the browser's page again, from its top."""
     return moving(view, "fade", scroll=0) if view.app == "Browser" else view
 
 
@@ -183,7 +168,7 @@ def reloaded(view: View) -> View:
 
 
 def counted(view: View, key: str) -> View:
-    """A key of the calculator is pressed."""
+    """Press a key of the calculator."""
     if key == "=":
         return replace(view, figures=result(view.figures))
     if key == "C":
@@ -192,7 +177,7 @@ def counted(view: View, key: str) -> View:
 
 
 def result(line: str) -> str:
-    """The value of a line of numbers and the four signs, or `Error`."""
+    """Return the value of a line of numbers and the four signs, or `Error`."""
     try:
         value = _sum(line.replace("\u2212", "-"))
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -201,7 +186,7 @@ def result(line: str) -> str:
 
 
 def _sum(line: str) -> float:
-    """Additions of products; a sign at the front belongs to the first number."""
+    """Calculate additions of products; a sign at the front belongs to the first number."""
     for at in range(len(line) - 1, 0, -1):
         if line[at] in "+-" and line[at - 1] not in "\u00d7\u00f7+-e":
             left, right = _sum(line[:at]), _product(line[at + 1 :])

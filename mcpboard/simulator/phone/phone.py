@@ -1,6 +1,6 @@
-"""The pretend phone: one view that touches, keys and commands change, safe to use from several threads.
+"""The simulated phone: one view that touches, keys and commands change, safe to use from several threads.
 
-Places are normalised as in the Agent's API: x and y from 0 to 1000, whatever the pixels.
+Places are normalized as in the Agent's API: x and y from 0 to 1000, whatever the pixels.
 Time comes from the clock that is handed in, so that a seed and a clock decide everything.
 """
 
@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from mcpboard.simulator.phone import display, moves, strokes
+from mcpboard.simulator.phone import display, moves
+from mcpboard.simulator.phone.apps import home_screen, page
 from mcpboard.simulator.phone.elements import Node
 from mcpboard.simulator.phone.view import APPS, FRAMES, HOME, HUES, App, Move, Place, View, app_named
 
@@ -22,13 +23,16 @@ TOAST_S = 1.5  # seconds that a short message stays
 LIFT_S = 0.4  # seconds that a finger rests before an icon hangs on it
 RING_S = 0.6  # seconds that a touch can be seen in the live picture
 BOARD_OFFSET_S = 8 * 3600  # of the board's zone against UTC
+LOWER_EDGE, UPPER_EDGE, LEFT_EDGE = 950, 40, 30  # thousandths; strokes from there belong to the system
+THROW = 100  # thousandths that a card must climb to be thrown away
 
 
 class Phone:
     """A phone in memory.
 
-    `clock` gives seconds since 1970; `seed` chooses wallpaper and battery. `bridge_connected`, `platform`
-    and `device_type` are plain attributes that a test may set.
+    `clock` gives seconds since 1970; `seed` chooses wallpaper and battery. `bridge_connected`, `platform`,
+    `device_type` and `clipboard` (what copy and cut left, and paste will write) are plain attributes that a test
+    may set.
     """
 
     def __init__(self, clock: Callable[[], float], seed: int = 0) -> None:
@@ -40,8 +44,8 @@ class Phone:
         self._lock = threading.RLock()
         self._animated = (clock() - ANIMATION_S, ANIMATION_S)  # start and length in seconds
         self._state = View(battery=chance.randint(35, 98), hue=chance.choice(HUES))
-        self._clipboard = ""
-        self._told = clock() - TOAST_S  # when the last short message came
+        self.clipboard = ""
+        self._toasted = clock() - TOAST_S  # when the last short message came
         self._began = ((0.0, 0.0), 0.0)  # where and when the finger that is down was laid
         self._touched: tuple[Place, float] | None = None  # where and when the last tap was
 
@@ -52,58 +56,49 @@ class Phone:
 
     @property
     def text(self) -> str:
-        """What the text field of the current app holds; empty where there is none."""
+        """The content of the current app's text field; empty where there is none."""
         return self._state.text
 
     @property
-    def clipboard(self) -> str:
-        """What copy and cut left, and paste will write; may be set from outside."""
-        return self._clipboard
-
-    @clipboard.setter
-    def clipboard(self, text: str) -> None:
-        self._clipboard = text
-
-    @property
     def pressed(self) -> Place | None:
-        """Where a finger still lies between `drag_start` and `drag_release`."""
+        """The place of a finger between `drag_start` and `drag_release`."""
         return self._state.pressed
 
     @property
     def animating(self) -> bool:
-        """Whether the screen is in motion."""
+        """True while the screen is in motion."""
         return self._frame() < FRAMES
 
     @property
     def landscape(self) -> bool:
-        """Whether the phone lies on its side."""
+        """True while the phone lies on its side."""
         return self._state.landscape
 
     @property
     def dark(self) -> bool:
-        """Whether its dark colours are on."""
+        """True in dark mode."""
         return self._state.dark
 
     def view(self) -> View:
-        """A frozen picture of the state at this moment."""
+        """Return the frozen state of this moment."""
         with self._lock:
             now, frame, before = self._clock(), self._frame(), self._state.before
             minute = int((now + BOARD_OFFSET_S) // 60)
-            toast = self._state.toast if now < self._told + TOAST_S else ""
+            toast = self._state.toast if now < self._toasted + TOAST_S else ""
             view = replace(self._state, minute=minute, toast=toast)
             if frame >= FRAMES or before is None:
                 return view.still()
             return replace(view, frame=frame, before=replace(before, minute=minute, toast=""))
 
     def tree(self) -> Node:
-        """The elements on the screen as a tree, boxes in pixels of the picture.
+        """Return the elements on the screen as a tree, boxes in pixels of the picture.
 
         While the screen moves, the tree is the one it is moving to.
         """
         return display.tree(self.view().still())
 
     def touched(self) -> tuple[Place, float] | None:
-        """The last tap and the share of its time that has passed, None when it is over."""
+        """Return the last tap and the share of its time that has passed, None when it is over."""
         with self._lock:
             if self._touched is None:
                 return None
@@ -111,7 +106,7 @@ class Phone:
             share = (self._clock() - when) / RING_S
             return (place, share) if share < 1 else None
 
-    # --- what is done to it ------------------------------------------------------------------------------------
+    # --- commands ----------------------------------------------------------------------------------------------
 
     def do(self, move: Move) -> None:
         """Carry out a move, with its animation when it has one."""
@@ -133,16 +128,12 @@ class Phone:
         """Open an address in the browser."""
         self.do(lambda view: moves.browsed(view, url))
 
-    def pull_shade(self) -> None:
-        """Bring the notification shade down."""
-        self.do(moves.shade)
-
     def rotate(self, landscape: bool) -> None:
         """Lay the phone on its side or put it upright."""
         self._turn("Landscape", landscape)
 
     def darken(self, dark: bool) -> None:
-        """Choose its dark colours or its light ones."""
+        """Turn dark mode on or off."""
         self._turn("Dark Mode", dark)
 
     def _turn(self, switch: str, on: bool) -> None:
@@ -154,19 +145,22 @@ class Phone:
         """Touch and let go: opens an icon, presses a key, turns a switch, focuses a field."""
         with self._lock:
             self._touched = ((x, y), self._clock())
-            self.do(lambda view: strokes.tapped(view, (x, y)))
+            element = display.element_at(self._state, (x, y))
+            move = element.touched(self._state.point((x, y))[0]) if element else None
+            if move:
+                self.do(move)
 
     def swipe(self, start: Place, end: Place) -> None:
-        """A stroke: up from the lower edge goes home, down from the upper edge pulls the shade, else it scrolls."""
+        """Draw a finger across: from the lower edge up goes home, from the upper edge down pulls the shade."""
         with self._lock:
             self._touched = (end, self._clock())
-            self.do(lambda view: strokes.stroked(view, start, end))
+            self.do(lambda view: _stroked(view, start, end))
 
     def press(self, x: float, y: float, *, held: bool = False) -> None:
         """Lay a finger down; it stays until `release`. One that was `held` lifts the icon under it."""
         with self._lock:
             self._began = ((x, y), self._clock())
-            app = strokes.lifted(self._state, (x, y)) if held else ""
+            app = home_screen.icon_under(self._state, (x, y)) if held else ""
             self.do(lambda view: replace(view, pressed=(x, y), lifted=app))
 
     def move(self, x: float, y: float) -> None:
@@ -175,8 +169,8 @@ class Phone:
             if self._state.pressed is not None:
                 place, when = self._began
                 rested = self._clock() - when >= LIFT_S and self._state.pressed == place
-                app = self._state.lifted or (strokes.lifted(self._state, place) if rested else "")
-                self.do(lambda view: strokes.slid(replace(view, pressed=(x, y), lifted=app), place, (x, y)))
+                app = self._state.lifted or (home_screen.icon_under(self._state, place) if rested else "")
+                self.do(lambda view: _slid(replace(view, pressed=(x, y), lifted=app), place, (x, y)))
 
     def release(self, x: float, y: float) -> None:
         """Lift the finger: drops what hung on it; a stroke from where it was laid, a tap when it never moved."""
@@ -186,7 +180,9 @@ class Phone:
             if place == (x, y):
                 self.tap(x, y)
             elif app:
-                self.do(lambda view: strokes.dropped(view, app, (x, y)))
+                under = home_screen.slot_at(self._state, (x, y))
+                slot = self._state.order.index(app) if under is None else under  # beside all, it goes back to its own
+                self.do(lambda view: moves.reordered(view, app, slot))
             else:
                 self.swipe(place, (x, y))
 
@@ -199,28 +195,56 @@ class Phone:
             return self._state.focused
 
     def copy(self) -> None:
-        """The text of the field goes to the clipboard, whole."""
+        """Copy the text of the field to the clipboard, whole."""
         with self._lock:
             if self._state.text:
-                self._clipboard = self._state.text
+                self.clipboard = self._state.text
                 self._tell("Copied")
 
     def cut(self) -> None:
-        """The text of the focused field moves to the clipboard."""
+        """Move the text of the focused field to the clipboard."""
         with self._lock:
             if self._state.focused and self._state.text:
-                self._clipboard = self._state.text
-                self.do(moves.emptied)
+                self.clipboard = self._state.text
+                self.do(lambda view: moves.filled(view, ""))
                 self._tell("Cut")
 
     def paste(self) -> None:
-        """The clipboard goes into the focused field."""
-        self.write(self._clipboard)
+        """Write the clipboard into the focused field."""
+        self.write(self.clipboard)
 
     def _tell(self, word: str) -> None:
-        self._told = self._clock()
+        self._toasted = self._clock()
         self.do(lambda view: replace(view, toast=word))
 
     def _frame(self) -> int:
         began, length = self._animated
         return max(0, min(FRAMES, int((self._clock() - began) / length * FRAMES + 1e-6)))
+
+
+def _stroked(view: View, start: Place, end: Place) -> View:
+    """Draw a finger across: the system's edges first, then what lies under it, then the page scrolls."""
+    climb, element = start[1] - end[1], display.element_at(view, start)
+    if start[1] >= LOWER_EDGE and climb > 0:
+        return moves.home(view)
+    if start[1] <= UPPER_EDGE and climb < 0:
+        return moves.shade(view)
+    if abs(start[0] - end[0]) > abs(climb):  # sideways a slider follows, and the left edge leads back
+        if element is not None and element.slide is not None:
+            return _slid(view, start, end)
+        back = start[0] <= LEFT_EDGE and end[0] > start[0] and (view.app != HOME or view.layer)
+        return moves.back(view) if back else view
+    if view.layer == "shade":
+        return moves.dismissed(view) if climb > 0 else view
+    if view.layer:
+        if element is not None and element.role == "card" and climb > THROW:
+            return moves.forgotten(view, element.text)
+        return view
+    return moves.scrolled(view, climb, page(view).extent(view))
+
+
+def _slid(view: View, start: Place, end: Place) -> View:
+    """Set the slider under `start`, if there is one, to where the finger is now."""
+    element = display.element_at(view, start)
+    move = element.touched(view.point(end)[0]) if element is not None and element.slide is not None else None
+    return move(view) if move else view

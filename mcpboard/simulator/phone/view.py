@@ -1,6 +1,6 @@
-"""What decides how the pretend phone looks: its apps and the frozen state of its screen.
+"""Everything that decides how the simulated phone looks: its apps, its colors and the frozen state of its screen.
 
-Places are normalised as in the Agent's API, x and y from 0 to 1000. Layout is in points: one pixel each while the
+Places are normalized as in the Agent's API, x and y from 0 to 1000. Layout is in points: one pixel each while the
 phone stands upright, more when it lies on its side and fills the width of the video frame.
 """
 
@@ -58,9 +58,37 @@ DOCK = 4  # the last four stand in the dock
 
 
 def app_named(name: str) -> App | None:
-    """The app of that name or alias, in any case."""
+    """Return the app of that name or alias, in any case."""
     wanted = name.strip().casefold()
     return next((app for app in APPS if wanted == app.name.casefold() or wanted in app.aliases), None)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """One palette; a page names what it paints, never a color of its own where one of these will do."""
+
+    paper: str  # behind everything
+    card: str  # groups, fields, bars
+    ink: str
+    pale: str  # secondary text
+    line: str
+    accent: str
+    on: str  # a switch that is on
+    off: str
+    board: str  # behind the keys
+    key: str
+    dull_key: str  # keys that write nothing
+    shadow: float  # strength, 0 to 1
+
+
+LIGHT = Theme(
+    paper="#f2f2f7", card="#ffffff", ink="#17181c", pale="#85868d", line="#e3e3e8", accent="#0a74ff", on="#34c759",
+    off="#e4e4e9", board="#d3d6dd", key="#ffffff", dull_key="#aeb4bf", shadow=0.14,
+)  # fmt: skip
+DARK = Theme(
+    paper="#0b0c10", card="#1d1f25", ink="#f4f5f8", pale="#9093a0", line="#30323a", accent="#4a9bff", on="#30d158",
+    off="#3d3f47", board="#1a1b20", key="#4a4d57", dull_key="#32343c", shadow=0.5,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,12 +128,17 @@ class View:
 
     @property
     def dark(self) -> bool:
-        """Whether the dark colours are on."""
+        """True in dark mode."""
         return "Dark Mode" in self.on
 
     @property
+    def theme(self) -> Theme:
+        """The palette in use."""
+        return DARK if self.dark else LIGHT
+
+    @property
     def landscape(self) -> bool:
-        """Whether the phone lies on its side."""
+        """True while the phone lies on its side."""
         return "Landscape" in self.on
 
     @property
@@ -135,15 +168,15 @@ class View:
 
     @property
     def text(self) -> str:
-        """What the text field of the current app holds; empty where there is none."""
+        """The content of the current app's text field; empty where there is none."""
         return str(getattr(self, FIELDS[self.app])) if self.app in FIELDS else ""
 
     def still(self) -> View:
-        """The view once its motion is over."""
+        """Return the view once its motion is over."""
         return replace(self, before=None, motion="", frame=FRAMES)
 
     def point(self, place: Place) -> Place:
-        """The layout point of a normalised place."""
+        """Return the layout point of a normalized place."""
         width, height = self.size
         return place[0] * (width - 1) / 1000, place[1] * (height - 1) / 1000
 

@@ -6,20 +6,20 @@ import functools
 from collections.abc import Iterator
 
 from mcpboard.simulator.phone import masks, moves
-from mcpboard.simulator.phone.app_icons import icon
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, centred, decor, label
+from mcpboard.simulator.phone.drawings import icon
+from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.view import DOCK, NAMES, Box, Place, View
-from mcpboard.simulator.phone.wallpaper import wallpaper
+from mcpboard.simulator.phone.scenery import wallpaper
+from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Box, Place, View
 
 ICON = 76  # points of an icon's side
 RADIUS = 30  # points of the round corners of widgets and dock
-REACH = (95, 50)  # thousandths from an icon's centre that still belong to it
+REACH = (95, 50)  # thousandths from an icon's center that still belong to it
 
 
 def slot(view: View, index: int) -> Place:
-    """The centre of a place for an icon, in thousandths: rows from the top, the dock below."""
+    """Return the center of a slot for an icon, in thousandths: rows from the top, the dock below."""
     docked = index - (len(NAMES) - DOCK)
     columns = 8 if view.landscape else 4
     row, column = divmod(index, columns)
@@ -29,7 +29,7 @@ def slot(view: View, index: int) -> Place:
 
 
 def slot_at(view: View, place: Place) -> int | None:
-    """The place for an icon that a point (in thousandths) lies in."""
+    """Return the slot that a point (in thousandths) lies in."""
     across, down = (58, 120) if view.landscape else REACH
     for index in range(len(NAMES)):
         x, y = slot(view, index)
@@ -39,55 +39,58 @@ def slot_at(view: View, place: Place) -> int | None:
 
 
 def icon_under(view: View, place: Place) -> str:
-    """The name of the icon at a point, "" for none."""
-    index = slot_at(view, place)
+    """Return the name of the icon at a point, "" for none and where the icons are covered."""
+    index = slot_at(view, place) if view.app == HOME and not view.layer else None
     return "" if index is None else view.order[index]
 
 
 def background(view: View) -> Picture:
-    """The wallpaper. Not to be drawn upon."""
+    """Return the wallpaper. Not to be drawn upon."""
     return wallpaper(*view.pixels, view.hue, view.dark)
 
 
 @functools.lru_cache(maxsize=8)
 def _glass(size: tuple[int, int], hue: int, dark: bool, pixels: Box) -> Picture:
-    """A piece of the wallpaper behind frosted glass."""
+    """Draw a piece of the wallpaper behind frosted glass."""
     left, top, right, bottom = map(int, pixels)
     piece = wallpaper(*size, hue, dark).crop((left, top, right, bottom))
     return masks.veiled(masks.frosted(piece, 24), "#000000" if dark else "#ffffff", 0.28 if dark else 0.34)
 
 
-def glass(canvas: Canvas, view: View, box: Box) -> None:
-    """Lay frosted glass over the wallpaper."""
-    left, top, right, bottom = map(canvas.px, box)
-    canvas.stamp_round(_glass(view.pixels, view.hue, view.dark, (left, top, right, bottom)), box[0], box[1], RADIUS)
-
-
 def elements(view: View) -> Iterator[Element]:
     if not view.landscape:
-        yield _calendar(view)
-        yield _weather(view)
+        yield from _widgets(view)
     yield decor(lambda canvas: _dock(canvas, view))
     for index, name in enumerate(view.order):
         if name != view.lifted:
             yield _icon(view, index, name)
-    if view.lifted and view.pressed:
-        place = view.point(view.pressed)
-        yield decor(lambda canvas: _held(canvas, view, place))
+    if view.lifted and view.pressed:  # the icon that hangs on the finger, a little larger
+        side = ICON * 1.16
+        x, y = view.point(view.pressed)
+        left, top = x - side / 2, y - side / 2
+
+        def paint(canvas: Canvas) -> None:
+            canvas.shadow((left, top, left + side, top + side), 20, 0.4, blur=14, drop=10)
+            canvas.stamp(icon(view.lifted, canvas.px(side), view.moment.day), left, top)
+
+        yield decor(paint)
 
 
 def _dock(canvas: Canvas, view: View) -> None:
+    """Lay frosted glass over the wallpaper behind the last icons."""
     width, height = view.size
     middle = view.point(slot(view, len(NAMES) - 1))[1]
     reach = 380 if view.landscape else width / 2 - 14
-    glass(canvas, view, (width / 2 - reach, middle - 53, width / 2 + reach, min(middle + 53, height - 16)))
+    box = (width / 2 - reach, middle - 53, width / 2 + reach, min(middle + 53, height - 16))
+    left, top, right, bottom = map(canvas.px, box)
+    canvas.stamp_round(_glass(view.pixels, view.hue, view.dark, (left, top, right, bottom)), box[0], box[1], RADIUS)
 
 
 def _icon(view: View, index: int, name: str) -> Element:
-    """An icon; those in the dock are drawn without a name, and described by it."""
+    """Return an icon; those in the dock are drawn without a name, and described by it."""
     (x, y), docked = view.point(slot(view, index)), index >= len(NAMES) - DOCK
     half = ICON / 2
-    tag = centred((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
+    tag = centered((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
 
     def paint(canvas: Canvas) -> None:
         corner = x - half, y - half
@@ -103,48 +106,32 @@ def _icon(view: View, index: int, name: str) -> Element:
     return Element("icon", box, paint, text, name, f"app/{name}", tap=lambda view: moves.shown(view, name))
 
 
-def _held(canvas: Canvas, view: View, place: Place) -> None:
-    """The icon that hangs on the finger, a little larger."""
-    side = ICON * 1.16
-    corner = place[0] - side / 2, place[1] - side / 2
-    canvas.shadow((*corner, corner[0] + side, corner[1] + side), 20, 0.4, blur=14, drop=10)
-    canvas.stamp(icon(view.lifted, canvas.px(side), view.moment.day), *corner)
-
-
-def _calendar(view: View) -> Element:
-    """The widget of today."""
-    box, dark = (36, 76, 237, 268), view.dark
+def _widgets(view: View) -> Iterator[Element]:
+    """Yield the widgets of today and of the weather."""
+    today, dark = (36, 76, 237, 268), view.dark
     card, ink, pale = ("#1f2128", "#f4f5f8", "#a0a3ad") if dark else ("#ffffff", "#17181c", "#85868d")
-    lines = (
+
+    def paint_today(canvas: Canvas) -> None:
+        canvas.shadow(today, RADIUS, 0.2, blur=12, drop=6)
+        canvas.fill(today, card, RADIUS)
+
+    yield Element("widget", today, paint_today, desc="Calendar widget", id="widget/Calendar", children=(
         label((58, 94), f"{view.moment:%A}".upper(), 14, "#f0483e", bold=True),
         label((57, 110), f"{view.moment.day}", 52, ink),
         label((58, 194), "No more events", 15, pale),
         label((58, 214), "today", 15, pale),
-    )
+    ), tap=lambda view: moves.shown(view, "Calendar"))  # fmt: skip
+    weather = (261, 76, 462, 268)
 
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, RADIUS, 0.2, blur=12, drop=6)
-        canvas.fill(box, card, RADIUS)
-
-    return Element("widget", box, paint, desc="Calendar widget", id="widget/Calendar", children=lines,
-                   tap=lambda view: moves.shown(view, "Calendar"))  # fmt: skip
-
-
-def _weather(view: View) -> Element:
-    box = (261, 76, 462, 268)
-    white, haze = "#ffffff", "#d3e7ff"
-    lines = (
-        label((283, 94), "Harbour", 17, white, bold=True),
-        label((282, 112), "21\u00b0", 52, white),
-        label((283, 206), "Mostly sunny", 15, white, bold=True),
-        label((283, 226), "H 24\u00b0  L 13\u00b0", 15, haze),
-    )
-
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, RADIUS, 0.2, blur=12, drop=6)
-        canvas.slope(box, "#3f9df5" if not view.dark else "#173a70", "#86c8ff" if not view.dark else "#2b5a9c", RADIUS)
+    def paint_weather(canvas: Canvas) -> None:
+        canvas.shadow(weather, RADIUS, 0.2, blur=12, drop=6)
+        canvas.slope(weather, "#173a70" if dark else "#3f9df5", "#2b5a9c" if dark else "#86c8ff", RADIUS)
         canvas.disc(430, 124, 30, "#ffffff", 0.16)
         canvas.disc(430, 124, 20, "#ffd84d")
 
-    return Element("widget", box, paint, desc="Weather widget", id="widget/Weather", children=lines,
-                   tap=lambda view: moves.shown(view, "Weather"))  # fmt: skip
+    yield Element("widget", weather, paint_weather, desc="Weather widget", id="widget/Weather", children=(
+        label((283, 94), "Harbour", 17, "#ffffff", bold=True),
+        label((282, 112), "21\u00b0", 52, "#ffffff"),
+        label((283, 206), "Mostly sunny", 15, "#ffffff", bold=True),
+        label((283, 226), "H 24\u00b0  L 13\u00b0", 15, "#d3e7ff"),
+    ), tap=lambda view: moves.shown(view, "Weather"))  # fmt: skip

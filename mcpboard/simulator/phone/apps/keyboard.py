@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
+from mcpboard.simulator.phone.drawings import sign
 from mcpboard.simulator.phone.elements import Element
-from mcpboard.simulator.phone.glyphs import sign
-from mcpboard.simulator.phone.theme import theme
 from mcpboard.simulator.phone.view import Box, Move, View
 
 ROWS = {
@@ -25,7 +24,7 @@ SHARE = {False: 0.31, True: 0.52}  # of the height that the keys take, upright a
 
 @dataclass(frozen=True)
 class Cap:
-    """What is on a key: a text or a sign, in the colours of its kind; the name is for the tree."""
+    """The face of a key: a text or a sign, in the colors of its kind; the name is for the tree."""
 
     name: str
     text: str = ""
@@ -35,20 +34,15 @@ class Cap:
 
 
 def top(view: View) -> float:
-    """Where the keyboard begins."""
+    """Return the height at which the keyboard begins."""
     return view.size[1] * (1 - SHARE[view.landscape])
 
 
 def elements(view: View) -> Iterator[Element]:
-    """The keyboard with all its keys below it."""
-    width, height = view.size
-    box = (0, top(view), width, height)
-    colour = theme(view).board
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, colour)
-
-    yield Element("keyboard", box, paint, id="keyboard", children=tuple(_keys(view)))
+    """Yield the keyboard with all its keys below it."""
+    box = (0, top(view), *view.size)
+    yield Element("keyboard", box, lambda canvas: canvas.fill(box, view.theme.board), id="keyboard",
+                  children=tuple(_keys(view)))  # fmt: skip
 
 
 def _keys(view: View) -> Iterator[Element]:
@@ -61,42 +55,35 @@ def _keys(view: View) -> Iterator[Element]:
         upper = start + pitch * row
         for column, letter in enumerate(letters):
             x = left + step * column
-            yield _letter(view, (x, upper, x + step - GAP, upper + pitch - 10), letter)
-    lower = start + 2 * pitch
-    yield from _case(view, (EDGE, lower, EDGE + step * 1.3, lower + pitch - 10), width)
-    yield from _bottom(view, start + 3 * pitch, pitch - 10, width)
-
-
-def _case(view: View, box: Box, width: float) -> Iterator[Element]:
-    """The two broad keys beside the third row."""
+            box = (x, upper, x + step - GAP, upper + pitch - 10)
+            yield _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), _typing(letter))
+    upper = start + 2 * pitch
+    lower = upper + pitch - 10
     if view.keys != "123":
-        wanted = "abc" if view.keys == "ABC" else "ABC"
-        shift = Cap("shift", image="shift", kind=PLAIN if view.keys == "ABC" else DULL)
-        yield _key(view, box, shift, lambda view: moves.keyboard(view, wanted))
-    right = (width - box[2], box[1], width - box[0], box[3])
+        case, kind = ("abc", PLAIN) if view.keys == "ABC" else ("ABC", DULL)
+        shift = Cap("shift", image="shift", kind=kind)
+        yield _key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, lambda view: replace(view, keys=case))
+    right = (width - EDGE - step * 1.3, upper, width - EDGE, lower)
     yield _key(view, right, Cap("delete", image="erase"), moves.erased)
-
-
-def _bottom(view: View, upper: float, tall: float, width: float) -> Iterator[Element]:
-    side, lower = width * 0.24, upper + tall
+    upper = start + 3 * pitch
+    side, lower = width * 0.24, upper + pitch - 10
     other = "123" if view.keys != "123" else "abc"
-    left = (EDGE, upper, side, lower)
-    yield _key(view, left, Cap(other, other.upper()), lambda view: moves.keyboard(view, other))
+    yield _key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), lambda view: replace(view, keys=other))
     space = (side + GAP, upper, width - side - GAP, lower)
-    yield _key(view, space, Cap("space", "space", kind=PLAIN), lambda view: moves.typed(view, " "))
+    yield _key(view, space, Cap("space", "space", kind=PLAIN), _typing(" "))
     name = RETURNS.get(view.app, "return")
-    right = (width - side, upper, width - EDGE, lower)
-    yield _key(view, right, Cap(name, name, kind=STRONG if view.app in RETURNS else DULL), moves.returned)
+    enter = Cap(name, name, kind=STRONG if view.app in RETURNS else DULL)
+    yield _key(view, (width - side, upper, width - EDGE, lower), enter, moves.returned)
 
 
-def _letter(view: View, box: Box, letter: str) -> Element:
-    return _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), lambda view: moves.typed(view, letter))
+def _typing(letter: str) -> Move:
+    return lambda view: moves.typed(view, letter)
 
 
 def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
-    colours = theme(view)
-    face = {PLAIN: colours.key, DULL: colours.dull_key, STRONG: colours.accent}[cap.kind]
-    ink = "#ffffff" if cap.kind == STRONG else colours.ink
+    theme = view.theme
+    face = {PLAIN: theme.key, DULL: theme.dull_key, STRONG: theme.accent}[cap.kind]
+    ink = "#ffffff" if cap.kind == STRONG else theme.ink
 
     def paint(canvas: Canvas) -> None:
         left, upper, right, lower = box
@@ -112,5 +99,5 @@ def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
 
 
 def shut(view: View) -> Element:
-    """Nothing to see: what a tap beside a focused field does."""
+    """Return an unseen element below all others: a tap beside a focused field puts the keyboard away."""
     return Element("", (0, 0, *view.size), tap=moves.dismissed)

@@ -1,0 +1,232 @@
+"""The apps that neither scroll nor take text: clock, calendar, calculator, weather, and those that are only a front."""
+
+from __future__ import annotations
+
+import calendar as months
+import functools
+import math
+from collections.abc import Iterator
+from datetime import timedelta
+
+from mcpboard.simulator.phone import moves
+from mcpboard.simulator.phone.apps import bars
+from mcpboard.simulator.phone.canvas import Canvas
+from mcpboard.simulator.phone.drawings import Stencil, icon, sign
+from mcpboard.simulator.phone.elements import Element, centered, decor, label
+from mcpboard.simulator.phone.fonts import width
+from mcpboard.simulator.phone.frames import Picture
+from mcpboard.simulator.phone.view import Box, Place, View
+
+FRONT = 120  # points of the icon in the middle of an app that is only a front
+
+# --- the clock: a dial with the board's time, and the hours of other cities ----------------------------------------
+
+CITIES = (("London", -7), ("New York", -12), ("Tokyo", 1), ("Sydney", 2))  # hours against the board's zone, in summer
+DAYS = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
+DIAL = 300  # points across
+CITY = 74  # points of one city's line
+
+
+def clock(view: View) -> Iterator[Element]:
+    yield from bars.head(view, "Clock", large=True)
+    theme = view.theme
+    x, y = (view.size[0] / 2, bars.head_height(view) + 180) if not view.landscape else (220, 280)
+    side = DIAL if not view.landscape else 330
+    box = (x - side / 2, y - side / 2, x + side / 2, y + side / 2)
+
+    def paint(canvas: Canvas) -> None:
+        canvas.shadow(box, side / 2, theme.shadow, blur=14, drop=6)
+        canvas.disc(x, y, side / 2, theme.card)
+        canvas.stamp(_dial(canvas.px(side), view.minute % 720, theme.ink, theme.pale), box[0], box[1])
+
+    yield Element("clock", box, paint, desc=view.clock, id="dial")
+    if not view.landscape:
+        yield centered((x, y + 196), f"{view.moment:%A}, {view.moment.day} {view.moment:%B}", 19, theme.pale)
+    left, top = (16, y + 232) if not view.landscape else (470, 96)
+    right = view.size[0] - 16
+    card = (left, top, right, top + CITY * len(CITIES))
+    yield decor(lambda canvas: canvas.shadow(card, 18, theme.shadow * 0.4, blur=8, drop=2))
+    yield decor(lambda canvas: canvas.fill(card, theme.card, 18))
+    for index, (city, hours) in enumerate(CITIES):
+        row = top + CITY * index
+        if index:
+            yield decor(functools.partial(Canvas.fill, box=(left + 22, row - 0.5, right, row + 0.5), color=theme.line))
+        there = view.moment + timedelta(hours=hours)
+        day = DAYS[(there.date() - view.moment.date()).days]
+        yield label((left + 22, row + 13), city, 20, theme.ink, scale=view.scale)
+        yield label((left + 22, row + 41), f"{day}, {hours:+d} h", 14, theme.pale, scale=view.scale)
+        yield label((right - 104, row + 17), f"{there:%H:%M}", 31, theme.ink, scale=view.scale)
+
+
+@functools.lru_cache(maxsize=4)
+def _dial(side: int, minute: int, ink: str, pale: str) -> Picture:
+    pen = Stencil(side)
+    for tick in range(60):
+        long, thick = (6, 1.4) if tick % 5 == 0 else (2.5, 0.7)
+        pen.stroke([_on_dial(tick / 60, r) for r in (46 - long, 46)], thick, ink if tick % 5 == 0 else pale)
+    pen.stroke(((50, 50), _on_dial(minute / 720, 24)), 3.2, ink)
+    pen.stroke(((50, 50), _on_dial(minute % 60 / 60, 36)), 2.2, ink)
+    pen.stroke((_on_dial(0.5, 8), _on_dial(0, 40)), 0.9, "#ff9500")
+    pen.disc(50, 50, 2.2, "#ff9500")
+    return pen.image()
+
+
+def _on_dial(turn: float, radius: float) -> Place:
+    """Return a place on the dial; a turn of 0 is at twelve."""
+    angle = math.tau * (turn - 0.25)
+    return 50 + radius * math.cos(angle), 50 + radius * math.sin(angle)
+
+
+# --- the calendar: the month of the board's clock, and an empty day below it ---------------------------------------
+
+RED = "#f0483e"
+WEEKDAYS = ("M", "T", "W", "T", "F", "S", "S")
+
+
+def calendar(view: View) -> Iterator[Element]:
+    yield from bars.head(view, f"{view.moment:%B}", large=True)
+    theme, top = view.theme, bars.head_height(view) + 10
+    weeks = months.Calendar().monthdayscalendar(view.moment.year, view.moment.month)  # 0 for another month's day
+    across, row = (view.size[0] - 32, 66) if not view.landscape else (576, 52)
+    for column, name in enumerate(WEEKDAYS):
+        x = 16 + across / 7 * (column + 0.5)
+        yield centered((x, top + 12), name, 14, theme.pale, bold=True, scale=view.scale)
+        for index, week in enumerate(weeks):
+            y, day = top + 52 + row * index, week[column]
+            today = day == view.moment.day
+            if today:
+                yield decor(functools.partial(Canvas.disc, x=x, y=y, radius=23, color=RED))
+            if day:
+                ink = "#ffffff" if today else theme.pale if column > 4 else theme.ink
+                yield centered((x, y), str(day), 20, ink, bold=today, scale=view.scale)
+    left, upper = (32 + across, top) if view.landscape else (16, top + 52 + row * len(weeks))
+    yield decor(lambda canvas: canvas.fill((left, upper, view.size[0] - 16, upper + 104), theme.card, 18))
+    yield decor(lambda canvas: canvas.fill((left + 16, upper + 20, left + 20, upper + 84), RED, 2))
+    title = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
+    yield label((left + 36, upper + 24), title, 19, theme.ink, bold=True, scale=view.scale)
+    yield label((left + 36, upper + 54), "Nothing planned", 17, theme.pale, scale=view.scale)
+
+
+# --- the calculator: a line of digits and the keys that count ------------------------------------------------------
+
+KEYS = (
+    ("7", "8", "9", "\u00f7"),
+    ("4", "5", "6", "\u00d7"),
+    ("1", "2", "3", "\u2212"),
+    ("0", ".", "C", "+"),
+)
+GAP = 14  # points between keys
+PAPER, DIGIT, SIGN, CLEAR = "#0b0c10", "#2c2e36", "#ff9f0a", "#8d909b"
+
+
+def calculator(view: View) -> Iterator[Element]:
+    yield decor(lambda canvas: canvas.fill((0, 0, *view.size), PAPER))
+    bottom = _key_box(view, 0, 0)[1]
+    right, size = view.size[0] - 34, 64 if not view.landscape else 40
+    text = view.figures or "0"
+    while size > 20 and width(text, round(size * view.scale)) / view.scale > right - 20:
+        size -= 4
+
+    def paint(canvas: Canvas) -> None:
+        canvas.text(right - canvas.width(text, size), bottom - size * 1.6, text, size, "#ffffff")
+
+    yield Element("display", (22, bottom - size * 1.6, right + 6, bottom - 8), paint, text, id="display")
+    for row, keys in enumerate(KEYS):
+        for column, key in enumerate(keys):
+            color = CLEAR if key == "C" else SIGN if column == 3 else DIGIT
+            yield _key(_key_box(view, row, column), key, color)
+    first, last = _key_box(view, 4, 0), _key_box(view, 4, 3)
+    yield _key((first[0], first[1], last[2], last[3]), "=", SIGN)
+
+
+def _key_box(view: View, row: int, column: int) -> Box:
+    """Return the place of a key: five rows of four at the bottom; the last row is one broad key."""
+    wide, height = view.size
+    tall = (height * 0.62 if not view.landscape else height * 0.70) / 5
+    across = (wide - 2 * 22 + GAP) / 4
+    x, y = 22 + across * column, height - bars.FOOT - 8 - tall * (5 - row)
+    return x, y, x + across - GAP, y + tall - GAP
+
+
+def _key(box: Box, key: str, color: str) -> Element:
+    left, top, right, bottom = box
+
+    def paint(canvas: Canvas) -> None:
+        canvas.fill(box, color, min(right - left, bottom - top) / 2)
+        ink = "#0b0c10" if key == "C" else "#ffffff"
+        canvas.middle((left + right) / 2, (top + bottom) / 2, key, 32, ink)
+
+    return Element("key", box, paint, key, id=f"key/{key}", tap=lambda view: moves.counted(view, key))
+
+
+# --- the weather: always the same fine day, and the week after it --------------------------------------------------
+
+SKY, NIGHT = ("#2f83e4", "#8fcdfb"), ("#0b1f44", "#2f5591")
+WHITE, HAZE, SUN, PANEL = "#ffffff", "#dbeaff", "#ffd84d", "#0d2c5c"
+HOURS = (17, 18, 20, 21, 19, 16)  # degrees, every third hour
+WEEK = ((13, 24), (12, 22), (14, 25), (15, 27), (13, 23), (11, 20), (12, 21))  # lowest and highest, degrees
+COLDEST, WARMEST = 10, 28
+ROW = 46  # points of one day's line
+
+
+def weather(view: View) -> Iterator[Element]:
+    top, bottom = NIGHT if view.dark else SKY
+    yield decor(lambda canvas: canvas.slope((0, 0, *view.size), top, bottom))
+    middle, start = (view.size[0] / 2, 96) if not view.landscape else (250, 60)
+    yield centered((middle, start), "Harbour", 30, WHITE, scale=view.scale, role="title")
+    yield centered((middle + 10, start + 76), "21\u00b0", 92, WHITE, scale=view.scale)
+    yield centered((middle, start + 144), "Mostly sunny", 20, HAZE, bold=True, scale=view.scale)
+    yield centered((middle, start + 172), "H 24\u00b0   L 13\u00b0", 18, WHITE, scale=view.scale)
+    left, right = (16, view.size[0] - 16) if not view.landscape else (16, 484)
+    yield from _panel(view, (left, start + 212, right, start + 352), "TODAY")
+    pitch = (right - left - 24) / len(HOURS)
+    for index, degrees in enumerate(HOURS):
+        x, y = left + 12 + pitch * (index + 0.5), start + 212
+        yield centered((x, y + 52), f"{(view.moment.hour + 3 * index) % 24:02d}", 15, HAZE, scale=view.scale)
+        yield _sun(x, y + 82)
+        yield centered((x, y + 114), f"{degrees}\u00b0", 18, WHITE, bold=True, scale=view.scale)
+    left, upper = (16, start + 372) if not view.landscape else (508, 60)
+    yield from _week(view, (left, upper, view.size[0] - 16, upper + 48 + ROW * len(WEEK)))
+
+
+def _panel(view: View, box: Box, title: str) -> Iterator[Element]:
+    yield decor(lambda canvas: canvas.fill(box, PANEL, 20, 0.28))
+    yield label((box[0] + 20, box[1] + 14), title, 13, HAZE, bold=True, scale=view.scale)
+
+
+def _sun(x: float, y: float) -> Element:
+    return decor(lambda canvas: canvas.stamp(sign("sun", canvas.px(30), SUN), x - 15, y - 15))
+
+
+def _week(view: View, box: Box) -> Iterator[Element]:
+    yield from _panel(view, box, "THE WEEK")
+    left, right = box[0] + 236, box[2] - 66
+    for index, (low, high) in enumerate(WEEK):
+        y = box[1] + 42 + ROW * index
+        day = "Today" if index == 0 else f"{view.moment + timedelta(days=index):%A}"
+        yield label((box[0] + 20, y + 10), day, 18, WHITE, scale=view.scale)
+        yield _sun(box[0] + 158, y + 21)
+        yield label((box[0] + 192, y + 10), f"{low}\u00b0", 18, HAZE, scale=view.scale)
+        # the day's range within the week's
+        first, last = (left + (right - left) * (each - COLDEST) / (WARMEST - COLDEST) for each in (low, high))
+        for span, color, alpha in (((left, right), PANEL, 0.35), ((first, last), SUN, 1.0)):
+            line = (span[0], y + 21 - 3, span[1], y + 21 + 3)
+            yield decor(functools.partial(Canvas.fill, box=line, color=color, radius=3, alpha=alpha))
+        yield label((box[2] - 54, y + 10), f"{high}\u00b0", 18, WHITE, scale=view.scale)
+
+
+# --- the others ----------------------------------------------------------------------------------------------------
+
+
+def front(view: View) -> Iterator[Element]:
+    yield from bars.head(view, view.app, large=True)
+    x, y = view.size[0] / 2, view.size[1] * 0.42
+    left, top = x - FRONT / 2, y - FRONT / 2
+
+    def paint(canvas: Canvas) -> None:
+        canvas.shadow((left, top, x + FRONT / 2, y + FRONT / 2), 30, 0.24, blur=14, drop=8)
+        canvas.stamp(icon(view.app, canvas.px(FRONT), view.moment.day), left, top)
+
+    yield decor(paint)
+    yield centered((x, y + 98), f"Nothing in {view.app} yet", 21, view.theme.ink, bold=True, scale=view.scale)
+    yield centered((x, y + 130), "This app is only a front.", 16, view.theme.pale, scale=view.scale)
