@@ -33,7 +33,7 @@ from mcpboard.serving.concurrency import ConcurrencyLimit
 CATALOG_S = 1.0  # seconds that tools/list may wait for the Agent's schemas
 
 SERVER = {"name": "mcpboard", "title": "Phone board", "version": __version__}
-DISABLED = "MCP is switched off on this board (mcp_enabled = false)"
+DISABLED = "MCP is disabled on this board (mcp_enabled = false)"
 
 INSTRUCTIONS = """\
 You see and drive one real phone. Look first: screenshot returns a picture of the screen. \

@@ -107,7 +107,7 @@ def test_token_and_headers_go_with_every_request() -> None:
 
 def test_mcp_switched_off_is_said() -> None:
     with (
-        serving(Peer(disabled="MCP is switched off on this board (mcp_enabled = false)")) as peer,
+        serving(Peer(disabled="MCP is disabled on this board (mcp_enabled = false)")) as peer,
         Client(peer.url) as client,
         pytest.raises(PeerError, match="mcp_enabled = false"),
     ):

@@ -60,7 +60,7 @@ TOOLS = (
 )
 LISTING = ToolList(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
-OFF = "MCP is switched off on this board (mcp_enabled = false)"
+OFF = "MCP is disabled on this board (mcp_enabled = false)"
 
 PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
 

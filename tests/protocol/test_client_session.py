@@ -230,7 +230,7 @@ def test_an_unknown_tool_is_an_error_that_says_nothing_was_done() -> None:
 
 
 def test_a_board_with_mcp_switched_off_says_so() -> None:
-    pair = Pair(disabled="MCP is switched off on this board (mcp_enabled = false)")
+    pair = Pair(disabled="MCP is disabled on this board (mcp_enabled = false)")
     with pytest.raises(PeerError, match="mcp_enabled = false") as caught:
         pair.run(pair.session.list_tools())
     assert caught.value.status == 404
