@@ -1,7 +1,7 @@
-"""The forms of the known clients, as data: where each keeps its servers, and what has to stand there.
+"""Configurations of the known clients, as data: where each keeps its servers, and the entry that it needs there.
 
 Each row says what a person needs to know to point one client at one server. Versions of clients move
-fast, so every fact here is one of `contracts: clients`, and is looked at again before a release.
+fast, so every fact here is looked at again before a release.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 USB_URL = "http://192.168.42.1:8080/mcp"  # the board at the other end of a USB cable
 NAME = "phone-board"
-HOST_NAME = "apex_device"  # how the host agent's document calls it
+HOST_NAME = "apex_device"  # the name that clients of the host agent expect
 
 # What every client takes as a server's name, and TOML and YAML as a bare key.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 # Members of an entry that say how to connect. All others of an entry that is there are its owner's.
-CONNECTS = frozenset(
+CONNECTION_KEYS = frozenset(
     {
         *("command", "args", "env", "cwd", "cmd", "envs", "type", "transport", "url", "httpUrl", "serverUrl", "uri"),
         *("headers", "http_headers", "env_http_headers", "bearer_token_env_var"),
@@ -32,7 +32,7 @@ CONNECTS = frozenset(
 
 @dataclass(frozen=True)
 class Token:
-    """The bearer token: its file, and itself for the forms of clients that take nothing else."""
+    """The bearer token: its file, and itself for the entries of clients that take nothing else."""
 
     file: str
     value: str = field(repr=False)
@@ -40,7 +40,7 @@ class Token:
 
     @property
     def command(self) -> str:
-        """The shell command that prints it."""
+        """The shell command that prints the token."""
         return self.shown_by or f"cat {self.file}"
 
 
@@ -55,12 +55,12 @@ class Target:
 
     @property
     def variable(self) -> str:
-        """The environment variable that forms take the token from."""
+        """The environment variable that entries take the token from."""
         return self.name.upper().replace("-", "_") + "_TOKEN"
 
 
 def is_name(text: str) -> bool:
-    """True for a name that every client takes."""
+    """Return True for a name that every client takes."""
     return _NAME.fullmatch(text) is not None and text.lower() not in _YAML_WORDS
 
 
@@ -69,10 +69,10 @@ Entry = Callable[[Target], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """How one client is told of a server.
+    """Configuration of one client for a server.
 
     `places` maps a system (`darwin`, `win32`, "" for any other) to the file, which may begin with
-    `~` or `%APPDATA%`; one without is in the project's folder. `entry` is what stands under
+    `~` or `%APPDATA%`; one without is in the project's folder. `entry` stands under
     `table` and the server's name; `lists` are items, each with an `id`, that stand beside the table.
     `format` is json, toml, yaml, or steps for a client that is set up by hand.
     """
@@ -92,34 +92,32 @@ class ClientConfig:
     notes: tuple[str, ...] = ()
 
     def place(self, system: str) -> str:
-        """The file on that system, as written; empty for a client that has none."""
+        """Return the file on that system, as written; empty for a client that has none."""
         return self.places.get(system, self.places.get("", ""))
 
     def document(self, target: Target) -> dict[str, Any]:
-        """What a file would hold that knows this server alone."""
+        """Return the content of a file that has this server only."""
         return {self.table: {target.name: dict(self.entry(target))}, **self.lists(target)}
 
     def text(self, target: Target) -> str:
-        """The form as a person pastes it, steps one a line; ends without a line break."""
+        """Return the entry as a person pastes it, steps one a line; ends without a line break."""
         if self.format == "steps":
             return "\n".join(f"{number}. {step}" for number, step in enumerate(self.steps(target), 1))
         return WRITERS[self.format](self.document(target))
 
     def shows_token(self, target: Target) -> bool:
-        """True when the form holds the token itself."""
+        """Return True when the entry holds the token itself."""
         return target.token is not None and self.token == "value"
 
 
 # --- parts of entries ------------------------------------------------------------------------
 
 
-def _authorised(target: Target, reference: str) -> Mapping[str, Any]:
-    """The header with `reference` for the token; nothing where there is no token."""
-    return {} if target.token is None else {"headers": {"Authorization": f"Bearer {reference}"}}
-
-
-def _literal(target: Target) -> Mapping[str, Any]:
-    return {} if target.token is None else _authorised(target, target.token.value)
+def _bearer(target: Target, reference: str = "") -> Mapping[str, Any]:
+    """Return the header with `reference` for the token, else with the token itself; nothing where there is none."""
+    if target.token is None:
+        return {}
+    return {"headers": {"Authorization": f"Bearer {reference or target.token.value}"}}
 
 
 # The client ends a program that writes a longer line, so a large bundle is better an error.
@@ -139,12 +137,12 @@ def _vscode_id(target: Target) -> str:
 def _vscode_inputs(target: Target) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     if target.token is None:
         return {}
-    asked = {"type": "promptString", "id": _vscode_id(target), "description": "Board token", "password": True}
-    return {"inputs": [asked]}
+    prompt = {"type": "promptString", "id": _vscode_id(target), "description": "Board token", "password": True}
+    return {"inputs": [prompt]}
 
 
 def _vscode(target: Target) -> Mapping[str, Any]:
-    return {"type": "http", "url": target.url, **_authorised(target, f"${{input:{_vscode_id(target)}}}")}
+    return {"type": "http", "url": target.url, **_bearer(target, f"${{input:{_vscode_id(target)}}}")}
 
 
 def _codex(target: Target) -> Mapping[str, Any]:
@@ -159,13 +157,13 @@ def _goose(target: Target) -> Mapping[str, Any]:
         "type": "streamable_http",
         "name": target.name,
         "uri": target.url,
-        "headers": dict(_literal(target).get("headers", {})),
+        "headers": dict(_bearer(target).get("headers", {})),
         "timeout": 60,  # seconds
     }
 
 
 def _add_command(client: str, target: Target) -> str:
-    """The command of a client that takes the header as it is to be sent."""
+    """Return the command of a client that takes the header as it is to be sent."""
     header = f' --header "Authorization: Bearer ${target.variable}"' if target.token else ""
     return f"{client} mcp add --transport http {target.name} {shlex.quote(target.url)}{header}"
 
@@ -213,14 +211,14 @@ CLIENT_CONFIGS = (
     ),
     ClientConfig(
         "claude-code", "Claude Code", "json", {"": ".mcp.json"}, "mcpServers",
-        lambda target: {"type": "http", "url": target.url, **_authorised(target, f"${{{target.variable}}}")},
+        lambda target: {"type": "http", "url": target.url, **_bearer(target, f"${{{target.variable}}}")},
         command=lambda target: _add_command("claude", target), token="variable", reload="start claude again, or /mcp",
         notes=("Versions before 2.1.121 may ignore NO_PROXY.",
                "On macOS a connection to a local address may fail at once although curl works: see mcpboard relay."),
     ),
     ClientConfig(
         "cursor", "Cursor", "json", {"": "~/.cursor/mcp.json"}, "mcpServers",
-        lambda target: {"url": target.url, **_authorised(target, f"${{env:{target.variable}}}")},
+        lambda target: {"url": target.url, **_bearer(target, f"${{env:{target.variable}}}")},
         token="variable", reload="switch the server off and on in Settings > MCP",
     ),
     ClientConfig(
@@ -234,13 +232,13 @@ CLIENT_CONFIGS = (
     ),
     ClientConfig(
         "gemini", "Gemini CLI", "json", {"": "~/.gemini/settings.json"}, "mcpServers",
-        lambda target: {"httpUrl": target.url, "timeout": 60000, **_literal(target)},  # milliseconds
+        lambda target: {"httpUrl": target.url, "timeout": 60000, **_bearer(target)},  # milliseconds
         command=lambda target: _add_command("gemini", target), reload="start gemini again, or /mcp refresh",
         notes=("The key is httpUrl: url would mean the older SSE transport.",),
     ),
     ClientConfig(
         "hermes", "Hermes Agent", "yaml", {"": "~/.hermes/config.yaml"}, "mcp_servers",
-        lambda target: {"url": target.url, **_literal(target), "timeout": 120, "connect_timeout": 60},  # seconds
+        lambda target: {"url": target.url, **_bearer(target), "timeout": 120, "connect_timeout": 60},  # seconds
         reload="/reload-mcp; hermes mcp test tells how it went",
     ),
     ClientConfig(
@@ -252,21 +250,21 @@ CLIENT_CONFIGS = (
     ),
     ClientConfig(
         "lm-studio", "LM Studio", "json", {"": "~/.lmstudio/mcp.json"}, "mcpServers",
-        lambda target: {"url": target.url, **_literal(target)},
+        lambda target: {"url": target.url, **_bearer(target)},
         reload="save mcp.json in its editor, or switch the server off and on",
         notes=("Its own API refuses local addresses since 0.4.15; the chat does not.",),
     ),
     ClientConfig("open-webui", "Open WebUI", "steps", steps=_open_webui),
     ClientConfig(
         "chatgpt", "ChatGPT", "steps", steps=_chatgpt,
-        notes=("It takes public https addresses alone.",),
+        notes=("It takes public https addresses only.",),
     ),
 )  # fmt: skip
 
 
 def find(key: str) -> ClientConfig | None:
-    """The form of that client, None for one that is not known."""
-    return next((form for form in CLIENT_CONFIGS if form.key == key), None)
+    """Return the configuration of that client, None for one that is not known."""
+    return next((client for client in CLIENT_CONFIGS if client.key == key), None)
 
 
 # --- how a document is written ----------------------------------------------------------------
@@ -277,7 +275,7 @@ def _json(document: Mapping[str, Any]) -> str:
 
 
 def _toml(document: Mapping[str, Any]) -> str:
-    """Tables of tables of plain values, which is all that a form needs."""
+    """Write tables of tables of plain values, which is all that an entry needs."""
     lines = []
     for table, entries in document.items():
         for name, entry in entries.items():
@@ -286,7 +284,7 @@ def _toml(document: Mapping[str, Any]) -> str:
 
 
 def _yaml(document: Mapping[str, Any], indent: str = "") -> str:
-    """Mappings of mappings and plain values; a JSON string is a YAML one."""
+    """Write mappings of mappings and plain values; a JSON string is a YAML one."""
     lines = []
     for key, value in document.items():
         if isinstance(value, dict) and value:

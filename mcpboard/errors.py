@@ -1,9 +1,9 @@
-"""Every error that mcpboard raises on purpose, each carrying its own answer.
+"""Every error that mcpboard raises on purpose, each carrying its own reply.
 
     McpboardError
-    ├── ConfigError             a setting is wrong: one line with its cure, exit code 2
+    ├── ConfigError             a setting is wrong: one line with its remedy, exit code 2
     │   └── AddressTaken        the port to listen on belongs to another program
-    ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP answer
+    ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP response
     ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
     │   ├── ParseError          -32700
     │   ├── InvalidRequest      -32600
@@ -13,9 +13,9 @@
     │   │   ├── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
     │   │   └── UnknownDevice   -32602: the host has no device of that id
     │   ├── InternalError       -32603
-    │   ├── Unanswered          -32603: what a bridge says for a server that gave no answer
+    │   ├── Unanswered          -32603: a bridge got no response from its server
     │   ├── ToolFailed          -32000: a tool of the host that came to nothing
-    │   │   └── DeviceBusy      -32000: another owner holds the device
+    │   │   └── DeviceBusy      -32000: another owner has a lease on the device
     │   ├── HeaderMismatch      -32020
     │   ├── MissingCapability   -32021
     │   └── UnsupportedVersion  -32022
@@ -23,20 +23,20 @@
     │   ├── PeerUnreachable     no connection could be made; nothing was sent
     │   ├── PeerTimeout         the limit passed; after sending, the outcome is unknown
     │   ├── PeerBroken          the connection broke off, or more came than is taken
-    │   ├── NotMcp              what answers there does not speak MCP, or no revision of ours
-    │   ├── PeerRefused         an HTTP status instead of an answer (token, path, redirect)
+    │   ├── NotMcp              whatever is there does not speak MCP, or no revision of ours
+    │   ├── PeerRefused         an HTTP status instead of a JSON-RPC message (token, path, redirect)
     │   └── PeerError           a JSON-RPC error
     └── ToolError               a tool result with `isError`, whose text says what to do
         ├── BadArgument         the arguments fail the light check; nothing was sent
-        ├── Busy                a lane or the budget of turns is full; nothing was sent
+        ├── Busy                a lane is busy or no concurrency slot is free; nothing was sent
         ├── BackendUnreachable  no connection could be made; nothing was sent
         ├── BackendTimeout      the deadline passed; after sending, the outcome is unknown
-        ├── BackendBroken       the connection or the answer broke off, or made no sense
+        ├── BackendBroken       the connection or the response broke off, or made no sense
         ├── NotOffered          the board does not have this tool
-        └── ToolRefused         the backend answered, and says that the tool failed
+        └── ToolRefused         the backend responded, and says that the tool failed
 
-What is raised is what the client gets; anything else that escapes is our bug and is
-answered -32603 without details (contracts: decision table, row 81).
+The client gets the error that is raised; anything else that escapes is our bug, and the client gets
+-32603 without details.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# What became of an action (decision 8): the three words every action's error carries.
+# What became of an action: the error of each carries one of these words, so that a client knows if it
+# may repeat the action.
 NOT_SENT = "not_sent"
 DONE = "done"
 UNKNOWN = "unknown"
@@ -55,7 +56,7 @@ class McpboardError(Exception):
 
 
 class ConfigError(McpboardError):
-    """A setting, file or address that cannot be used; the message is one line with the cure."""
+    """A setting, file or address that cannot be used; the message is one line with the remedy."""
 
 
 class AddressTaken(ConfigError):
@@ -77,7 +78,7 @@ class Refused(McpboardError):
 
 
 class ProtocolError(McpboardError):
-    """A JSON-RPC error answer; `status` overrides the table only where the wire contract does."""
+    """A JSON-RPC error; `status` overrides jsonrpc.HTTP_STATUS where one code rides on several."""
 
     code = -32603
     status: int | None = None
@@ -139,7 +140,7 @@ class InternalError(ProtocolError):
 
 
 class Unanswered(ProtocolError):
-    """The server behind a bridge gave no answer that could be passed on; `data` tells the delivery."""
+    """The server behind a bridge gave no response that could be forwarded; `data` has the delivery."""
 
     code = -32603
 
@@ -150,7 +151,7 @@ class Unanswered(ProtocolError):
 class ToolFailed(ProtocolError):
     """A tool of the host came to nothing; the message is what the device or its driver said.
 
-    `delivery` is what became of an action, `NOT_SENT`, `DONE` or `UNKNOWN`, and is told as
+    `delivery` is what became of an action, `NOT_SENT`, `DONE` or `UNKNOWN`, and is sent as
     `data.delivery` where it is known.
     """
 
@@ -161,13 +162,13 @@ class ToolFailed(ProtocolError):
 
 
 class DeviceBusy(ToolFailed):
-    """Another owner holds the device; `busy_owner` says who, `retry_after_s` when it is free if left alone."""
+    """Another owner has a lease on the device; `busy_owner` names it, `retry_after_s` is when an idle lease ends."""
 
     def __init__(self, message: str, busy_owner: str, retry_after_s: int | None) -> None:
-        told: dict[str, Any] = {"busy_owner": busy_owner}
+        data: dict[str, Any] = {"busy_owner": busy_owner}
         if retry_after_s is not None:
-            told["retry_after_s"] = retry_after_s
-        super().__init__(message, data=told)
+            data["retry_after_s"] = retry_after_s
+        super().__init__(message, data=data)
 
 
 class HeaderMismatch(ProtocolError):
@@ -197,7 +198,7 @@ class UnsupportedVersion(ProtocolError):
 class ToolError(McpboardError):
     """A tool call that failed; its text is written for the model that reads it.
 
-    `delivery` is what became of the action, `NOT_SENT`, `DONE` or `UNKNOWN`; it is told to
+    `delivery` is what became of the action, `NOT_SENT`, `DONE` or `UNKNOWN`; it is sent to
     the caller for actions only. `structured` is merged into the result's structuredContent.
     """
 
@@ -218,7 +219,7 @@ class BadArgument(ToolError):
 
 
 class Busy(ToolError):
-    """A lane or the budget of turns is full; the caller is turned away, never queued."""
+    """A lane is busy or no concurrency slot is free; the caller is turned away, never queued."""
 
     delivery = NOT_SENT
 
@@ -234,7 +235,7 @@ class BackendTimeout(ToolError):
 
 
 class BackendBroken(ToolError):
-    """The connection broke after sending, or the answer cannot be made sense of."""
+    """The connection broke after sending, or the response makes no sense."""
 
 
 class NotOffered(ToolError):
@@ -244,11 +245,11 @@ class NotOffered(ToolError):
 
 
 class ToolRefused(ToolError):
-    """The backend answered in good order that the tool failed."""
+    """The backend responded in good order that the tool failed."""
 
 
 class ClientError(McpboardError):
-    """A request that we made as a client and that came to no result; one line with the cure.
+    """A request that we made as a client and that came to no result; one line with the remedy.
 
     `delivery` is what became of a tool call, `NOT_SENT`, `DONE` or `UNKNOWN`, as far as the
     client can know; `status` is the HTTP status, None where there was none.
@@ -272,23 +273,23 @@ class PeerUnreachable(ClientError):
 
 
 class PeerTimeout(ClientError):
-    """The limit of the call passed before the answer was whole."""
+    """The time limit of the call passed before the response was whole."""
 
 
 class PeerBroken(ClientError):
-    """The connection broke after sending, or the answer is over the limits."""
+    """The connection broke after sending, or the response is over the limits."""
 
 
 class NotMcp(ClientError):
-    """What answered does not speak MCP, or no revision that this client speaks."""
+    """The peer does not speak MCP, or no revision that this client speaks."""
 
 
 class PeerRefused(ClientError):
-    """The server answered with an HTTP status and no JSON-RPC message."""
+    """The server responded with an HTTP status and no JSON-RPC message."""
 
 
 class PeerError(ClientError):
-    """The server answered with a JSON-RPC error: `code`, `message` and `data` are its own."""
+    """The server responded with a JSON-RPC error: `code`, `message` and `data` are its own."""
 
     def __init__(
         self, code: int, message: str, data: object = None, status: int | None = None, *, delivery: str | None = None

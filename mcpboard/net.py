@@ -51,15 +51,15 @@ def parse_authority(text: str) -> Authority | None:
     Numeric tricks (`127.1`, `0x7f000001`, leading zeros), zone ids, user info, a trailing dot and
     ports outside 1-65535 are all "other": browsers rewrite or never send them.
     """
-    found = _AUTHORITY.fullmatch(text)
-    if not found:
+    match = _AUTHORITY.fullmatch(text)
+    if not match:
         return None
-    port = int(found["port"]) if found["port"] else None
+    port = int(match["port"]) if match["port"] else None
     if port is not None and not 1 <= port <= HIGHEST_PORT:
         return None
     try:
-        if found["v6"]:
-            return IPv6Address(found["v6"]), port
-        return ("localhost" if found["name"].lower() == "localhost" else IPv4Address(found["name"])), port
+        if match["v6"]:
+            return IPv6Address(match["v6"]), port
+        return ("localhost" if match["name"].lower() == "localhost" else IPv4Address(match["name"])), port
     except AddressValueError:
         return None

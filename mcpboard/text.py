@@ -24,10 +24,10 @@ def printable(text: str, keep: str = "") -> str:
 def json_object(document: str | bytes | bytearray) -> dict[str, Any] | None:
     """Return the JSON object that `document` is; None for anything else, nesting too deep for the parser included."""
     try:
-        found = json.loads(document)
+        value = json.loads(document)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.client_configs import CONNECTS, WRITERS
+from mcpboard.client_configs import CONNECTION_KEYS, WRITERS
 from mcpboard.errors import ConfigError
 from mcpboard.laptop.connect import json_edit, toml_yaml_edit
 
@@ -73,7 +73,7 @@ def merged(old: Document, ours: Document) -> dict[str, Any]:
             for name, entry in value.items():
                 there = table.get(name)
                 added = there if isinstance(there, dict) else {}
-                table[name] = {**entry, **{each: added[each] for each in added if each not in CONNECTS}}
+                table[name] = {**entry, **{each: added[each] for each in added if each not in CONNECTION_KEYS}}
         else:
             if present is not None and not isinstance(present, list):
                 raise ConfigError(f"{key} is there, but is no list; {BY_HAND}")
