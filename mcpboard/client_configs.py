@@ -6,6 +6,7 @@ fast, so every fact here is looked at again before a release.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -270,10 +271,6 @@ def find(key: str) -> ClientConfig | None:
 # --- how a document is written ----------------------------------------------------------------
 
 
-def _json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
 def _toml(document: Mapping[str, Any]) -> str:
     """Write tables of tables of plain values, which is all that an entry needs."""
     lines = []
@@ -294,4 +291,8 @@ def _yaml(document: Mapping[str, Any], indent: str = "") -> str:
     return "\n".join(lines)
 
 
-WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"json": _json, "toml": _toml, "yaml": _yaml}
+WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "json": functools.partial(json.dumps, indent=2, ensure_ascii=False),
+    "toml": _toml,
+    "yaml": _yaml,
+}

@@ -60,7 +60,8 @@ class Reply(NamedTuple):
     parts: Sequence[Part] = ()
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Return False, for a caller of whom nobody can say that it has hung up."""
     return False
 
 
@@ -75,7 +76,7 @@ class ToolCall(NamedTuple):
     session: str | None  # the live legacy session it came in
     principal: str
     # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
-    gone: Callable[[], bool] = _never
+    gone: Callable[[], bool] = never
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

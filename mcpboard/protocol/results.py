@@ -47,7 +47,13 @@ def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
     if message is None:
         raise _without_message(response)
     if "error" in message:
-        raise _peer_error(message["error"], response.status)
+        error = message["error"]
+        text, data = error.get("message"), error.get("data")
+        delivery = data.get("delivery") if isinstance(data, dict) else None
+        if delivery not in (NOT_SENT, DONE, UNKNOWN):
+            delivery = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
+        text = one_line(text) if isinstance(text, str) else "no message"
+        raise PeerError(error["code"], text, data, response.status, delivery=delivery)
     if response.status != 200:
         raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
     result: Mapping[str, Any] = message["result"]
@@ -83,18 +89,6 @@ def answers(document: Any, request_id: Id) -> bool:
     if isinstance(error, dict):
         return type(error.get("code")) is int and document.get("id") in (None, request_id)
     return isinstance(document.get("result"), dict) and document.get("id") == request_id
-
-
-# --- the errors ------------------------------------------------------------------------------
-
-
-def _peer_error(error: Mapping[str, Any], status: int) -> PeerError:
-    message, data = error.get("message"), error.get("data")
-    delivery = data.get("delivery") if isinstance(data, dict) else None
-    if delivery not in (NOT_SENT, DONE, UNKNOWN):
-        delivery = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
-    text = one_line(message) if isinstance(message, str) else "no message"
-    return PeerError(error["code"], text, data, status, delivery=delivery)
 
 
 def _without_message(response: HttpResponse) -> ClientError:
@@ -163,30 +157,32 @@ class CallResult:
 
 def call_result(raw: Mapping[str, Any], blobs: Sequence[bytes | bytearray] = ()) -> CallResult:
     """Return the content of a `tools/call` result; raises NotMcp where it is malformed."""
+    streamed = {placeholder(number): blob for number, blob in enumerate(blobs)}
+    texts: list[str] = []
+    images: list[Picture] = []
+    attachments: list[Attachment] = []
     try:
-        blocks: Sequence[Mapping[str, Any]] = raw["content"]
-        embedded = [block["resource"] for block in blocks if block["type"] == "resource"]
-        return CallResult(
-            texts=tuple(str(block["text"]) for block in blocks if block["type"] == "text"),
-            images=tuple(
-                Picture(_decoded(block["data"]), str(block["mimeType"])) for block in blocks if block["type"] == "image"
-            ),
-            blobs=tuple(_attachment(resource, blobs) for resource in embedded),
-            structured=raw.get("structuredContent"),
-            is_error=raw.get("isError") is True,
-            raw=raw,
-        )
+        for block in raw["content"]:
+            if block["type"] == "text":
+                texts.append(str(block["text"]))
+            elif block["type"] == "image":
+                images.append(Picture(base64.b64decode(block["data"], validate=True), str(block["mimeType"])))
+            elif block["type"] == "resource":
+                resource = block["resource"]
+                mime, uri = str(resource.get("mimeType", "application/octet-stream")), str(resource["uri"])
+                content = streamed.get(resource.get("blob"))
+                if "blob" not in resource:
+                    content = str(resource["text"]).encode("utf-8", "replace")
+                elif content is None:
+                    content = base64.b64decode(resource["blob"], validate=True)
+                attachments.append(Attachment(content, mime, uri))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotMcp("the tool's result is malformed; the tool has run, so do not simply repeat it") from error
-
-
-def _attachment(resource: Mapping[str, Any], blobs: Sequence[bytes | bytearray]) -> Attachment:
-    mime, uri = str(resource.get("mimeType", "application/octet-stream")), str(resource["uri"])
-    if "blob" not in resource:
-        return Attachment(str(resource["text"]).encode("utf-8", "replace"), mime, uri)
-    streamed = {placeholder(number): blob for number, blob in enumerate(blobs)}.get(resource["blob"])
-    return Attachment(_decoded(resource["blob"]) if streamed is None else streamed, mime, uri)
-
-
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
+    return CallResult(
+        texts=tuple(texts),
+        images=tuple(images),
+        blobs=tuple(attachments),
+        structured=raw.get("structuredContent"),
+        is_error=raw.get("isError") is True,
+        raw=raw,
+    )

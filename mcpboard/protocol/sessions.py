@@ -31,9 +31,6 @@ class SessionBook:
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
 
-    def __len__(self) -> int:
-        return len(self._sessions)
-
     def add(self, session: Session, holding: Collection[str] = ()) -> None:
         """Add `session`; make room first, never by dropping an id in `holding`."""
         self.evict(session.opened, holding)

@@ -118,35 +118,29 @@ class Content:
 # --- the argument check --------------------------------------------------------------------
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, str):
-        return _numeric(value) is not None
-    return _is_int(value) or (isinstance(value, float) and math.isfinite(value))
+def _number(value: object) -> float | None:
+    """Return the finite number that `value` is, or spells in plain ASCII digits; else None."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    if isinstance(value, str) and (not value.isascii() or "_" in value):
+        return None
+    try:
+        number = float(value) if isinstance(value, (float, str)) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _is_integer(value: object) -> bool:
-    number = _numeric(value) if isinstance(value, str) else value
-    return _is_int(number) or (isinstance(number, float) and number.is_integer())
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _numeric(text: str) -> float | None:
-    """Return the finite number that `text` spells in plain ASCII digits, else None."""
-    try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return value if math.isfinite(value) else None
+    number = _number(value)
+    return isinstance(number, int) or (number is not None and number.is_integer())
 
 
 # Type word of JSON Schema -> (check, what a person would call it). Numeric strings pass, because
 # some clients send every argument as text.
 TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "string": (lambda v: isinstance(v, str), "text"),
-    "number": (_is_number, "a finite number"),
+    "number": (lambda v: _number(v) is not None, "a finite number"),
     "integer": (_is_integer, "a whole number"),
     "boolean": (lambda v: isinstance(v, bool), "true or false"),
     "object": (lambda v: isinstance(v, dict), "an object"),

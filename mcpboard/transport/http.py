@@ -67,28 +67,17 @@ class HttpClient:
         interface: str | None = None,
         connect: Callable[[str, int, Deadline], DeadlineSocket] | None = None,
     ) -> None:
-        self._parts = _checked_url(url)
+        parts = _checked_url(url)
+        self.url = parts.geturl()  # with its path
+        self.origin = f"{parts.scheme}://{parts.netloc}"  # as a browser would name it for a page of that server
+        self.address = (str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80))
+        self._over_tls = parts.scheme == "https"
         self._interface = interface
-        self._connect = connect or self._direct
+        self._connect = connect
         self._headers = {**transport.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
             self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
-
-    @property
-    def url(self) -> str:
-        """The whole URL, with its path."""
-        return self._parts.geturl()
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port, as a browser would name them for a page of that server."""
-        return f"{self._parts.scheme}://{self._parts.netloc}"
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of each connection."""
-        return str(self._parts.hostname), self._parts.port or _PORTS[self._parts.scheme]
 
     @contextmanager
     def exchange(
@@ -116,8 +105,12 @@ class HttpClient:
     def _connected(self, deadline: Deadline) -> DeadlineMixin:
         host, port = self.address
         try:
-            sock = self._connect(host, port, deadline)
-            return _over_tls(sock, host) if self._parts.scheme == "https" else sock
+            if self._connect is not None:
+                sock = self._connect(host, port, deadline)
+            else:
+                addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+                sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
+            return _wrap_tls(sock, host) if self._over_tls else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             if isinstance(error, ssl.SSLError):
                 remedy = "boards speak http, not https, unless something in front of them does"
@@ -130,19 +123,12 @@ class HttpClient:
             reason = one_line(str(error))
             raise PeerUnreachable(f"no connection could be made ({reason}); {remedy}; nothing was sent") from error
 
-    def _direct(self, host: str, port: int, deadline: Deadline) -> DeadlineSocket:
-        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return connect([str(info[4][0]) for info in infos], port, deadline, CONNECT_SECONDS, self._interface)
-
-
-_PORTS = {"http": 80, "https": 443}
-
 
 class _TlsSocket(DeadlineMixin, ssl.SSLSocket):
     """A TLS connection within a deadline."""
 
 
-def _over_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
+def _wrap_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
     context = ssl.create_default_context()
     context.sslsocket_class = _TlsSocket
     with closing(sock):  # what is wrapped is a new socket on the same connection

@@ -99,7 +99,7 @@ def test_modern_traffic_knows_no_sessions() -> None:
     assert role.post(modern("tools/call", "tap", authorization=ALICE, session="dead"), body).status == 200
     assert role.holder == "alice"
     got = role.post(modern("initialize", authorization=ALICE), message("initialize", {"protocolVersion": MODERN}))
-    assert (got.status, "Mcp-Session-Id" in got.headers, len(role.book)) == (200, False, 0)
+    assert (got.status, "Mcp-Session-Id" in got.headers, len(role.book.all())) == (200, False, 0)
 
 
 def test_discover_then_a_handshake_then_a_modern_call_on_one_connection() -> None:
