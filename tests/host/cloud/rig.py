@@ -57,9 +57,9 @@ def working(
     for name, driver in devices.items():
         manager.add(name, "fake", driver)
     with (
-        contextlib.closing(VisionService(None, folder)) as blind,
+        contextlib.closing(VisionService(None, folder)) as vision,
         contextlib.closing(manager),
-        contextlib.closing(Worker(manager, list, blind, joined, folder, None, clock)) as worker,
+        contextlib.closing(Worker(manager, list, vision, joined, folder, None, clock)) as worker,
     ):
         yield worker, manager
 
@@ -81,7 +81,7 @@ class ShiftedClock(WorkerClock):
 def obeyed(host: Agent, scheduler: Scheduler) -> None:
     """Return once every command given so far was obeyed: a heartbeat brings it, and the one after it tells so.
 
-    Needs a device Y that nobody uses: its holds come and go, and each change makes a heartbeat.
+    Needs a device Y that nobody uses: its leases come and go, and each change makes a heartbeat.
     """
     caller = host.caller.open()
     for taken in (True, False):

@@ -47,7 +47,7 @@ BAD = [
     pytest.param({"steps": [TAP] * 201}, "a list of 1 to 200 steps", id="too many steps"),
     pytest.param({"steps": ["tap"]}, "step 1 must be an object", id="a step that is a word"),
     pytest.param({"steps": [TAP, {"tool": "shell"}]}, "step 2 has no tool that a step may have", id="a tool we do not have"),
-    pytest.param({"steps": [{"tool": "list_devices"}]}, "step 1 has no tool", id="a tool that holds no device"),
+    pytest.param({"steps": [{"tool": "list_devices"}]}, "step 1 has no tool", id="a tool that leases no device"),
     pytest.param({"steps": [{"tool": "tap", "arguments": [1, 2]}]}, "step 1 must be an object", id="arguments in a list"),
     pytest.param({"steps": [{"tool": "tap", "arguments": {"x": 1}}]}, "argument y is missing", id="an argument too few"),
     pytest.param({"steps": [{"tool": "tap", "arguments": {"x": 1, "y": 2, "z": 3}}]}, "an argument is unknown", id="one too many"),
@@ -58,9 +58,9 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "words"), BAD)
-def test_what_cannot_be_carried_out_is_told_before_anything_is_touched(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidParams, match=words):
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_what_cannot_be_executed_is_told_before_anything_is_touched(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParams, match=message):
         assignment.parse_assignment({"timeout_s": 60, **given}, "X")
 
 
@@ -95,7 +95,7 @@ def test_a_step_that_fails_ends_it_and_says_whether_it_may_be_repeated(
     assert len(phone.done) == 1
 
 
-def test_a_place_outside_the_picture_is_told_as_mcp_clients_are_told(host: Agent, scheduler: Scheduler) -> None:
+def test_a_point_outside_the_screenshot_is_told_as_to_mcp_clients(host: Agent, scheduler: Scheduler) -> None:
     outcome = scheduler.outcome(scheduler.dispatch("X", [{"tool": "tap", "arguments": {"x": 5000, "y": 1}}]))
     assert "outside the screenshot" in outcome["failure_reason"]
 
@@ -148,9 +148,9 @@ def test_a_lost_lease_stops_it_frees_the_device_and_is_said(
         scheduler.fail("progress", int(told_by[-3:]))
     phone.go_on.set()
     scheduler.wait_until(lambda: bool(finishes(scheduler, job)), LIMIT_S, "finish")
-    (told,) = finishes(scheduler, job)
-    assert (told["status"], told["failure_code"], told["retryable"]) == ("failed", "lease_lost", False)
-    assert len(told["results"]) == 1
+    (finish,) = finishes(scheduler, job)
+    assert (finish["status"], finish["failure_code"], finish["retryable"]) == ("failed", "lease_lost", False)
+    assert len(finish["results"]) == 1
     assert phone.done == [("tap", (1, 2))]
     assert host.role.manager.leases() == {}
     assert "the lease is lost" in caplog.text

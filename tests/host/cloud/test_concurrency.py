@@ -50,16 +50,16 @@ def test_the_steps_of_an_assignment_are_the_operations_of_the_tools(tmp_path: Pa
     with taking_part(tmp_path / "data", scheduler, **phones) as host:
         job = scheduler.dispatch("X", [{"tool": name, "arguments": given} for name, given in STEPS.items()])
         outcome = scheduler.outcome(job, LIMIT_S)
-        answers = [host.caller.call(name, device_id="Y", **given).result for name, given in STEPS.items()]
+        responses = [host.caller.call(name, device_id="Y", **given).result for name, given in STEPS.items()]
     assert outcome["status"] == "succeeded", outcome
-    for step, answer in zip(outcome["results"], answers, strict=True):
-        told = "\n".join(block["text"] for block in answer["content"] if block["type"] == "text")
+    for step, response in zip(outcome["results"], responses, strict=True):
+        text = "\n".join(block["text"] for block in response["content"] if block["type"] == "text")
         assert step["text"].splitlines()[:1] == [
-            line.replace(" on Y", " on X").replace(" Y", " X") for line in told.splitlines()[:1]
+            line.replace(" on Y", " on X").replace(" Y", " X") for line in text.splitlines()[:1]
         ]
-        assert step.get("structured") == answer.get("structuredContent")
-        pictures = [block["data"] for block in answer["content"] if block["type"] == "image"]
-        assert [step["image"]["data"]] * len(pictures) == pictures if pictures else "image" not in step
+        assert step.get("structured") == response.get("structuredContent")
+        images = [block["data"] for block in response["content"] if block["type"] == "image"]
+        assert [step["image"]["data"]] * len(images) == images if images else "image" not in step
 
 
 def test_both_sides_drive_the_same_phone_never_at_once(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
@@ -109,7 +109,7 @@ def test_client_first_the_assignment_fails_fast_and_the_device_stays_untouched(
     assert time.monotonic() - began < LIMIT_S
 
 
-def test_an_assignment_that_is_claimed_while_a_client_holds_is_answered_within_a_second(
+def test_an_assignment_that_is_claimed_while_a_client_has_a_lease_is_answered_within_a_second(
     tmp_path: Path, scheduler: Scheduler
 ) -> None:
     """X is taken while the claim waits, with Y free: the claim is answered at once, and so is the assignment."""
@@ -167,7 +167,7 @@ def test_a_minute_less_a_second_is_not_enough(host: Agent, scheduler: Scheduler,
 # --- "Cloud assignments hold theirs until the assignment terminates" -------------------------------
 
 
-def test_no_time_ends_the_hold_of_an_assignment(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
+def test_no_time_ends_the_lease_of_an_assignment(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
     """Neither inside a step nor between two of them, where progress is being told."""
     with scheduler.hold("progress") as telling:
         job = scheduler.dispatch("X", [TAP, LOOK])
@@ -201,15 +201,15 @@ def test_the_status_of_a_device_names_the_cloud_and_no_time(host: Agent, schedul
     phone.stop_inside()
     scheduler.dispatch("X", [TAP])
     phone.wait_inside()
-    told = host.caller.call("device_status", device_id="X").result["structuredContent"]
-    assert (told["held_by"], told["free_in_s"]) == ("cloud_assignment", None)
+    status = host.caller.call("device_status", device_id="X").result["structuredContent"]
+    assert (status["held_by"], status["free_in_s"]) == ("cloud_assignment", None)
     phone.go_on.set()
 
 
 # --- "told via the heartbeat `mcp_busy_device_ids` field" -------------------------------------------
 
 
-def test_heartbeats_say_which_devices_clients_hold(tmp_path: Path, scheduler: Scheduler) -> None:
+def test_heartbeats_say_which_devices_clients_use(tmp_path: Path, scheduler: Scheduler) -> None:
     """Sorted, an empty list for none, told at once when it changes, and gone with a removed device."""
     with taking_part(tmp_path / "data", scheduler, Z=Fake(), X=Fake(), Y=Fake()) as host:
         assert busy_ids(scheduler)[0] == []
@@ -232,7 +232,7 @@ def test_heartbeats_say_which_devices_clients_hold(tmp_path: Path, scheduler: Sc
 
 
 def test_many_changes_are_told_once_a_second_at_most(host: Agent, scheduler: Scheduler) -> None:
-    """Forty holds come and go; the last state is told all the same."""
+    """Forty leases come and go; the last state is told all the same."""
     began, before = time.monotonic(), len(scheduler.heartbeats())
     for _ in range(20):
         caller = host.caller.open()
@@ -243,7 +243,7 @@ def test_many_changes_are_told_once_a_second_at_most(host: Agent, scheduler: Sch
     assert len(scheduler.heartbeats()) - before <= 2 + (time.monotonic() - began)
 
 
-def test_the_clouds_own_holds_are_no_business_of_that_field(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
+def test_the_clouds_own_leases_are_no_business_of_that_field(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
     phone.stop_inside()
     job = scheduler.dispatch("X", [TAP])
     phone.wait_inside()
@@ -275,13 +275,13 @@ def test_of_a_client_and_the_cloud_that_want_a_device_at_once_one_gets_it(
         tapped = pool.submit(tap)
         start.wait(LIMIT_S)
         job = scheduler.dispatch("X", [LOOK], blind=True)
-        answer, outcome = result(tapped), scheduler.outcome(job)
+        response, outcome = result(tapped), scheduler.outcome(job)
     assert phone.most_inside == 1
     if outcome["status"] == "succeeded":
-        assert answer.json.get("error") in (None, CLOUD_BUSY)
+        assert response.json.get("error") in (None, CLOUD_BUSY)
     else:
         assert outcome["failure_reason"] == REASON
-        assert answer.text == "tapped 9,9 on X"
+        assert response.text == "tapped 9,9 on X"
         assert phone.done == [("tap", (9, 9))]
 
 

@@ -33,8 +33,8 @@ from tests.host.rig import LIMIT_S
 from tests.support import ROOT
 
 
-def enrol(folder: Path, url: str, token: str, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, "enrol", url, "--data", str(folder), *words]
+def enroll(folder: Path, url: str, token: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "enrol", url, "--data", str(folder), *flags]
     return subprocess.run(
         command, cwd=ROOT, env=environment(), input=token, capture_output=True, text=True, timeout=30, check=False
     )
@@ -47,7 +47,7 @@ def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(
     tmp_path: Path, scheduler: Scheduler
 ) -> None:
     folder = tmp_path / "data"
-    done = enrol(folder, scheduler.url + "/", scheduler.enrol_token + "\n")
+    done = enroll(folder, scheduler.url + "/", scheduler.enrol_token + "\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"enrolled at {scheduler.url} as host-" in done.stdout
     file = folder / ENROLLMENT_FILE
@@ -98,9 +98,9 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("url", "token", "words"), MISTAKES)
-def test_a_mistake_is_told_in_a_line_without_the_token(tmp_path: Path, url: str, token: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words) as refused:
+@pytest.mark.parametrize(("url", "token", "message"), MISTAKES)
+def test_a_mistake_is_told_in_a_line_without_the_token(tmp_path: Path, url: str, token: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
         cloud.enroll(url, token, tmp_path / "data" / IDENTITY_FILE)
     assert "\n" not in str(refused.value)
     for secret in (token, "pw"):
@@ -123,14 +123,14 @@ def test_urls_that_keep_the_token_private_are_taken(url: str) -> None:
 
 
 def test_a_wrong_token_is_told_with_its_remedy(tmp_path: Path, scheduler: Scheduler) -> None:
-    done = enrol(tmp_path / "data", scheduler.url, "wrong-enrolment-secret\n")
+    done = enroll(tmp_path / "data", scheduler.url, "wrong-enrolment-secret\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert "HTTP 403; ask for a new enrolment token" in done.stderr
     assert "wrong-enrolment-secret" not in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_nobody_enrols_twice(tmp_path: Path, scheduler: Scheduler) -> None:
+def test_nobody_enrolls_twice(tmp_path: Path, scheduler: Scheduler) -> None:
     first = enrolled(tmp_path / "data", scheduler)
     with pytest.raises(ConfigError, match="enrolled already; delete the file first"):
         enrolled(tmp_path / "data", scheduler)
@@ -139,7 +139,7 @@ def test_nobody_enrols_twice(tmp_path: Path, scheduler: Scheduler) -> None:
     assert first.host_token not in repr(first)
 
 
-ANSWERS = [
+RESPONSES = [
     pytest.param({}, "no usable id", id="nothing in it"),
     pytest.param({"host_id": "../x", "host_token": "t" * 32}, "no usable id", id="an id that is a path"),
     pytest.param({"host_id": "h", "host_token": "a b"}, "no usable token", id="a token with a space"),
@@ -147,10 +147,10 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "words"), ANSWERS)
-def test_an_answer_that_makes_no_sense_enrols_nobody(answer: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        enrollment.parse_enrollment("https://cloud.example", answer)
+@pytest.mark.parametrize(("response", "message"), RESPONSES)
+def test_a_response_that_makes_no_sense_enrolls_nobody(response: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        enrollment.parse_enrollment("https://cloud.example", response)
 
 
 TIMES = [
@@ -164,10 +164,10 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("told", "kept"), TIMES)
-def test_times_stay_within_their_bounds(told: dict[str, Any], kept: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(("sent", "kept"), TIMES)
+def test_times_stay_within_their_bounds(sent: dict[str, Any], kept: tuple[float, ...]) -> None:
     """A heartbeat later than every 30 seconds would leave the cloud in the dark for longer than promised."""
-    found = enrollment.parse_enrollment("https://cloud.example", {"host_id": "h", "host_token": "t", **told})
+    found = enrollment.parse_enrollment("https://cloud.example", {"host_id": "h", "host_token": "t", **sent})
     assert (found.heartbeat_s, found.claim_wait_s, found.lease_s) == kept
 
 
@@ -190,11 +190,11 @@ def test_a_loose_mode_is_tightened(tmp_path: Path, scheduler: Scheduler) -> None
 
 
 class Proxy:
-    """An HTTP proxy that knows CONNECT alone, and answers as it is told to."""
+    """An HTTP proxy that knows CONNECT alone, and responds as it is told to."""
 
-    def __init__(self, answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n") -> None:
+    def __init__(self, response: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n") -> None:
         self.asked: list[bytes] = []
-        self._answer = answer
+        self._response = response
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(LIMIT_S)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -207,8 +207,8 @@ class Proxy:
             while not head.endswith(b"\r\n\r\n"):
                 head += near.recv(4096)
             self.asked.append(head)
-            near.sendall(self._answer)
-            if b" 200 " not in self._answer:
+            near.sendall(self._response)
+            if b" 200 " not in self._response:
                 return
             host, _, port = head.split()[1].decode().rpartition(":")
             with socket.create_connection((host.strip("[]"), int(port))) as far:
@@ -307,9 +307,9 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "words"), REFUSALS)
-def test_a_proxy_that_refuses_is_named(answer: bytes, words: str) -> None:
-    with Proxy(answer) as proxy, pytest.raises(PeerUnreachable, match=words):
+@pytest.mark.parametrize(("response", "message"), REFUSALS)
+def test_a_proxy_that_refuses_is_named(response: bytes, message: str) -> None:
+    with Proxy(response) as proxy, pytest.raises(PeerUnreachable, match=message):
         CloudHttp("https://cloud.example", proxy=proxy.url).post("/x", {})
 
 

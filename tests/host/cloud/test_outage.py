@@ -112,11 +112,11 @@ def test_a_cloud_that_answers_claims_at_once_is_asked_once_a_second(
 
 
 REFUSED = [
-    pytest.param(500, True, id="500 is no answer"),
-    pytest.param(503, True, id="503 is no answer"),
+    pytest.param(500, True, id="500 is no response"),
+    pytest.param(503, True, id="503 is no response"),
     pytest.param(401, True, id="401 may be remedied by enrolling again"),
     pytest.param(429, True, id="429 asks for patience"),
-    pytest.param(302, True, id="a redirect is not followed and no answer"),
+    pytest.param(302, True, id="a redirect is not followed and no response"),
     pytest.param(400, False, id="400 is one"),
     pytest.param(404, False, id="404 is one"),
     pytest.param(409, False, id="409 is one"),
@@ -306,11 +306,11 @@ def test_the_end_hands_over_what_was_under_way(
     tmp_path: Path, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The step inside finishes, the next is not made, and the cloud knows before the process is gone."""
-    told, stop = threading.Event(), AssignmentRun.stop
+    stop_called, stop = threading.Event(), AssignmentRun.stop
 
     def stopped(run: AssignmentRun, *why: str) -> None:
         stop(run, *why)
-        told.set()
+        stop_called.set()
 
     monkeypatch.setattr(AssignmentRun, "stop", stopped)
     with working(tmp_path / "data", scheduler, X=phone) as (worker, _):
@@ -319,7 +319,7 @@ def test_the_end_hands_over_what_was_under_way(
         phone.wait_inside()
         closing = threading.Thread(target=worker.close)
         closing.start()
-        assert told.wait(LIMIT_S)
+        assert stop_called.wait(LIMIT_S)
         phone.go_on.set()
         closing.join(LIMIT_S)
         assert not closing.is_alive()

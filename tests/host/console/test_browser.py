@@ -56,12 +56,12 @@ class Screen:
 
         self.until(clicked)
 
-    def reads(self, *words: str) -> None:
+    def reads(self, *texts: str) -> None:
         """Return once all of it can be read, with no reload by us."""
-        self.until(lambda: all(each in self.text() for each in words), f"{words} never showed")
+        self.until(lambda: all(each in self.text() for each in texts), f"{texts} never showed")
 
-    def reads_no_more(self, words: str) -> None:
-        self.until(lambda: words not in self.text(), f"{words!r} stayed")
+    def reads_no_more(self, text: str) -> None:
+        self.until(lambda: text not in self.text(), f"{text!r} stayed")
 
     def js(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
@@ -81,7 +81,7 @@ class Screen:
         lines: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [line["message"] for line in lines if line["level"] == "SEVERE"]
 
-    def until(self, claim: Callable[[], Any], told: str = "") -> Any:
+    def until(self, claim: Callable[[], Any], message: str = "") -> Any:
         """What the claim comes to once it is true, while the page may change under it."""
         passing = [NoSuchElementException, StaleElementReferenceException]
 
@@ -94,7 +94,7 @@ class Screen:
                     return None
                 raise
 
-        return WebDriverWait(self.driver, LIMIT_S, 0.1, passing).until(tried, told)
+        return WebDriverWait(self.driver, LIMIT_S, 0.1, passing).until(tried, message)
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +264,9 @@ def test_an_agent_that_is_gone_is_told_and_a_restart_asks_for_the_token(screen: 
     screen.reads("The host agent does not answer. What you see is how things were")
     with agent(tmp_path / "data", real_time=True, port=port, X=Fake()):
         screen.reads("Paste the token of this host agent.")
-    told = ("ERR_CONNECTION_REFUSED", "status of 401", "htmx.min.js")  # which logs what became of its polls
+    expected = ("ERR_CONNECTION_REFUSED", "status of 401", "htmx.min.js")  # which logs what became of its polls
     lines = screen.severe()
-    assert [line for line in lines if not any(word in line for word in told)] == []
+    assert [line for line in lines if not any(word in line for word in expected)] == []
 
 
 SIZES = [(width, scheme) for width in (360, 1440) for scheme in ("light", "dark")]

@@ -1,4 +1,4 @@
-"""What is slow is shared, bounded, and waited for by nobody."""
+"""Slow values are shared, bounded, and waited for by nobody."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source:
         self.inside = threading.Semaphore(0)
         self.go_on = threading.Event()
         self.go_on.set()
-        self.answer: int | None = 0
+        self.value: int | None = 0
         self.fault: Exception | None = None
 
     def __call__(self, key: str) -> int | None:
@@ -32,7 +32,7 @@ class Source:
         assert self.go_on.wait(LIMIT_S)
         if self.fault is not None:
             raise self.fault
-        return self.answer
+        return self.value
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def test_many_who_ask_cost_one_look_a_key(values: RevalidatingCache[int], source
     assert sorted(source.asked) == ["a", "b"]
 
 
-def test_what_is_old_is_renewed_while_the_old_one_is_told(
+def test_what_is_old_is_renewed_while_the_old_one_is_returned(
     values: RevalidatingCache[int], source: Source, clock: Clock
 ) -> None:
     value(values)
-    source.answer = 1
+    source.value = 1
     clock.pass_by(FRESH_S - 0.1)
     assert (value(values), value(values), source.asked) == (0, 0, ["a"])
     clock.pass_by(0.1)
@@ -93,7 +93,7 @@ def test_no_news_leaves_the_last_value_and_its_age(
     values: RevalidatingCache[int], source: Source, clock: Clock
 ) -> None:
     value(values)
-    source.answer = None
+    source.value = None
     clock.pass_by(5)
     value(values)
     known = values.latest("a")

@@ -167,8 +167,8 @@ def test_cookies_of_other_programs_at_this_address_do_not_get_in_the_way(host: A
 def test_a_console_cookie_opens_no_mcp(host: Agent) -> None:
     """A web page cannot set the Authorization header, but a browser sends cookies by itself."""
     (pair,) = host.browser().cookies.items()
-    answer = Caller(host.url, None).send("POST", b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Cookie="=".join(pair))
-    assert (answer.status, answer.json) == (401, {"error": "invalid token"})
+    response = Caller(host.url, None).send("POST", b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Cookie="=".join(pair))
+    assert (response.status, response.json) == (401, {"error": "invalid token"})
 
 
 def test_a_bearer_token_opens_no_page(host: Agent) -> None:
@@ -201,7 +201,7 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 's
 
 @pytest.mark.parametrize(("method", "path"), EVERY)
 @pytest.mark.parametrize("logged_in", [True, False], ids=["logged in", "logged out"])
-def test_every_answer_keeps_itself_to_itself(host: Agent, method: str, path: str, logged_in: bool) -> None:
+def test_every_response_keeps_itself_to_itself(host: Agent, method: str, path: str, logged_in: bool) -> None:
     browser = host.browser() if logged_in else Browser(host.base)
     page = browser.get(path) if method == "GET" else browser.post(path, {})
     assert page.headers["content-security-policy"] == POLICY

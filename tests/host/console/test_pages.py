@@ -1,4 +1,4 @@
-"""What the pages show and do, read as a person would read them."""
+"""The pages and what they do, read as a person would read them."""
 
 from __future__ import annotations
 
@@ -135,8 +135,10 @@ def test_a_token_that_leases_without_a_session_is_shown_too(host: Agent) -> None
 
 
 def test_what_a_client_calls_itself_stays_text(host: Agent) -> None:
-    wire = {"protocolVersion": "2025-11-25", "capabilities": {}}
-    host.caller.post("initialize", **wire, clientInfo={"name": "<script>alert(1)</script>" + "x" * 500, "version": "1"})
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    host.caller.post(
+        "initialize", **params, clientInfo={"name": "<script>alert(1)</script>" + "x" * 500, "version": "1"}
+    )
     page = host.browser().get("/")
     assert "<script>alert" not in page.html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;xxx" in page.html
@@ -144,15 +146,15 @@ def test_what_a_client_calls_itself_stays_text(host: Agent) -> None:
 
 
 def test_many_sessions_are_counted_and_those_with_a_lease_come_first(host: Agent) -> None:
-    holder = host.caller.open()
-    holder.call("tap", x=1, y=1, device_id="X")
+    owner = host.caller.open()
+    owner.call("tap", x=1, y=1, device_id="X")
     host.clock.pass_by(1)
     for _ in range(presenter.MOST_ROWS + 2):
         host.caller.open()
     page = host.browser().get("/")
     assert page.html.count("<tr>") == 1 + presenter.MOST_ROWS
     assert "And 3 more that use no device or were used longer ago." in page.text
-    assert page.text.index(str(holder.session)[:8]) < page.text.index("no device")
+    assert page.text.index(str(owner.session)[:8]) < page.text.index("no device")
 
 
 def test_an_empty_host_says_what_to_do_next(empty: Agent) -> None:
@@ -178,10 +180,10 @@ STATES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("probe", "words"), STATES)
-def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, words: str) -> None:
+@pytest.mark.parametrize(("probe", "message"), STATES)
+def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, message: str) -> None:
     with agent(tmp_path / "data", X=Sick(probe)) as host:
-        assert card(looked(host.browser(), "/"), "X") == f"X fake {words} Not in use"
+        assert card(looked(host.browser(), "/"), "X") == f"X fake {message} Not in use"
 
 
 def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
@@ -209,8 +211,8 @@ CLOUDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("state", "words"), CLOUDS)
-def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, words: str) -> None:
+@pytest.mark.parametrize(("state", "message"), CLOUDS)
+def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, message: str) -> None:
     manager, sessions = DeviceManager(Clock()), list[Session]()
     survey = StatusSurvey(manager)
     with closing(survey), closing(manager):
@@ -229,7 +231,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
             request = PageRequest(RequestHead("GET", "/", host="127.0.0.1:1"), f"mcpboard_console_1={visitor}")
             reply = made.page(request)
     content = b"".join(part for part in reply.parts if isinstance(part, bytes))
-    assert words in Page(reply.status, {}, content).text
+    assert message in Page(reply.status, {}, content).text
 
 
 # --- polling -------------------------------------------------------------------------------------
@@ -271,7 +273,7 @@ def test_a_lease_is_released_after_asking(host: Agent) -> None:
     assert "X was released; a call inside finishes first." in page.text
     assert "ended: released by the operator." in card(page, "X")
     assert host.role.manager.leases() == {}
-    assert "was released" not in browser.get("/").text, "told once"
+    assert "was released" not in browser.get("/").text, "shown once"
 
 
 def test_the_lease_of_somebody_else_who_came_meanwhile_stays(host: Agent) -> None:
@@ -347,12 +349,12 @@ ADDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "words"), ADDED)
-def test_a_device_that_can_not_be_is_refused_beside_the_form(host: Agent, form: dict[str, str], words: str) -> None:
+@pytest.mark.parametrize(("form", "message"), ADDED)
+def test_a_device_that_can_not_be_is_refused_beside_the_form(host: Agent, form: dict[str, str], message: str) -> None:
     page = host.browser().submit("/devices", "/devices", **form)
     assert page.status == 400
     assert "Nothing was added:" in page.text
-    assert words in page.text
+    assert message in page.text
     assert f' value="{form["id"]}"' in page.html, "what was typed is still there"
     assert host.role.manager.ids() == ["X", "Y"]
     assert registry.specs(host.folder) == []
@@ -460,11 +462,11 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "words"), PROBLEMS)
-def test_without_a_screenshot_the_page_says_why(host: Agent, phone: Fake, fault: Exception, words: str) -> None:
+@pytest.mark.parametrize(("fault", "message"), PROBLEMS)
+def test_without_a_screenshot_the_page_says_why(host: Agent, phone: Fake, fault: Exception, message: str) -> None:
     phone.fault = fault
     browser = host.browser()
-    assert words in looked(browser, "/devices/X").text
+    assert message in looked(browser, "/devices/X").text
     assert browser.get("/devices/X/screenshot/0").status == 404
 
 
@@ -560,10 +562,10 @@ def test_the_pages_are_found_where_bytecode_alone_is_installed(tmp_path: Path) -
         "page = templating.renderer()('problem.html', dict(title='T', message='W', here='', logged_in=False, csrf='', flash=''))\n"
         "print(templating.__file__[-4:], '<h1>T</h1>' in page, sorted(responses.static_files()))\n"
     )
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(site)}, capture_output=True, text=True
     )
-    assert told.stdout == ".pyc True ['console.css', 'console.js', 'htmx.min.js', 'icon.svg']\n", told.stderr
+    assert printed.stdout == ".pyc True ['console.css', 'console.js', 'htmx.min.js', 'icon.svg']\n", printed.stderr
 
 
 AGES = [
@@ -572,6 +574,6 @@ AGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("seconds", "words"), AGES)
-def test_ages_are_told_coarsely(seconds: float | None, words: str) -> None:
-    assert ago(seconds) == words
+@pytest.mark.parametrize(("seconds", "message"), AGES)
+def test_ages_are_told_coarsely(seconds: float | None, message: str) -> None:
+    assert ago(seconds) == message

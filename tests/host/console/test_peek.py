@@ -1,4 +1,4 @@
-"""Looking at a device without a hold, and ending one hold and no other: what the console asks of the manager."""
+"""A look at a device without a lease, and the end of one lease and no other: the manager for the console."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tap(driver: Driver) -> None:
     driver.tap((1, 1))
 
 
-def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
+def test_a_look_takes_no_lease_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
     assert manager.peek("X") == phone.peek()
     assert (manager.leases(), manager.last_ended("X"), phone.owners) == ({}, None, 0)
     manager.run("X", ALICE, tap)
@@ -50,7 +50,7 @@ def test_a_look_takes_no_hold_and_ends_none(manager: DeviceManager, phone: Fake)
     assert manager.leases() == {"X": ALICE}
 
 
-def test_a_look_keeps_no_hold_alive(phone: Fake) -> None:
+def test_a_look_keeps_no_lease_alive(phone: Fake) -> None:
     clock = Clock()
     manager = DeviceManager(clock)
     manager.add("X", "fake", phone)
@@ -72,7 +72,7 @@ def test_a_look_gives_way_to_who_is_there(manager: DeviceManager, phone: Fake) -
     assert phone.done == [("tap", (1, 1))]
 
 
-def test_a_look_takes_nobodys_place_in_the_line(manager: DeviceManager, phone: Fake) -> None:
+def test_a_look_takes_nobodys_place_in_the_queue(manager: DeviceManager, phone: Fake) -> None:
     """One inside and MOST_WAITING behind it are promised; a look at the same time does not make them fewer."""
     phone.stop_inside()
     with threads() as pool:
@@ -137,7 +137,7 @@ def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone
     assert phone.done.count(("peek",)) == looks
 
 
-# --- ending one hold -----------------------------------------------------------------------------
+# --- ending one lease -----------------------------------------------------------------------------
 
 
 def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager) -> None:
@@ -165,15 +165,15 @@ def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(pho
 
 
 class Turning:
-    """A phone that is turned after every picture: the pictures that its driver is given, in turn."""
+    """A phone that is turned after every screenshot: those that its driver is given, in turn."""
 
     def __init__(self, *sizes: tuple[int, int]) -> None:
         self._sizes = iter(sizes)
 
     def __call__(self) -> bytes:
-        picture = io.BytesIO()
-        Image.new("RGB", next(self._sizes), "white").save(picture, "png")
-        return picture.getvalue()
+        image = io.BytesIO()
+        Image.new("RGB", next(self._sizes), "white").save(image, "png")
+        return image.getvalue()
 
 
 TALL, WIDE = (90, 160), (160, 90)
@@ -194,15 +194,15 @@ def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
 def _board(monkeypatch: pytest.MonkeyPatch) -> Driver:
     turning = Turning(TALL, WIDE, WIDE)
 
-    def answer(board: BoardDriver, tool: str) -> CallResult:
+    def call(board: BoardDriver, tool: str) -> CallResult:
         return CallResult((), (Picture(turning(), "image/png"),), (), None, False, {})
 
-    monkeypatch.setattr(BoardDriver, "_call", answer)
+    monkeypatch.setattr(BoardDriver, "_call", call)
     return BoardDriver("http://127.0.0.1:1/mcp")
 
 
 @pytest.mark.parametrize("make", [_android, _iphone, _board])
-def test_a_look_does_not_move_the_places_of_the_clients_own_picture(
+def test_a_look_does_not_move_the_points_of_the_clients_own_screenshot(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[pytest.MonkeyPatch], Driver]
 ) -> None:
     """Else a tap on what the client saw before the phone was turned would land somewhere else."""
@@ -215,7 +215,7 @@ def test_a_look_does_not_move_the_places_of_the_clients_own_picture(
     assert driver.size() == WIDE
 
 
-def test_a_look_at_a_simulated_phone_moves_no_places_either() -> None:
+def test_a_look_at_a_simulated_phone_moves_no_points_either() -> None:
     driver = SimulatedDriver()
     driver.take_screenshot()
     before = driver.size()

@@ -1,4 +1,4 @@
-"""What the DeviceManager offers the cloud worker: a hold for as long as a block lasts, and news of holds."""
+"""The DeviceManager for the cloud worker: a lease for as long as a block lasts, and news of leases."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WHY = "its assignment ended"
 
 class Bench:
     def __init__(self) -> None:
-        self.clock, self.driver, self.told = Clock(), Fake(), 0
+        self.clock, self.driver, self.changes = Clock(), Fake(), 0
         self.manager = DeviceManager(self.clock)
         self.manager.add("X", "fake", self.driver)
-        self.manager.watch(self.tell)
+        self.manager.watch(self.count)
 
-    def tell(self) -> None:
-        self.told += 1
+    def count(self) -> None:
+        self.changes += 1
 
     def tap(self, owner: Owner) -> None:
         self.manager.run("X", owner, lambda driver: driver.tap((1, 1)))
@@ -37,7 +37,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_the_block_holds_without_touching_and_lets_go_at_its_end(bench: Bench) -> None:
+def test_the_block_leases_without_touching_and_lets_go_at_its_end(bench: Bench) -> None:
     with bench.manager.lease("X", CLOUD_OWNER, WHY):
         bench.clock.pass_by(10 * IDLE_SECONDS)
         bench.manager.sweep()
@@ -76,7 +76,7 @@ def test_a_released_owner_gets_nothing_more_and_nobody_else_gets_in_before_its_e
     assert ended.why == "released by the operator"
 
 
-def test_the_end_of_a_block_leaves_the_hold_of_the_next_owner_alone(bench: Bench) -> None:
+def test_the_end_of_a_block_leaves_the_lease_of_the_next_owner_alone(bench: Bench) -> None:
     """The device goes and comes back under its id, while the block still stands."""
     with bench.manager.lease("X", CLOUD_OWNER, WHY):
         bench.manager.remove("X")
@@ -86,23 +86,23 @@ def test_the_end_of_a_block_leaves_the_hold_of_the_next_owner_alone(bench: Bench
     assert [owner.kind for owner in bench.manager.leases().values()] == ["mcp_session"]
 
 
-def test_news_of_every_hold_that_begins_or_ends_and_of_nothing_else(bench: Bench) -> None:
+def test_news_of_every_lease_that_begins_or_ends_and_of_nothing_else(bench: Bench) -> None:
     one = session("one")
     bench.tap(one)
     bench.tap(one)
-    assert bench.told == 1
+    assert bench.changes == 1
     bench.manager.end_owner(one, "its session ended")
-    assert bench.told == 2
+    assert bench.changes == 2
     bench.tap(one)
     bench.clock.pass_by(IDLE_SECONDS)
     bench.manager.sweep()
-    assert bench.told == 4
+    assert bench.changes == 4
     assert bench.manager.wait_until_usable("X", one, 0)
-    assert bench.told == 5
+    assert bench.changes == 5
     bench.manager.release("X")
     with bench.manager.lease("X", CLOUD_OWNER, WHY):
-        assert bench.told == 7
-    assert bench.told == 8
+        assert bench.changes == 7
+    assert bench.changes == 8
 
 
 @pytest.fixture
