@@ -11,13 +11,19 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcpboard import __version__
 from mcpboard.errors import ConfigError
 
 __all__ = ["host_main", "main"]
+
+PROGRAM, HOST_PROGRAM = "mcpboard", "device-host-agent"
+DESCRIPTIONS = {
+    PROGRAM: "Model Context Protocol in front of phones.",
+    HOST_PROGRAM: "Model Context Protocol in front of this host's devices.",
+}
 
 HOST, DEFAULT_HOST_VERB = "host", "run"
 HOST_GROUPS = ("host.run", "host.mcp_token", "host.devices", "host.enroll")
@@ -30,15 +36,15 @@ VERBS: Mapping[str, str] = {
     "tools": "call",
     "call": "call",
     "bridge": "laptop.bridge",
-    "relay": "laptop.bridge",
+    "relay": "laptop.relay",
     "connect": "laptop.connect",
     "doctor": "doctor",
     "config": "config",
     HOST: "host",
 }
 
-BOARDS_ALONE = (
-    "this installation has the board's role alone, whose verbs are serve, tools, call, config and doctor --board; "
+BOARD_ONLY = (
+    "this installation has the board's role only, whose verbs are serve, tools, call, config and doctor --board; "
     "on a laptop or host: pip install mcpboard"
 )
 
@@ -48,30 +54,35 @@ OUTPUT_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit code; no error that has a cure ends in a traceback."""
+    """Run one verb and return its exit code; no error that has a fix ends in a traceback."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == [HOST]:  # every word behind it is the host's
         return host_main(words[1:])
-    return _guarded("mcpboard", _parser, words)
+    return _run(PROGRAM, words)
 
 
 def host_main(argv: Sequence[str] | None = None) -> int:
-    """The same for `device-host-agent`, whose verb may be left out."""
+    """Run one verb of `device-host-agent`, which may be left out."""
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words = [DEFAULT_HOST_VERB, *words]
-    return _guarded("device-host-agent", _host_parser, words)
+    return _run(HOST_PROGRAM, words)
 
 
-def _guarded(program: str, parser_for: Callable[[Sequence[str]], _Parser], words: Sequence[str]) -> int:
+def _run(program: str, words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
-        return _run(parser_for(words), words)
+        try:
+            arguments = _parser(words, program).parse_args(words)
+            code: int = arguments.run(arguments)
+            return code
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
     except ConfigError as error:
         print(f"{program}:", " ".join(str(error).split("\n")), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        print(f"{program}: {_left_out(error)} is not here: {BOARDS_ALONE}", file=sys.stderr)
+        print(f"{program}: {_missing_module(error)} is not here: {BOARD_ONLY}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -84,21 +95,12 @@ def _guarded(program: str, parser_for: Callable[[Sequence[str]], _Parser], words
         return 1
 
 
-def _left_out(error: ModuleNotFoundError) -> str:
-    """The module of ours that is not here, as in a board's package; raises `error` when it is none of ours."""
+def _missing_module(error: ModuleNotFoundError) -> str:
+    """Return the module of ours that is not here, as in a board's package; raises `error` when it is none of ours."""
     name = error.name or ""
     if not name.startswith("mcpboard."):
         raise error
     return name
-
-
-def _run(parser: _Parser, words: Sequence[str]) -> int:
-    try:
-        arguments = parser.parse_args(words)
-        code: int = arguments.run(arguments)
-        return code
-    finally:
-        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
 
 
 class _Parser(argparse.ArgumentParser):
@@ -108,33 +110,24 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
 
-def _parser(words: Sequence[str] = ()) -> _Parser:
-    """The parser for `words`: with the group of their verb alone, or for a menu with all that are installed."""
-    parser = _Parser(prog="mcpboard", description="Model Context Protocol in front of phones.")
+def _parser(words: Sequence[str] = (), program: str = PROGRAM) -> _Parser:
+    """Return the parser for `words`: with the group of their verb only, or for a menu with all that are installed."""
+    parser = _Parser(prog=program, description=DESCRIPTIONS[program])
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
-    if words and words[0] in VERBS:
-        _add_group(VERBS[words[0]], verbs)
-        return parser
-    for group in dict.fromkeys(VERBS.values()):
+    wanted: Sequence[str] = ()
+    if program == HOST_PROGRAM:
+        wanted = HOST_GROUPS
+    elif words and words[0] in VERBS:
+        wanted = [VERBS[words[0]]]
+    for group in wanted or dict.fromkeys(VERBS.values()):
         try:
-            _add_group(group, verbs)
+            importlib.import_module(f"{__name__}.{group}").add_to(verbs)
         except ModuleNotFoundError as error:
-            _left_out(error)
+            _missing_module(error)
+            if wanted:  # otherwise it is only missing from the menu
+                raise
     return parser
-
-
-def _host_parser(words: Sequence[str] = ()) -> _Parser:
-    parser = _Parser(prog="device-host-agent", description="Model Context Protocol in front of this host's devices.")
-    parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for group in HOST_GROUPS:
-        _add_group(group, verbs)
-    return parser
-
-
-def _add_group(group: str, verbs: Any) -> None:
-    importlib.import_module(f"{__name__}.{group}").add_to(verbs)
 
 
 def _fill_standard_streams() -> None:

@@ -1,4 +1,4 @@
-"""`mcpboard tools` and `mcpboard call`: what a server offers, and one call of it, from a shell."""
+"""`mcpboard tools` and `mcpboard call`: the tools of a server, and one call of one, from a shell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mcpboard.cli import tool_arguments
 from mcpboard.cli.config import Verbs
@@ -16,12 +16,12 @@ from mcpboard.errors import ClientError, ConfigError
 from mcpboard.text import json_object, printable
 
 if TYPE_CHECKING:
-    from mcpboard.client import Attachment, CallResult, Client, Picture, Progress
+    from mcpboard.client import Attachment, Client, Picture, Progress
 
 MIB = 1 << 20  # bytes
 WORTH_A_LINE = MIB // 4  # bytes; only a bundle takes long enough for its progress to be read
 
-# Media type -> how the file of a tool's picture or bundle is called in a hint.
+# Media type -> the ending that a hint proposes for the file of a screenshot or bundle.
 EXTENSIONS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "application/gzip": ".tar.gz"}
 
 
@@ -39,13 +39,13 @@ def add_to(verbs: Verbs) -> None:
         default=(),  # or argparse would name them among what is missing
     )  # fmt: skip
     call.add_argument("--json", metavar="ARGS", help="arguments as one JSON object; KEY=VALUE goes over it")
-    call.add_argument("-o", "--output", metavar="FILE", help="where to save the picture or file that comes back")
+    call.add_argument("-o", "--output", metavar="FILE", help="where to save the screenshot or file that comes back")
     call.set_defaults(run=call_tool)
 
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
-    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server wants")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="limit for the whole answer (default: 320)")
 
 
@@ -61,7 +61,7 @@ def _client(arguments: argparse.Namespace) -> Client:
 
 
 def token_from(path: str) -> str:
-    """The bearer token in the file at `path`, alone or as the host agent writes it; ConfigError where there is none."""
+    """Return the bearer token in a file that holds nothing else, or as the host agent writes it; raises ConfigError."""
     try:
         with open(path, encoding="ascii") as file:
             token = file.read(4096).strip()  # characters; no token comes near
@@ -92,20 +92,18 @@ def list_tools(arguments: argparse.Namespace) -> int:
             tools = client.list_tools()
     except ClientError as error:
         return _failed(arguments.url, error)
-    print(json.dumps(tools, indent=2) if arguments.json else _table(tools))
-    return 0
-
-
-def _table(tools: Sequence[Mapping[str, Any]]) -> str:
-    rows = [("TOOL", "TITLE", "NEEDS"), *map(_row, tools)]
+    if arguments.json:
+        print(json.dumps(tools, indent=2))
+        return 0
+    rows = [("TOOL", "TITLE", "NEEDS")]
+    for tool in tools:
+        required = tool_arguments.schema_of(tool).get("required")
+        needs = ", ".join(map(str, required)) if isinstance(required, list) else ""
+        rows.append((printable(tool["name"]), printable(str(tool.get("title", ""))), printable(needs)))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "\n".join(f"{name:{widths[0]}}  {title:{widths[1]}}  {needs}".rstrip() for name, title, needs in rows)
-
-
-def _row(tool: Mapping[str, Any]) -> tuple[str, str, str]:
-    needs = tool_arguments.schema_of(tool).get("required")
-    required = ", ".join(str(name) for name in needs) if isinstance(needs, list) else ""
-    return printable(tool["name"]), printable(str(tool.get("title", ""))), printable(required)
+    for name, title, needs in rows:
+        print(f"{name:{widths[0]}}  {title:{widths[1]}}  {needs}".rstrip())
+    return 0
 
 
 # --- call ----------------------------------------------------------------------------------------
@@ -113,8 +111,11 @@ def _row(tool: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def call_tool(arguments: argparse.Namespace) -> int:
     """Call the tool once; print its text, save what it brings, and say by the exit code how it went."""
-    if arguments.output is not None:
-        _check_place(arguments.output)
+    output: str | None = arguments.output
+    if output is not None:  # while nothing was sent: the call may move a phone
+        place = output if os.path.exists(output) else os.path.dirname(os.path.abspath(output))
+        if os.path.isdir(output) or not os.access(place, os.W_OK):
+            raise ConfigError(f"-o: {output} cannot be written; nothing was sent")
     written = tool_arguments.pairs(arguments.arguments)
     given = tool_arguments.json_object(arguments.json) if arguments.json is not None else {}
     try:
@@ -124,32 +125,21 @@ def call_tool(arguments: argparse.Namespace) -> int:
             result = client.call(arguments.tool, given, progress=progress)
     except ClientError as error:
         return _failed(arguments.url, error)
-    return _show(result, arguments.tool, arguments.output)
-
-
-def _check_place(output: str) -> None:
-    """Refuse a file that cannot be written while nothing was sent: the call may move a phone."""
-    place = output if os.path.exists(output) else os.path.dirname(os.path.abspath(output))
-    if os.path.isdir(output) or not os.access(place, os.W_OK):
-        raise ConfigError(f"-o: {output} cannot be written; nothing was sent")
-
-
-def _show(result: CallResult, tool: str, output: str | None) -> int:
     for text in result.texts:
         print(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
     brought: list[Picture | Attachment] = [*result.images, *result.blobs]
     if output is not None:
         return _save(brought, output) or int(result.is_error)
     for item in brought:
-        name = tool.replace("_", "-") + EXTENSIONS.get(item.mime, ".bin")
+        name = arguments.tool.replace("_", "-") + EXTENSIONS.get(item.mime, ".bin")
         print(f"{printable(item.mime)}, {len(item.content)} bytes; add -o {printable(name)} to save it")
     return int(result.is_error)
 
 
 def _save(brought: Sequence[Picture | Attachment], output: str) -> int:
-    """Write the first of what was brought; 1 when there is nothing to write."""
+    """Write the first of what was brought; return 1 when there is nothing to write."""
     if not brought:
-        print(f"mcpboard: the answer brought no picture and no file; {output} is left as it was", file=sys.stderr)
+        print(f"mcpboard: the answer brought no screenshot and no file; {output} is left as it was", file=sys.stderr)
         return 1
     first = brought[0]
     try:
@@ -163,7 +153,7 @@ def _save(brought: Sequence[Picture | Attachment], output: str) -> int:
 
 @contextlib.contextmanager
 def _progress(tool: str) -> Iterator[Progress | None]:
-    """A line that rewrites itself and goes away at the end, on a terminal alone."""
+    """Give a function that shows progress in a line that goes away at the end; None unless on a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""`mcpboard config`: what is in force and where it comes from; and the flags that set it."""
+"""`mcpboard config`: the effective settings and where each comes from; and the flags that set them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Verbs = Any  # argparse keeps the type of its sub-parsers to itself
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `config`."""
-    parser = verbs.add_parser("config", help="print the settings in force, and where each comes from")
+    parser = verbs.add_parser("config", help="print the effective settings, and where each comes from")
     add_flags(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     parser.set_defaults(run=show)
@@ -38,14 +38,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def port(text: str) -> int:
-    """A port of this machine, 0 for any free one; the system would wrap a number above 65535 round without a word."""
+    """Return a port of this machine, 0 for any free one; the system would wrap a number above 65535 silently."""
     if text.isascii() and text.isdigit() and int(text) <= HIGHEST_PORT:
         return int(text)
     raise argparse.ArgumentTypeError(f"a port is 0 to {HIGHEST_PORT}")
 
 
 def flags(arguments: argparse.Namespace) -> dict[str, object]:
-    """What the command line said, in the form that `config` takes."""
+    """Return what the command line said, as `config` takes it."""
     keys = ["config", *(row.key for row in config.SETTINGS if row.flag)]
     return {key: getattr(arguments, key) for key in keys if getattr(arguments, key) is not None}
 
@@ -53,21 +53,17 @@ def flags(arguments: argparse.Namespace) -> dict[str, object]:
 def show(arguments: argparse.Namespace) -> int:
     """Print key, value and source of every setting; the token itself is never among them."""
     settings = config.load(flags(arguments))
-    shown = {row.key: _plain(getattr(settings, row.key)) for row in config.SETTINGS}
+    shown: dict[str, Any] = {row.key: getattr(settings, row.key) for row in config.SETTINGS}
+    for key, value in shown.items():
+        if isinstance(value, tuple):  # of addresses
+            shown[key] = [str(address) for address in value]
     if arguments.json:
         print(json.dumps({key: {"value": shown[key], "source": settings.sources[key]} for key in shown}, indent=2))
     else:
-        print(_aligned([(key, json.dumps(shown[key]), settings.sources[key]) for key in shown]))
+        texts = {key: json.dumps(value) for key, value in shown.items()}
+        key_width, value_width = max(map(len, texts)), max(map(len, texts.values()))
+        for key, text in texts.items():
+            print(f"{key:{key_width}}  {text:{value_width}}  {settings.sources[key]}")
     for warning in settings.warnings:
         print("mcpboard: warning:", warning, file=sys.stderr)
     return 0
-
-
-def _plain(value: object) -> Any:
-    """The value as TOML and JSON know it."""
-    return [str(address) for address in value] if isinstance(value, tuple) else value
-
-
-def _aligned(lines: list[tuple[str, str, str]]) -> str:
-    key_width, value_width = (max(len(line[column]) for line in lines) for column in (0, 1))
-    return "\n".join(f"{key:{key_width}}  {value:{value_width}}  {source}" for key, value, source in lines)

@@ -21,7 +21,7 @@ class OneLine(logging.Formatter):
     """A message is one line, whatever a client has put into it; a traceback follows as it is."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line with control characters escaped."""
+        """Return the line with control characters escaped."""
         line = super().formatMessage(record)
         if line.isprintable():  # as nearly all are, and walking each costs as much as writing it
             return line
@@ -47,9 +47,15 @@ def configure(target: str, level: str) -> None:
 
 
 def _handler(target: str) -> logging.Handler:
-    if target == "syslog":
-        return _syslog()
     handler: logging.Handler
+    if target == "syslog":
+        # The handler itself would stay silent without a daemon: every line lost and nobody told.
+        if not os.path.exists(SYSLOG_SOCKET):
+            raise ConfigError(f"log: syslog needs {SYSLOG_SOCKET}; start a syslog daemon, or log to stderr or a file")
+        handler = syslog = logging.handlers.SysLogHandler(SYSLOG_SOCKET, logging.handlers.SysLogHandler.LOG_DAEMON)
+        syslog.ident = f"mcpboard[{os.getpid()}]: "
+        handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))  # the daemon writes the time
+        return handler
     if target == "stderr":
         handler = logging.StreamHandler(sys.stderr)
     else:
@@ -57,14 +63,4 @@ def _handler(target: str) -> logging.Handler:
             target, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8", errors="backslashreplace"
         )
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    return handler
-
-
-def _syslog() -> logging.Handler:
-    # The handler itself would stay silent without a daemon: every line lost and nobody told.
-    if not os.path.exists(SYSLOG_SOCKET):
-        raise ConfigError(f"log: syslog needs {SYSLOG_SOCKET}; start a syslog daemon, or log to stderr or a file")
-    handler = logging.handlers.SysLogHandler(SYSLOG_SOCKET, logging.handlers.SysLogHandler.LOG_DAEMON)
-    handler.ident = f"mcpboard[{os.getpid()}]: "
-    handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))  # the daemon writes the time
     return handler

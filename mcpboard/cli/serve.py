@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import logging
 import sys
-from collections.abc import Iterable, Mapping
 
 from mcpboard import config
 from mcpboard.cli import config as config_verb
@@ -31,14 +29,19 @@ def serve(arguments: argparse.Namespace) -> int:
     try:
         return _serve(config.SettingsWatcher(given))
     except ConfigError as error:
-        _leave_word(given, error)
+        # Why it does not start is logged, too, where a flag names a log: an init script's stderr is often nobody's.
+        target = str(given.get("log", "stderr"))
+        if target != "stderr":
+            with contextlib.suppress(ConfigError):  # the log itself may be what is wrong
+                logs.configure(target, "error")
+                log.error("%s", error)
         raise
 
 
 def _serve(watched: config.SettingsWatcher) -> int:
-    in_force = watched.current()
-    logs.configure(in_force.log, in_force.log_level)
-    for warning in in_force.warnings:
+    settings = watched.current()
+    logs.configure(settings.log, settings.log_level)
+    for warning in settings.warnings:
         log.warning("%s", warning)
 
     # Only now: what is wrong with the settings is told before the seconds that a board imports for.
@@ -47,36 +50,28 @@ def _serve(watched: config.SettingsWatcher) -> int:
 
     app = board.build(watched.current)
     try:
-        sockets = server.listeners(in_force.listen, freebind=in_force.freebind)
+        sockets = server.listeners(settings.listen, freebind=settings.freebind)
     except AddressTaken as taken:
-        return _taken(taken, in_force.log)
-    return server.serve(app, sockets, functools.partial(_announce, [server.url(listener) for listener in sockets]))
+        return _explain_taken(taken, settings.log)
+    urls = [server.url(listener) for listener in sockets]
+
+    def announce() -> None:
+        log.info("serving %s", ", ".join(urls))
+        # In one write: a launcher may close its end after the first line.
+        print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
+
+    return server.serve(app, sockets, announce)
 
 
-def _announce(urls: Iterable[str]) -> None:
-    log.info("serving %s", ", ".join(urls))
-    # In one write: a launcher may close its end after the first line.
-    print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
-
-
-def _leave_word(given: Mapping[str, object], error: ConfigError) -> None:
-    """Log why it does not start where a flag names a log: an init script's stderr is often nobody's."""
-    target = str(given.get("log", "stderr"))
-    if target != "stderr":
-        with contextlib.suppress(ConfigError):  # the log itself may be what is wrong
-            logs.configure(target, "error")
-            log.error("%s", error)
-
-
-def _taken(taken: AddressTaken, target: str) -> int:
-    """Say who has the port; when it is the Agent of a stock board, with the two lines that cure it."""
+def _explain_taken(taken: AddressTaken, target: str) -> int:
+    """Say who has the port; when it is the Agent of a stock board, with the two lines that fix it."""
     from mcpboard.board import stock_agent
 
     lines = stock_agent.advice(taken.port)
     if lines is None:
         raise taken
-    told = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
-    print(told, lines, sep="\n", file=sys.stderr)
+    message = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
+    print(message, lines, sep="\n", file=sys.stderr)
     if target != "stderr":
-        log.error("%s %s", told, lines.replace("\n", ", "))
+        log.error("%s %s", message, lines.replace("\n", ", "))
     return 2

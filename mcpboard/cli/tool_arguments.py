@@ -11,7 +11,7 @@ from mcpboard.errors import ConfigError
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
-    """Each word split at its first `=`; ConfigError for a word without one, or a key said twice."""
+    """Split each word at its first `=`; raises ConfigError for a word without one, or a key given twice."""
     found: dict[str, str] = {}
     for word in words:
         key, sign, value = word.partition("=")
@@ -24,40 +24,41 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The JSON object in `text`; ConfigError for anything else."""
-    found = _json(text)
+    """Return the JSON object in `text`; raises ConfigError for anything else."""
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--json: that is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ConfigError('--json: an object is expected, such as {"x": 1}')
     return found
 
 
 def find(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    """The tool of that name; an empty one where it is not listed, for the server is the one to refuse it."""
+    """Return the tool of that name; an empty one where it is not listed, for the server is the one to refuse it."""
     return next((tool for tool in tools if tool["name"] == name), {})
 
 
 def schema_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tool's input schema, empty where the server gave none."""
+    """Return the tool's input schema, empty where the server gave none."""
     schema = tool.get("inputSchema")
     return schema if isinstance(schema, dict) else {}
 
 
 def typed(written: Mapping[str, str], tool: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the tool's schema types them; ConfigError names the one that does not fit."""
+    """Return the arguments as the tool's schema types them; raises ConfigError for one that does not fit."""
     properties = schema_of(tool).get("properties")
     rules = properties if isinstance(properties, dict) else {}
-    return {key: _argument(key, text, rules.get(key)) for key, text in written.items()}
-
-
-def _argument(key: str, text: str, rule: object) -> Any:
-    kind = rule.get("type") if isinstance(rule, dict) else None
-    if not isinstance(kind, str) or kind not in READERS:
-        return text
-    reader, wanted = READERS[kind]
-    try:
-        return reader(text)
-    except (ValueError, RecursionError):
-        raise ConfigError(f"{key}={text}: {key} must be {wanted}") from None
+    values: dict[str, Any] = {}
+    for key, text in written.items():
+        rule = rules.get(key)
+        kind = rule.get("type") if isinstance(rule, dict) else None
+        read, expected = READERS[kind] if isinstance(kind, str) and kind in READERS else (str, "text")
+        try:
+            values[key] = read(text)
+        except (ValueError, RecursionError):
+            raise ConfigError(f"{key}={text}: {key} must be {expected}") from None
+    return values
 
 
 # --- one reader a type; each raises ValueError -----------------------------------------------
@@ -91,14 +92,7 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"--json: that is not JSON: {error}") from None
-
-
-# Type word of JSON Schema -> how to read it, and what a person would call it.
+# Type word of JSON Schema -> its reader, and a person's word for it.
 READERS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "number": (_number, "a number"),
     "integer": (int, "a whole number"),

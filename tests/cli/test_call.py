@@ -67,7 +67,7 @@ def test_arguments_may_be_json_and_words_go_over_it(peer: Peer, capsys: pytest.C
 @pytest.mark.parametrize(
     ("tool", "content", "mime", "name"),
     [
-        pytest.param("screenshot", PICTURE, "image/jpeg", "screenshot.jpg", id="a picture"),
+        pytest.param("screenshot", PICTURE, "image/jpeg", "screenshot.jpg", id="a screenshot"),
         pytest.param("support_bundle", BUNDLE, "application/gzip", "support-bundle.tar.gz", id="a bundle"),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_a_tool_brings_is_saved_or_offered(
 
 def test_nothing_to_save_is_a_failure(peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["call", peer.url, "status", "-o", str(tmp_path / "x")]) == 1
-    assert "brought no picture and no file" in capsys.readouterr().err
+    assert "brought no screenshot and no file" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
@@ -149,7 +149,7 @@ def test_the_token_is_read_from_its_file(capsys: pytest.CaptureFixture[str], tmp
         pytest.param(["--timeout", "0"], "above 0", id="no time"),
         pytest.param(["--timeout", "nan"], "above 0", id="a time that is none"),
         pytest.param(["--token-file", "/nowhere/token"], "cannot be read", id="no token file"),
-        pytest.param(["-o", "/nowhere/x.jpg"], "nothing was sent", id="no folder for the picture"),
+        pytest.param(["-o", "/nowhere/x.jpg"], "nothing was sent", id="no folder for the screenshot"),
         pytest.param(["-o", "/"], "nothing was sent", id="a folder for a file"),
     ],
 )

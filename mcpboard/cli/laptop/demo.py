@@ -1,4 +1,4 @@
-"""`mcpboard demo`: a pretend phone behind a real server, an MCP session against it, and then it keeps serving."""
+"""`mcpboard demo`: a simulated phone behind a real server, an MCP session against it, and then it keeps serving."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from mcpboard.cli.laptop.simulate import simulator
 from mcpboard.errors import AddressTaken, ClientError, ConfigError
 
 if TYPE_CHECKING:
-    from mcpboard.client import Client
     from mcpboard.serving.server import Server
 
-PORT = 8080  # the mission's; any free one when it is busy
-SESSION_S = 30.0  # limit for one call of the scripted session
+PORT = 8080  # as on a board; any free one when it is busy
+SESSION_SECONDS = 30.0  # limit for one call of the scripted session
 NOTE = "Written by an MCP client: caf\u00e9, \u4f60\u597d \U0001f389"
-DARK_MODE = {"x": 500, "y": 418}  # a line of the pretend phone's settings
+DARK_MODE = {"x": 500, "y": 418}  # a line of the simulated phone's settings
 
-# What the session does: a line for the person, the tool, its arguments. Places run from 0 to 1000.
+# The steps of the session: a line for the person, the tool, its arguments. Coordinates run from 0 to 1000.
 SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
     ("asks whether a phone is there", "phone_bridge_status", {}),
     ("looks at the screen", "screenshot", {}),
     ("opens the notes", "open_app", {"app": "Notes"}),
     ("writes a sentence", "enter_text", {"text": NOTE, "focus": {"x": 500, "y": 300}}),
     ("opens the settings", "open_app", {"app": "Settings"}),
-    ("turns on the dark colours", "touch_gesture", {"type": "tap", "point": DARK_MODE}),
+    ("turns on dark mode", "touch_gesture", {"type": "tap", "point": DARK_MODE}),
     ("scrolls down", "touch_gesture", {"type": "swipe", "start": {"x": 500, "y": 800}, "end": {"x": 500, "y": 400}}),
     ("opens a page", "open_url", {"url": "https://example.com/hello-phone"}),
     ("waits until it stands still", "wait_for_stable_screen", {}),
@@ -46,10 +45,10 @@ SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `demo`."""
-    parser = verbs.add_parser("demo", help="a pretend phone behind a real server, driven once, then kept serving")
+    parser = verbs.add_parser("demo", help="a simulated phone behind a real server, driven once, then kept serving")
     default = f"{PORT}, else any free one"
     parser.add_argument("--port", metavar="N", type=port, help=f"port on 127.0.0.1 (default: {default})")
-    parser.add_argument("--folder", metavar="DIR", default="demo", help="where the pictures go (default: demo)")
+    parser.add_argument("--folder", metavar="DIR", default="demo", help="where the screenshots go (default: demo)")
     parser.set_defaults(run=demo)
 
 
@@ -62,14 +61,22 @@ def demo(arguments: argparse.Namespace) -> int:
     with simulator(0, 0) as board, served(arguments.port, board.agent_url, board.config_web_url) as url:
         if not _session(url, Path(arguments.folder)):
             return 1
-        print(_invitation(url, board.agent_url), flush=True)
+        # As this program was called, so that the line can be pasted.
+        command = sys.argv[0] if Path(sys.argv[0]).name == "mcpboard" else f"{sys.executable} -m mcpboard"
+        print(
+            f"\nStill serving. Paste this into a client:   {url}\n"
+            f"Watch the phone in a browser:              {board.agent_url}/\n"
+            f"From another terminal:                     {command} call {url} screenshot -o screen.jpg\n"
+            "Stop with Ctrl-C.",
+            flush=True,
+        )
         stopped.wait()
     return 0
 
 
 @contextmanager
 def served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[str]:
-    """A server in front of the pretend board, in its own thread; gives its URL."""
+    """Run a server in front of the simulated board, in its own thread; gives its URL."""
     from mcpboard import board
     from mcpboard.serving import server
 
@@ -82,7 +89,7 @@ def served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[st
 
 @contextmanager
 def running(serving: Server, name: str) -> Iterator[None]:
-    """The server in a thread of that name until the block ends."""
+    """Run the server in a thread of that name until the block ends."""
     thread = threading.Thread(target=serving.run, name=name)
     thread.start()
     try:
@@ -104,43 +111,24 @@ def _listeners(port: int | None) -> list[socket.socket]:
 
 
 def _session(url: str, folder: Path) -> bool:
-    """One real MCP session over HTTP, told line by line; False when it failed."""
+    """Run one real MCP session over HTTP, told line by line; False when it failed."""
     from mcpboard.client import Client
 
     folder.mkdir(parents=True, exist_ok=True)
-    with Client(url, timeout=SESSION_S) as client:
+    with Client(url, timeout=SESSION_SECONDS) as client:
         try:
             tools = client.list_tools()
             print(f"{url} speaks MCP {client.version} and offers {len(tools)} tools. A client:")
-            for number, (what, tool, arguments) in enumerate(SESSION, 1):
-                said = _saved(client, tool, arguments, folder / f"{number:02}-{tool}.jpg")
-                print(f"{number:4} {what} ({tool}){said}")
+            for number, (step, tool, arguments) in enumerate(SESSION, 1):
+                result = client.call(tool, arguments)
+                outcome = ": " + " ".join(result.texts) if result.is_error else ": ok"
+                if result.images and not result.is_error:
+                    content = result.images[0].content
+                    file = folder / f"{number:02}-{tool}.jpg"
+                    file.write_bytes(content)
+                    outcome = f" -> {file}, {len(content)} bytes"
+                print(f"{number:4} {step} ({tool}){outcome}")
         except ClientError as error:
             logging.getLogger(__name__).error("the session failed: %s", error)
             return False
     return True
-
-
-def _saved(client: Client, tool: str, arguments: dict[str, Any], file: Path) -> str:
-    """Call the tool; the words that tell what came, and that its picture went into the file."""
-    result = client.call(tool, arguments)
-    if result.is_error:
-        return ": " + " ".join(result.texts)
-    for picture in result.images:
-        file.write_bytes(picture.content)
-        return f" -> {file}, {len(picture.content)} bytes"
-    return ": ok"
-
-
-def _invitation(url: str, phone_url: str) -> str:
-    return (
-        f"\nStill serving. Paste this into a client:   {url}\n"
-        f"Watch the phone in a browser:              {phone_url}/\n"
-        f"From another terminal:                     {_command()} call {url} screenshot -o screen.jpg\n"
-        "Stop with Ctrl-C."
-    )
-
-
-def _command() -> str:
-    """How this program was called, so that the line can be pasted."""
-    return sys.argv[0] if Path(sys.argv[0]).name == "mcpboard" else f"{sys.executable} -m mcpboard"

@@ -1,4 +1,4 @@
-"""`mcpboard simulate`: a pretend board on loopback, with a pretend phone."""
+"""`mcpboard simulate`: a simulated board on loopback, with a simulated phone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `simulate`."""
-    parser = verbs.add_parser("simulate", help="run a pretend Agent and Config Web; print their URLs as one JSON line")
+    parser = verbs.add_parser("simulate", help="simulate an Agent and Config Web; print their URLs as one JSON line")
     for option, whose in (("--agent-port", "the Agent"), ("--config-web-port", "Config Web")):
         parser.add_argument(option, metavar="N", type=port, default=0, help=f"port of {whose} (default: any)")
     parser.set_defaults(run=simulate)
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Pretend until SIGINT or SIGTERM."""
+    """Simulate a board until SIGINT or SIGTERM."""
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -38,11 +38,15 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
-    """A pretend board that runs; ConfigError when it cannot be had."""
+    """Give a simulated board that runs; raises ConfigError when there can be none."""
     try:
         from mcpboard.simulator import Simulator
     except ImportError as error:
-        raise ConfigError(_missing(error)) from None
+        if (error.name or "").startswith("mcpboard"):
+            raise ConfigError("this installation came without the simulator; install mcpboard whole") from None
+        raise ConfigError(
+            "the simulator draws with Pillow, which is not installed; fix: pip install 'mcpboard[simulator]'"
+        ) from None
     board = Simulator(agent_port=agent_port, config_web_port=config_web_port)
     try:
         board.start()
@@ -53,9 +57,3 @@ def simulator(agent_port: int, config_web_port: int) -> Iterator[Simulator]:
         yield board
     finally:
         board.stop()
-
-
-def _missing(error: ImportError) -> str:
-    if (error.name or "").startswith("mcpboard"):
-        return "this installation came without the simulator; install mcpboard whole"
-    return "the simulator draws with Pillow, which is not installed; cure: pip install 'mcpboard[simulator]'"

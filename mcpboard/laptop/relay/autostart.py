@@ -24,7 +24,7 @@ class ServiceFile:
 
 
 def launchd(url: str, listen: str) -> ServiceFile:
-    """A system daemon for macOS; it runs as root, for an agent of the user would be refused as well."""
+    """Return a system daemon for macOS; it runs as root, for an agent of the user would be refused as well."""
     content = {
         "Label": LABEL,
         "ProgramArguments": _command(url, listen),
@@ -47,13 +47,18 @@ def launchd(url: str, listen: str) -> ServiceFile:
 
 
 def systemd(url: str, listen: str) -> ServiceFile:
-    """A unit of the user; loopback needs no root."""
+    """Return a unit of the user; loopback needs no root."""
+    # Quoted as systemd reads words, and none of its specifiers or variables.
+    words = [
+        '"' + _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$") + '"'
+        for word in _command(url, listen)
+    ]
     text = f"""\
 [Unit]
 Description=MCP relay from {_escaped(listen)} to a phone board
 
 [Service]
-ExecStart={" ".join(map(_quoted, _command(url, listen)))}
+ExecStart={" ".join(words)}
 Restart=on-failure
 RestartSec=5
 NoNewPrivileges=yes
@@ -70,12 +75,6 @@ SERVICES: Mapping[str, Callable[[str, str], ServiceFile]] = {"launchd": launchd,
 
 def _command(url: str, listen: str) -> Sequence[str]:
     return [sys.executable, "-m", "mcpboard", "relay", url, "--listen", listen]
-
-
-def _quoted(word: str) -> str:
-    """`word` as systemd reads one: quoted, and none of its specifiers or variables."""
-    quoted = _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
-    return f'"{quoted}"'
 
 
 def _escaped(word: str) -> str:

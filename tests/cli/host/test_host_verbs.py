@@ -130,7 +130,7 @@ MISSING = [
     pytest.param(
         "mcpboard.host",
         ("run",),
-        " is not here: this installation has the board's role alone",
+        " is not here: this installation has the board's role only",
         id="on a board",
     ),
     pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),

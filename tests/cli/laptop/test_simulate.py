@@ -22,7 +22,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_one_json_line_and_pretends_until_a_signal(number: signal.Signals) -> None:
+def test_it_prints_one_json_line_and_simulates_until_a_signal(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "mcpboard", "simulate"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
@@ -59,7 +59,7 @@ def simulate(*words: str, without: str = "") -> str:
     return done.stderr
 
 
-def test_without_pillow_the_cure_is_told() -> None:
+def test_without_pillow_the_fix_is_told() -> None:
     assert "pip install 'mcpboard[simulator]'" in simulate(without="PIL")
 
 

@@ -284,7 +284,7 @@ def ended(*words: str) -> tuple[int, str, str]:
         pytest.param("[::]:8080", "is not loopback", id="every interface of IPv6"),
         pytest.param("example:8080", "is not loopback", id="a name"),
         pytest.param("8080", "--listen", id="no address"),
-        pytest.param("127.0.0.1:9", "lead to itself", id="the very server"),
+        pytest.param("127.0.0.1:9", "forward to itself", id="the very server"),
     ],
 )
 def test_what_it_must_not_listen_on_is_one_line(listen: str, words: str) -> None:
