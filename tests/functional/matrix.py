@@ -23,13 +23,13 @@ def table() -> str:
 
 def _run() -> Iterator[Sequence[str]]:
     for client in CLIENTS:
-        direct = client.direct or "refuses: it knows older revisions alone"
+        direct = client.direct or "refuses: it knows older revisions only"
         yield str(client), direct, client.bridged or NOT_ITS_WAY, "tested: the client itself"
 
 
 def _replayed() -> Iterator[Sequence[str]]:
     for client, steps in OPENINGS.items():
-        yield client, _versions(steps), "not tested", "tested: its opening replayed; form only beyond that"
+        yield client, _versions(steps), "not tested", "tested: its opening replayed; config entry only beyond that"
 
 
 def _versions(steps: Sequence[Step]) -> str:
@@ -41,9 +41,9 @@ def _versions(steps: Sequence[Step]) -> str:
 
 
 def _written() -> Iterator[Sequence[str]]:
-    for form in CLIENT_CONFIGS:
-        if form.title not in OPENINGS:
-            yield form.title, NOT_ITS_WAY, "not tested", "form only"
+    for client in CLIENT_CONFIGS:
+        if client.title not in OPENINGS:
+            yield client.title, NOT_ITS_WAY, "not tested", "config entry only"
 
 
 if __name__ == "__main__":

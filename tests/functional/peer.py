@@ -81,7 +81,7 @@ CONTENTS: Mapping[str, Callable[[ToolCall], Content]] = {
 
 
 class Peer(ThreadingHTTPServer):
-    """The endpoint on a port of its own; `legacy` makes it a server that never heard of the modern era."""
+    """The endpoint on a port of its own; `legacy` makes it a server that never heard of the modern revision."""
 
     daemon_threads = False
 

@@ -1,4 +1,4 @@
-"""The client over real sockets: both eras, what comes back, and every way in which nothing does."""
+"""The client over real sockets: both revisions, what comes back, and every way in which nothing does."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ def test_tools_are_listed_and_called(peer: Peer) -> None:
     assert peer.methods.count("tools/call") == 1
 
 
-def test_a_picture_comes_back_as_bytes(peer: Peer) -> None:
+def test_an_image_comes_back_as_bytes(peer: Peer) -> None:
     with Client(peer.url) as client:
         result = client.call("screenshot")
     assert [(picture.content, picture.mime) for picture in result.images] == [(PICTURE, "image/jpeg")]
     assert result.text == "720 x 1280 px"
 
 
-def test_a_bundle_is_decoded_on_the_way_and_its_progress_told(peer: Peer) -> None:
-    told: list[tuple[int, int | None]] = []
+def test_a_bundle_is_decoded_on_the_way_and_its_progress_reported(peer: Peer) -> None:
+    reported: list[tuple[int, int | None]] = []
     with Client(peer.url) as client:
-        result = client.call("support_bundle", progress=lambda *now: told.append(now))
+        result = client.call("support_bundle", progress=lambda *now: reported.append(now))
     (bundle,) = result.blobs
     assert (bundle.content, bundle.mime) == (BUNDLE, "application/gzip")
     assert bundle.uri == "mcpboard://support-bundle/1.tar.gz"
-    assert len(told) > 2
-    assert told[-1][0] == told[-1][1]
+    assert len(reported) > 2
+    assert reported[-1][0] == reported[-1][1]
     assert len(str(result.raw)) < 1000
 
 
@@ -105,7 +105,7 @@ def test_token_and_headers_go_with_every_request() -> None:
         assert (caught.value.status, caught.value.delivery) == (401, NOT_SENT)
 
 
-def test_mcp_switched_off_is_said() -> None:
+def test_mcp_disabled_is_reported() -> None:
     with (
         serving(Peer(disabled="MCP is disabled on this board (mcp_enabled = false)")) as peer,
         Client(peer.url) as client,
@@ -114,7 +114,7 @@ def test_mcp_switched_off_is_said() -> None:
         client.list_tools()
 
 
-def test_another_path_is_said() -> None:
+def test_another_path_is_reported() -> None:
     elsewhere = pytest.raises(PeerRefused, match="MCP is served at /mcp")
     with serving(Peer()) as peer, Client(peer.url.replace("/mcp", "/other")) as client, elsewhere:
         client.list_tools()
@@ -209,11 +209,13 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "kind", "words"), FAULTS)
-def test_a_call_is_made_once_and_its_fate_told(fault: Behaviour, kind: type[ClientError], words: str) -> None:
+@pytest.mark.parametrize(("fault", "expected", "message"), FAULTS)
+def test_a_call_is_made_once_and_its_delivery_reported(
+    fault: Behaviour, expected: type[ClientError], message: str
+) -> None:
     with Raw(says(DISCOVERED), fault, says(RESULT)) as raw, Client(raw.url) as client:
         started = time.monotonic()
-        with pytest.raises(kind, match=words) as caught:
+        with pytest.raises(expected, match=message) as caught:
             client.call("tap", timeout=0.5)
         assert time.monotonic() - started < 3
         assert (caught.value.delivery, str(caught.value).isprintable()) == (UNKNOWN, True)
@@ -268,7 +270,7 @@ def test_a_server_that_comes_back_is_found_again() -> None:
         pytest.param("http://192.168.42.1:99999/", id="a port beyond all"),
         pytest.param("http://[::1/mcp", id="half a bracket"),
         pytest.param("http://me:secret@192.168.42.1/", id="a password"),
-        pytest.param("http://192.168.42.1/a b", id="a blank"),
+        pytest.param("http://192.168.42.1/a b", id="a space"),
         pytest.param("http://192.168.42.1/\r\nX: y", id="a line break"),
     ],
 )

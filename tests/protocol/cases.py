@@ -1,4 +1,4 @@
-"""What one line of the decision table says, as data, and the check that holds a core against it."""
+"""One line of the decision table as data, and the check that compares the core with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.protocol.messages import RequestHead
+from tests.protocol.http_messages import UNSENT, RenderedReply
 from tests.protocol.roles import DONE, POLICIES, Outcome, Role
-from tests.protocol.wire import UNSENT, Seen
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Case:
         elif self.status == 200:
             self._check_result(got.json)
 
-    def _is_refusal(self, got: Seen) -> bool:
+    def _is_refusal(self, got: RenderedReply) -> bool:
         """True when the core itself said no, so that no tool may have run."""
         return self.outcome is DONE and (got.status != 200 or got.code is not None or b'"isError"' in (got.body or b""))
 
-    def headers_in(self, got: Seen) -> bool:
+    def headers_in(self, got: RenderedReply) -> bool:
         """True when every header the case names is there, and no session id or CORS header otherwise."""
         names = {name.lower() for name in got.headers} - {name.lower() for name, _ in self.headers}
         stray = {name for name in names if name.startswith("access-control-") or name == "mcp-session-id"}

@@ -1,4 +1,4 @@
-"""Two roles on the pure core: a board that only forwards, and a host with sessions, tokens and holds.
+"""Two roles on the pure core: a board that only forwards, and a host with sessions, tokens and leases.
 
 Neither has a socket, a clock or a thread: ids, times and tool outcomes are handed in by the tests.
 """
@@ -26,7 +26,7 @@ from mcpboard.protocol.messages import (
 )
 from mcpboard.protocol.sessions import Session, SessionBook
 from mcpboard.protocol.tools import Content, Text, Tool
-from tests.protocol.wire import Seen, seen
+from tests.protocol.http_messages import RenderedReply, render
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}
 TOOLS = (
@@ -58,7 +58,7 @@ TOOLS = (
     ),
     Tool("type", "Type", "Type text.", {"type": "object", "properties": {"text": {"type": "string"}}}),
 )
-LISTING = ToolList(TOOLS)
+TOOL_LIST = ToolList(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
 OFF = "MCP is disabled on this board (mcp_enabled = false)"
 
@@ -90,20 +90,20 @@ class Role:
     """An endpoint whose tools always come to `outcome`; `steps` keeps what was left to the role."""
 
     def __init__(self, policy: Policy, outcome: Outcome = DONE) -> None:
-        self.endpoint = Endpoint(policy, LISTING)
+        self.endpoint = Endpoint(policy, TOOL_LIST)
         self.outcome = outcome
         self.steps: list[Step] = []
 
-    def post(self, head: RequestHead, body: bytes = b"") -> Seen:
-        """What a client gets for this head and body."""
+    def post(self, head: RequestHead, body: bytes = b"") -> RenderedReply:
+        """Return what a client gets for this head and body."""
         try:
             admitted = self.endpoint.admit(head)
         except Refused as refused:
-            return Seen(refused.status, dict(refused.headers), json.dumps(refused.body).encode())
+            return RenderedReply(refused.status, dict(refused.headers), json.dumps(refused.body).encode())
         if admitted.page:
-            return Seen(200, {}, b'"a page"')
+            return RenderedReply(200, {}, b'"a page"')
         self.steps.append(self.endpoint.receive(admitted, body))
-        return seen(self.finish(self.steps[-1]))
+        return render(self.finish(self.steps[-1]))
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -138,7 +138,7 @@ class Role:
 
 
 class DeviceBusy(ProtocolError):
-    """Another owner holds the device."""
+    """Another owner has a lease on the device."""
 
     code = -32000
 
@@ -150,9 +150,9 @@ class ToolFault(ProtocolError):
 
 
 class HostRole(Role):
-    """The second role in small: one phone, held by whoever touched it first.
+    """The second role in small: one phone, leased by whoever touched it first.
 
-    Session ids come from `ids`, the time is `now`; the hold ends with its session.
+    Session ids come from `ids`, the time is `now`; the lease ends with its session.
     """
 
     def __init__(self, ids: Iterable[str] = ("11111111-a", "22222222-b", "33333333-c")) -> None:
@@ -160,7 +160,7 @@ class HostRole(Role):
         self.ids = iter(ids)
         self.now = 0.0
         self.book = SessionBook()
-        self.holder: str | None = None
+        self.owner: str | None = None
 
     def knows(self, session_id: str, principal: str) -> bool:
         found = self.book.find(session_id, self.now)
@@ -173,11 +173,11 @@ class HostRole(Role):
 
     def close(self, step: CloseSession) -> None:
         self.book.end(step.session)
-        if self.holder == step.session:
-            self.holder = None
+        if self.owner == step.session:
+            self.owner = None
 
     def run(self, call: ToolCall) -> Outcome:
-        """One tool call; what the tools raise is told in the words of the host's document."""
+        """One tool call; what the tools raise becomes an error with the text that the host gives."""
         try:
             return self._tap(call) if call.name == "tap" else self._status(call)
         except ProtocolError as error:
@@ -196,11 +196,11 @@ class HostRole(Role):
             raise OSError("adb: device offline")
         if label != "phone":
             raise InvalidParams(f"unknown device: {label}")
-        self._hold(call.session or call.principal)
+        self._lease(call.session or call.principal)
         return DONE
 
-    def _hold(self, owner: str) -> None:
-        if self.holder not in (None, owner):
-            prefix = f"mcp_session:{str(self.holder)[:8]}"
+    def _lease(self, owner: str) -> None:
+        if self.owner not in (None, owner):
+            prefix = f"mcp_session:{str(self.owner)[:8]}"
             raise DeviceBusy(f"device phone is busy (held by {prefix})", data={"busy_owner": prefix})
-        self.holder = owner
+        self.owner = owner

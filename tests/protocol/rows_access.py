@@ -6,8 +6,8 @@ from typing import Any
 
 from mcpboard.protocol.access import BODY_LIMIT
 from tests.protocol.cases import Case
+from tests.protocol.http_messages import ADDRESS, UNSENT, head, message
 from tests.protocol.roles import ALICE, OFF
-from tests.protocol.wire import ADDRESS, UNSENT, head, message
 
 PING = message("ping")
 PLAIN = head()
@@ -30,7 +30,7 @@ def _media(row: int, phrase: str, **sent: Any) -> Case:
     return Case(row, phrase, PLAIN._replace(**sent), PING, 415, -32600, id=UNSENT, says="Content-")
 
 
-SWITCHED_OFF = [
+DISABLED = [
     Case(1, "a ping while MCP is switched off", PLAIN, PING, 404, -32601, policy="board that is off", says=OFF),
     Case(
         1,
@@ -56,7 +56,7 @@ SWITCHED_OFF = [
     Case(1, "a batch while switched off", PLAIN, b"[]", 404, -32601, id=None, policy="board that is off", says=OFF),
     Case(
         1,
-        "switched off is told before a foreign Origin",
+        "disabled is reported before a foreign Origin",
         head(origin="http://evil.example"),
         PING,
         404,
@@ -65,7 +65,7 @@ SWITCHED_OFF = [
     ),
     Case(
         1,
-        "switched off is told before the media type",
+        "disabled is reported before the media type",
         head(content_type="text/plain"),
         PING,
         404,
@@ -134,13 +134,13 @@ ORIGINS = [
 ]
 
 CHALLENGE = ("WWW-Authenticate", "Bearer")
-GATES = [
+CHECKS = [
     _refused(11, "no token on a host", 401, CHALLENGE, policy="host"),
     _refused(11, "a wrong token on a host", 401, CHALLENGE, policy="host", authorization="Bearer nope"),
     _refused(11, "DELETE without a token", 401, CHALLENGE, policy="host", method="DELETE", session="s-1"),
-    Case(11, "the exact words of the refusal", PLAIN, PING, 401, policy="host", says='{"error": "invalid token"}'),
+    Case(11, "the exact text of the refusal", PLAIN, PING, 401, policy="host", says='{"error": "invalid token"}'),
     Case(11, "a good token on a host", head(authorization=ALICE), PING, 200, policy="host"),
-    Case(11, "a token on a board that asks for none", head(authorization="Bearer nope"), PING, 200),
+    Case(11, "a token on a board that requires none", head(authorization="Bearer nope"), PING, 200),
     Case(
         12,
         "a declared length one byte over the limit",
@@ -161,8 +161,8 @@ GATES = [
         id=UNSENT,
     ),
     *(
-        _media(13, f"Content-Type {kind or 'empty'}", content_type=kind)
-        for kind in (
+        _media(13, f"Content-Type {media_type or 'empty'}", content_type=media_type)
+        for media_type in (
             "text/plain",
             "application/x-www-form-urlencoded",
             "application/jsonp",
@@ -174,11 +174,11 @@ GATES = [
     _media(13, "a body with Content-Encoding", content_encoding="gzip"),
     Case(13, "the encoding that is none", head(content_encoding=" Identity "), PING, 200),
     *(
-        Case(13, f"Content-Type {kind}", head(content_type=kind), PING, 200)
-        for kind in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")
+        Case(13, f"Content-Type {media_type}", head(content_type=media_type), PING, 200)
+        for media_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")
     ),
     Case(14, "no Content-Type", head(content_type=None), PING, 200),
     Case(14, "no Content-Type and no length", head(content_type=None, content_length=None), PING, 200, headers=(JSON,)),
 ]
 
-CASES = SWITCHED_OFF + METHODS + ORIGINS + GATES
+CASES = DISABLED + METHODS + ORIGINS + CHECKS

@@ -6,8 +6,8 @@ from typing import Any
 
 from mcpboard.errors import BackendTimeout, Busy, InvalidParams, MissingCapability
 from tests.protocol.cases import Case
+from tests.protocol.http_messages import UNSENT, enveloped, head, message, modern, odd
 from tests.protocol.roles import ALICE, DeviceBusy, ToolFault
-from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
 
 MISSING = [
     "resources/list", "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
@@ -128,7 +128,7 @@ ARGUMENTS = [
     ),
     _tapped(75, "a number for text", {**TAP, "label": 5}, says="argument label must be text", result=FAULT),
     _tapped(75, "a missing argument on a host", {"x": 1}, -32602, "host", says="argument y is missing"),
-    _tapped(75, "a wrong kind on a host", {**TAP, "x": "far"}, -32602, "host", says="argument x"),
+    _tapped(75, "a wrong type on a host", {**TAP, "x": "far"}, -32602, "host", says="argument x"),
     _tapped(75, "numbers as text", {"x": "12", "y": "0.5"}, result={"isError": UNSENT}),
     _tapped(75, "unknown properties are the backend's", {**TAP, "z": []}, result={"isError": UNSENT}),
     _tapped(75, "values out of range are the backend's", {"x": -1, "y": 1e9}, result={"isError": UNSENT}),

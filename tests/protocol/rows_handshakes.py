@@ -1,4 +1,4 @@
-"""Rows 57-67: the handshake, the legacy era without one, and discovery."""
+"""Rows 57-67: the handshake, the legacy revision without one, and discovery."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from mcpboard.protocol.versions import LEGACY, MODERN
 from tests.protocol.cases import Case
+from tests.protocol.http_messages import UNSENT, enveloped, head, message, modern, odd
 from tests.protocol.roles import ALICE, SERVER
 from tests.protocol.rows_versions import HANDSHAKE, LIST, SIGNED
-from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
 
 
 def _agreed(row: int, asked: str, answer: str, sent: Any = UNSENT, policy: str = "board", phrase: str = "") -> Case:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcpboard.protocol.versions import LEGACY, MODERN
 from tests.protocol.cases import Case
-from tests.protocol.wire import UNSENT, enveloped, head, message, modern, odd
+from tests.protocol.http_messages import UNSENT, enveloped, head, message, modern, odd
 
 PLAIN = head()
 SUPPORTED = [MODERN, LEGACY]
@@ -26,7 +26,7 @@ def _noted(row: int, phrase: str, method: str, version: str | None = None, param
 
 UNREADABLE = [
     _broken("an empty body", b""),
-    _broken("blanks alone", b" \r\n\t"),
+    _broken("spaces only", b" \r\n\t"),
     _broken("half a message", b'{"jsonrpc":"2.0","id":1,'),
     _broken("two messages in one body", message("ping") * 2),
     _broken("a word that is no JSON", b"ping"),
@@ -43,8 +43,8 @@ UNREADABLE = [
 MISSHAPEN = [
     _misshapen(18, "an empty batch", b"[]", id=None),
     _misshapen(18, "a batch of one", b"[" + message("ping") + b"]", id=None),
-    Case(18, "a batch in the modern era", modern("ping"), b"[" + message("ping") + b"]", 400, -32600, id=None),
-    Case(18, "a batch in the legacy era", head(LEGACY), b"[" + message("ping") * 1 + b"]", 400, -32600, id=None),
+    Case(18, "a batch in the modern revision", modern("ping"), b"[" + message("ping") + b"]", 400, -32600, id=None),
+    Case(18, "a batch in the legacy revision", head(LEGACY), b"[" + message("ping") * 1 + b"]", 400, -32600, id=None),
     *(
         _misshapen(19, f"the scalar {text}", text.encode(), id=None)
         for text in ("5", '"ping"', "null", "true", "1e400")
@@ -134,8 +134,8 @@ UNANSWERED = [
         -32022,
         id=UNSENT,
     ),
-    Case(30, "a posted result in the modern era", modern(), message(UNSENT, result={}), 400, -32600, id=None),
-    Case(30, "a posted error in the modern era", modern(), message(UNSENT, error={}), 400, -32600, id=None),
+    Case(30, "a posted result in the modern revision", modern(), message(UNSENT, result={}), 400, -32600, id=None),
+    Case(30, "a posted error in the modern revision", modern(), message(UNSENT, error={}), 400, -32600, id=None),
 ]
 
 CASES = UNREADABLE + MISSHAPEN + UNANSWERED

@@ -1,4 +1,4 @@
-"""Rows 31-56: which era a request belongs to, and whether its headers and envelope hold together."""
+"""Rows 31-56: which revision a request belongs to, and whether its headers and envelope hold together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from mcpboard.protocol.headers import LOG_LEVEL_KEY, SERVER_KEY
 from mcpboard.protocol.versions import LEGACY, MODERN
 from tests.protocol.cases import Case
+from tests.protocol.http_messages import UNSENT, enveloped, head, message, meta, modern, odd
 from tests.protocol.roles import SERVER
-from tests.protocol.wire import UNSENT, enveloped, head, message, meta, modern, odd
 
 HANDSHAKE: dict[str, Any] = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 SIGNED = {"_meta": {SERVER_KEY: SERVER}, "resultType": "complete"}
@@ -126,7 +126,7 @@ ENVELOPES = [
     _incomplete(42, "clientInfo without a version", meta(None, None, {"name": "c", "version": "1"})),
     _incomplete(42, "capabilities without a version, by header alone", meta(None), modern()),
     *(_incomplete(43, f"_meta is {word!r}", word) for word in odd("x", [], 5, None, True)),
-    _incomplete(43, "_meta is text in the legacy era", "x", head(LEGACY)),
+    _incomplete(43, "_meta is text in the legacy revision", "x", head(LEGACY)),
     _incomplete(43, "_meta is text without any header", "x", head()),
     Case(43, "_meta is text on a handshake", head(), message("initialize", {**HANDSHAKE, "_meta": "x"}), 400, -32602),
     *(_incomplete(44, f"the version is {word!r}", meta(word)) for word in odd(5, [], {}, True)),
@@ -219,7 +219,7 @@ BY_HEADER = [
         STRICT,
     ),
     Case(51, "by header and Mcp-Method alone, strictly", modern("ping"), message("ping"), 400, -32602, policy=STRICT),
-    Case(51, "the legacy era, strictly", head(LEGACY), LIST, 200, policy=STRICT),
+    Case(51, "the legacy revision, strictly", head(LEGACY), LIST, 200, policy=STRICT),
     Case(51, "no header at all, strictly", head(), LIST, 200, policy=STRICT),
     Case(51, "a whole envelope, strictly", modern("tools/list"), enveloped("tools/list"), 200, policy=STRICT),
     _listed(52, "a progress token and nothing else", modern(), {"progressToken": 7}),

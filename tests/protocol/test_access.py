@@ -1,4 +1,4 @@
-"""Who may knock: the same-origin rule in every spelling, on every path, and the bearer token."""
+"""Requests are let in by their head: the same-origin rule in every spelling, on every path, and the bearer token."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from mcpboard.net import parse_authority
 from mcpboard.protocol.access import bearer, is_one_of, same_origin
+from tests.protocol.http_messages import head, message
 from tests.protocol.roles import HOST, POLICIES, PRINCIPALS, Role
-from tests.protocol.wire import head, message
 
 # Authorities that are an address or localhost, and what they mean.
 READABLE = [
@@ -27,7 +27,7 @@ READABLE = [
     ("[::ffff:192.168.42.1]:8080", (IPv6Address("::ffff:c0a8:2a01"), 8080)),
 ]
 
-# Authorities of no address, each a trick that somebody once fell for (BL-201, 205, 206, 207).
+# Authorities of no address, each a trick that somebody once fell for.
 JUNK = {
     "nothing": "",
     "a name": "evil.example:8080",
@@ -60,11 +60,11 @@ JUNK = {
     "one number": "2130706433",
     "one hexadecimal number": "0x7f000001",
     "hexadecimal parts": "0x7f.0.0.1",
-    "a short form": "127.1",
+    "a short spelling": "127.1",
     "a part beyond the last": "127.0.0.256",
     "five parts": "127.0.0.0.1",
-    "a blank before": " 127.0.0.1",
-    "a blank after": "127.0.0.1 ",
+    "a space before": " 127.0.0.1",
+    "a space after": "127.0.0.1 ",
     "a line break after": "127.0.0.1\n",
     "a slash after": "127.0.0.1/",
     "two addresses joined": "127.0.0.1:8080, 127.0.0.1:8080",
@@ -139,7 +139,7 @@ REFUSED = {
     "a default port against ours": ("http://192.168.42.1", OWN),
     "the opaque origin": ("null", "null"),
     "an empty Origin": ("", ""),
-    "a blank Origin": (" ", OWN),
+    "an Origin of one space": (" ", OWN),
     "a file": ("file://", OWN),
     "a file of this address": (f"file://{OWN}", OWN),
     "a browser extension": ("chrome-extension://abcdef", "abcdef"),
@@ -226,16 +226,16 @@ def test_other_paths_are_a_json_404_without_a_call_to_log_in(policy: str, method
         assert "/mcp" in got.json["error"]
 
 
-# --- the token (BL-503) --------------------------------------------------------------------
+# --- the token ---
 
 TOKENS = {
     "as it should be": ("Bearer token-a", True),
     "a small scheme": ("bearer token-a", True),
     "a shouted scheme": ("BEARER token-a", True),
-    "more blanks": ("Bearer   token-a", True),
-    "a blank at the end": ("Bearer token-a ", True),
+    "more spaces": ("Bearer   token-a", True),
+    "a space at the end": ("Bearer token-a ", True),
     "a tab between": ("Bearer\ttoken-a", False),
-    "a tab behind a blank": ("Bearer \ttoken-a", False),
+    "a tab behind a space": ("Bearer \ttoken-a", False),
     "quotes": ('Bearer "token-a"', False),
     "the token in capitals": ("Bearer TOKEN-A", False),
     "half the token": ("Bearer token-", False),
@@ -246,7 +246,7 @@ TOKENS = {
     "no scheme": ("token-a", False),
     "no token": ("Bearer", False),
     "an empty token": ("Bearer ", False),
-    "a leading blank": (" Bearer token-a", False),
+    "a leading space": (" Bearer token-a", False),
     "an empty header": ("", False),
     "no header": (None, False),
     "letters beyond Latin-1": ("Bearer t\u014dken-a", False),

@@ -123,7 +123,7 @@ def legacy_only(pair: Pair) -> Pair:
 # --- both halves -----------------------------------------------------------------------------
 
 
-def test_a_server_of_both_eras_is_spoken_to_in_the_modern_one() -> None:
+def test_a_server_of_both_revisions_is_spoken_to_in_the_modern_one() -> None:
     pair = Pair()
     tools = pair.run(pair.session.list_tools())
     result = pair.run(pair.session.call("echo", {"text": "hello"}))
@@ -144,7 +144,7 @@ def test_a_strict_server_finds_nothing_to_object_to() -> None:
     assert pair.session.version == MODERN
 
 
-def test_a_server_of_the_older_era_gets_its_handshake() -> None:
+def test_a_server_of_the_legacy_revision_gets_its_handshake() -> None:
     pair = legacy_only(Pair())
     pair.run(pair.session.list_tools())
     pair.run(pair.session.ping())
@@ -200,7 +200,7 @@ def test_every_name_reaches_the_server_whole(name: str) -> None:
     ("name", "plain"),
     [
         pytest.param("screenshot", True, id="a plain word"),
-        pytest.param("a b", True, id="a blank inside"),
+        pytest.param("a b", True, id="a space inside"),
         pytest.param("=?base64?x", True, id="half a sentinel"),
         pytest.param("", False, id="nothing at all"),
         pytest.param("a\tb", False, id="a control character"),
@@ -213,7 +213,7 @@ def test_names_are_encoded_only_where_a_header_needs_it(name: str, plain: bool) 
     assert decoded_name(encoded_name(name)) == name
 
 
-def test_pictures_and_files_come_back_as_bytes() -> None:
+def test_images_and_files_come_back_as_bytes() -> None:
     blob = Blob("mcpboard://support-bundle/1.tar.gz", "application/gzip", Bytes(b"\x1f\x8b\0"))
     pair = Pair(Content((Text("a"), Image("/9j/", "image/jpeg"), blob, Text("b"))))
     result = pair.run(pair.session.call("echo", {}))
@@ -296,7 +296,7 @@ FALLBACKS = [
     pytest.param(plain(400), id="400 and nothing else"),
     pytest.param(plain(400, b"Bad Request"), id="400 as text"),
     *[pytest.param(error(code), id=f"400 with {code}") for code in (-32000, -32600, -32602, -32020)],
-    pytest.param(unsupported(LEGACY), id="400 with -32022 that lists the older era alone"),
+    pytest.param(unsupported(LEGACY), id="400 with -32022 that lists the legacy revision only"),
     pytest.param(unsupported("2025-06-18"), id="400 with -32022 that lists a tolerated version"),
     pytest.param(error(-32022), id="400 with -32022 that lists nothing"),
     pytest.param(plain(404, b"Not Found"), id="404 as text"),

@@ -10,7 +10,7 @@ from mcpboard.errors import HeaderMismatch, InvalidEnvelope, ProtocolError, Unsu
 from mcpboard.protocol.headers import LOG_LEVEL_KEY, StandardHeaders, check, check_version, decoded_name
 from mcpboard.protocol.jsonrpc import Request
 from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, TOLERATED, RequestVersion, negotiate
-from tests.protocol.wire import UNSENT, meta
+from tests.protocol.http_messages import UNSENT, meta
 
 UNKNOWN = "2099-01-01"
 
@@ -18,7 +18,7 @@ UNKNOWN = "2099-01-01"
 def climb(
     sent: StandardHeaders, method: str = "tools/list", envelope: Any = UNSENT, strict: bool = False, **params: Any
 ) -> RequestVersion:
-    """What the ladder makes of a request with these headers and this `_meta`."""
+    """Return what the ladder makes of a request with these headers and this `_meta`."""
     with_meta = params if envelope is UNSENT else {**params, "_meta": envelope}
     return check(sent, Request(1, method, with_meta), strict_meta=strict)
 
@@ -40,7 +40,7 @@ RUNG_1 = [
     pytest.param(
         StandardHeaders(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"
     ),
-    pytest.param(StandardHeaders(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy era"),
+    pytest.param(StandardHeaders(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy revision"),
     pytest.param(
         StandardHeaders(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"
     ),
@@ -75,7 +75,7 @@ SENTINELS = [
     pytest.param("status", "status", id="a plain name"),
     pytest.param("", "", id="an empty value"),
     pytest.param("=?base64?dMO2w7Zs?=", "t\u00f6\u00f6l", id="letters beyond ASCII"),
-    pytest.param("=?base64?IGEg?=", " a ", id="blanks around"),
+    pytest.param("=?base64?IGEg?=", " a ", id="spaces around"),
     pytest.param("=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?x?=", id="a name that looks encoded"),
     pytest.param("=?base64??=", "", id="an empty name"),
     pytest.param("=?base64?AA==?=", "\x00", id="a control character"),
@@ -84,7 +84,7 @@ SENTINELS = [
     pytest.param("=?base64?YQ==", "=?base64?YQ==", id="no suffix is literal"),
     pytest.param("YQ==?=", "YQ==?=", id="no prefix is literal"),
     pytest.param("=?base64?=", "=?base64?=", id="a prefix that runs into its suffix is literal"),
-    pytest.param(" =?base64?YQ==?=", " =?base64?YQ==?=", id="a blank before the prefix is literal"),
+    pytest.param(" =?base64?YQ==?=", " =?base64?YQ==?=", id="a space before the prefix is literal"),
     pytest.param("=?utf-8?YQ==?=", "=?utf-8?YQ==?=", id="another encoding is literal"),
 ]
 
@@ -101,7 +101,7 @@ UNDECODABLE = {
     "too much padding": "YWJj=",
     "padding alone": "==",
     "a sign outside the alphabet": "SGVs!G8=",
-    "a blank inside": "SGVs bG8=",
+    "a space inside": "SGVs bG8=",
     "a line break inside": "SGVs\nbG8=",
     "the alphabet of URLs": "_-8=",
     "bits that are left over": "YR==",
@@ -157,7 +157,7 @@ def test_rung_3_the_optional_keys_are_judged_in_modern_traffic_alone(extra: dict
 
 
 def test_rung_3_capabilities_count_only_beside_a_version() -> None:
-    """Without one nobody looked at their kind, so a tool must not get to see them."""
+    """Without one nobody looked at their type, so a tool must not get to see them."""
     assert climb(StandardHeaders(MODERN, "x"), "x", meta(capabilities={"sampling": {}})).capabilities == {
         "sampling": {}
     }
@@ -190,11 +190,11 @@ PRECEDENCE = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "envelope", "kind"), PRECEDENCE)
-def test_the_lower_rung_speaks_first(sent: StandardHeaders, envelope: Any, kind: type[ProtocolError]) -> None:
+@pytest.mark.parametrize(("sent", "envelope", "expected"), PRECEDENCE)
+def test_the_lower_rung_speaks_first(sent: StandardHeaders, envelope: Any, expected: type[ProtocolError]) -> None:
     with pytest.raises(ProtocolError) as caught:
         climb(sent, "x", envelope)
-    assert type(caught.value) is kind
+    assert type(caught.value) is expected
 
 
 # --- what passes ---------------------------------------------------------------------------
@@ -220,9 +220,11 @@ PASSES = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "envelope", "wire"), PASSES)
-def test_the_era_is_decided_by_the_request_alone(sent: StandardHeaders, envelope: Any, wire: RequestVersion) -> None:
-    assert climb(sent, "x", envelope) == wire
+@pytest.mark.parametrize(("sent", "envelope", "version"), PASSES)
+def test_the_revision_is_decided_by_the_request_alone(
+    sent: StandardHeaders, envelope: Any, version: RequestVersion
+) -> None:
+    assert climb(sent, "x", envelope) == version
 
 
 STRICT = [
@@ -239,14 +241,14 @@ STRICT = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "envelope", "kind"), STRICT)
+@pytest.mark.parametrize(("sent", "envelope", "expected"), STRICT)
 def test_strict_meta_wants_the_whole_envelope_of_modern_traffic(
-    sent: StandardHeaders, envelope: Any, kind: type[ProtocolError] | None
+    sent: StandardHeaders, envelope: Any, expected: type[ProtocolError] | None
 ) -> None:
-    if kind is None:
+    if expected is None:
         climb(sent, "x", envelope, strict=True)
     else:
-        with pytest.raises(kind):
+        with pytest.raises(expected):
             climb(sent, "x", envelope, strict=True)
 
 

@@ -1,4 +1,4 @@
-"""The second role on the same core: sessions, principals, holds and errors from tools, with no socket."""
+"""The second role on the same core: sessions, principals, leases and errors from tools, with no socket."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from mcpboard.protocol.sessions import KEEP_SECONDS
 from mcpboard.protocol.versions import LEGACY, MODERN
+from tests.protocol.http_messages import RenderedReply, enveloped, head, message, meta, modern
 from tests.protocol.roles import ALICE, BOB, HostRole
-from tests.protocol.wire import Seen, enveloped, head, message, meta, modern
 
 FIRST, SECOND = "11111111-a", "22222222-b"
 
@@ -22,8 +22,8 @@ def opened(role: HostRole, who: str = ALICE, version: str = LEGACY) -> str:
     return got.headers["Mcp-Session-Id"]
 
 
-def tapped(role: HostRole, session: str | None = None, who: str = ALICE, **arguments: Any) -> Seen:
-    """A tap in the legacy era."""
+def tapped(role: HostRole, session: str | None = None, who: str = ALICE, **arguments: Any) -> RenderedReply:
+    """A tap in the legacy revision."""
     params = {"name": "tap", "arguments": {"x": 1, "y": 2, **arguments}}
     return role.post(head(LEGACY, session=session, authorization=who), message("tools/call", params))
 
@@ -97,13 +97,13 @@ def test_modern_traffic_knows_no_sessions() -> None:
     role = HostRole()
     body = enveloped("tools/call", name="tap", arguments={"x": 1, "y": 2})
     assert role.post(modern("tools/call", "tap", authorization=ALICE, session="dead"), body).status == 200
-    assert role.holder == "alice"
+    assert role.owner == "alice"
     got = role.post(modern("initialize", authorization=ALICE), message("initialize", {"protocolVersion": MODERN}))
     assert (got.status, "Mcp-Session-Id" in got.headers, len(role.book.all())) == (200, False, 0)
 
 
 def test_discover_then_a_handshake_then_a_modern_call_on_one_connection() -> None:
-    """The era is decided by each request alone (BL-115)."""
+    """The revision is decided by each request alone."""
     role = HostRole()
     assert role.post(modern("server/discover", authorization=ALICE), enveloped("server/discover")).status == 200
     session = opened(role)
@@ -112,7 +112,7 @@ def test_discover_then_a_handshake_then_a_modern_call_on_one_connection() -> Non
     assert role.post(head(LEGACY, session=session, authorization=ALICE), message("tools/list")).status == 200
 
 
-# --- the order of refusals (BL-505) --------------------------------------------------------
+# --- the order of refusals --------------------------------------------------------
 
 ROGUE = {"origin": "http://evil.example"}
 BAD = "Bearer wrong"
@@ -163,18 +163,18 @@ def test_the_first_session_to_touch_the_device_holds_it() -> None:
 def test_without_a_session_the_principal_holds() -> None:
     role = HostRole()
     assert tapped(role).code is None
-    assert role.holder == "alice"
+    assert role.owner == "alice"
     assert tapped(role, who=BOB).code == -32000
 
 
-@pytest.mark.parametrize("era", [head, modern], ids=["legacy", "modern"])
-def test_an_unknown_device_and_a_fault_inside_a_tool_are_json_rpc_errors(era: Any) -> None:
+@pytest.mark.parametrize("make_head", [head, modern], ids=["legacy", "modern"])
+def test_an_unknown_device_and_a_fault_inside_a_tool_are_json_rpc_errors(make_head: Any) -> None:
     role = HostRole()
-    for label, code, words in (("ghost", -32602, "unknown device: ghost"), ("offline", -32000, "adb: device offline")):
+    for label, code, text in (("ghost", -32602, "unknown device: ghost"), ("offline", -32000, "adb: device offline")):
         params = {"name": "tap", "arguments": {"x": 1, "y": 2, "label": label}}
-        got = role.post(era(authorization=ALICE), message("tools/call", params, id=label))
+        got = role.post(make_head(authorization=ALICE), message("tools/call", params, id=label))
         assert (got.status, got.json["id"]) == (200, label)
-        assert got.json["error"] == {"code": code, "message": words}
+        assert got.json["error"] == {"code": code, "message": text}
 
 
 def test_a_capability_that_a_tool_needs_is_asked_for_by_name() -> None:

@@ -11,11 +11,11 @@ from mcpboard import errors
 from mcpboard.errors import InvalidRequest, MissingCapability, ParseError, ProtocolError
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.jsonrpc import Notification, Request, Response
-from tests.protocol.wire import UNSENT, message
+from tests.protocol.http_messages import UNSENT, message
 
 BROKEN = {
     "nothing": b"",
-    "blanks": b"  \n",
+    "spaces": b"  \n",
     "a mark and nothing": b"\xef\xbb\xbf",
     "two marks": b"\xef\xbb\xbf\xef\xbb\xbf{}",
     "half an object": b'{"a":',
@@ -46,7 +46,7 @@ BROKEN = {
 
 READ = [
     pytest.param(b"\xef\xbb\xbf{}", {}, id="a byte order mark"),
-    pytest.param(b' \t\r\n{"a":1}\n', {"a": 1}, id="blanks around"),
+    pytest.param(b' \t\r\n{"a":1}\n', {"a": 1}, id="spaces around"),
     pytest.param(b'{"a":1,"a":2}', {"a": 2}, id="the last of two members counts"),
     pytest.param(b"9" * 4_300, int("9" * 4_300), id="an integer of 4,300 digits"),
     pytest.param(b'"\\ud83d"', "\ud83d", id="half a surrogate pair"),
@@ -174,9 +174,9 @@ def test_each_error_rides_on_its_status(fault: ProtocolError, code: int, status:
 
 
 def test_no_error_of_the_tree_is_left_out_of_the_table() -> None:
-    def kinds(root: type[ProtocolError]) -> set[type[ProtocolError]]:
-        return {root} | {found for kind in root.__subclasses__() for found in kinds(kind)}
+    def subclasses(root: type[ProtocolError]) -> set[type[ProtocolError]]:
+        return {root} | {found for error in root.__subclasses__() for found in subclasses(error)}
 
-    ours = {kind for kind in kinds(ProtocolError) if kind.__module__ == errors.__name__}
+    ours = {each for each in subclasses(ProtocolError) if each.__module__ == errors.__name__}
     assert ours - {ProtocolError} == {type(param.values[0]) for param in STATUSES}
-    assert {kind.code for kind in ours} <= set(jsonrpc.HTTP_STATUS)
+    assert {each.code for each in ours} <= set(jsonrpc.HTTP_STATUS)

@@ -28,8 +28,8 @@ from mcpboard.protocol.headers import (
 from mcpboard.protocol.messages import Policy, Reply, RequestHead, Step, ToolCall
 from mcpboard.protocol.tools import Content, Text, check_arguments
 from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN
-from tests.protocol.roles import ALICE, LISTING, POLICIES, TOOLS, Role
-from tests.protocol.wire import ADDRESS, message, meta, seen
+from tests.protocol.http_messages import ADDRESS, message, meta, render
+from tests.protocol.roles import ALICE, POLICIES, TOOL_LIST, TOOLS, Role
 
 quick = settings(max_examples=200, derandomize=True, deadline=None, database=None)
 
@@ -109,8 +109,8 @@ POLICY = st.sampled_from(["board", "host"] * 3 + sorted(POLICIES)).map(POLICIES.
 
 
 def stepped(policy: Policy, head: RequestHead, body: bytes) -> Step | Refused:
-    """What becomes of a post; the only exception that may pass is Refused, and only from the head."""
-    endpoint = Endpoint(policy, LISTING)
+    """Return the step that a post leads to; the only exception that may pass is Refused, and only from the head."""
+    endpoint = Endpoint(policy, TOOL_LIST)
     try:
         admitted = endpoint.admit(head)
     except Refused as refused:
@@ -127,14 +127,14 @@ def sent_id(body: bytes) -> Any:
 
 
 def test_any_post_comes_to_a_step_or_a_refusal() -> None:
-    kinds = Counter[str]()
+    types = Counter[str]()
 
     @quick
     @given(POLICY, HEADS, BODIES)
     def check(policy: Policy, head: RequestHead, body: bytes) -> None:
         body = body if head.method == "POST" else b""
         step = stepped(policy, head, body)
-        kinds[type(step).__name__] += 1
+        types[type(step).__name__] += 1
         if isinstance(step, Refused):
             assert step.status in {401, 403, 404, 405, 413, 415}
             json.dumps(step.body)
@@ -142,12 +142,12 @@ def test_any_post_comes_to_a_step_or_a_refusal() -> None:
             assert_answers(step, body)
 
     check()
-    assert {"Refused", "Reply"} <= set(kinds), "the posts are too wild, or too tame, to prove anything"
+    assert {"Refused", "Reply"} <= set(types), "the posts are too wild, or too tame, to prove anything"
 
 
 def assert_answers(reply: Reply, body: bytes) -> None:
     """A reply is empty, or one JSON-RPC answer that echoes the id in its own JSON type."""
-    got = seen(reply)
+    got = render(reply)
     assert got.status in {200, 202, 204, 400, 404}
     if got.body is None:
         return
@@ -186,7 +186,7 @@ def calls(draw: st.DrawFn) -> tuple[StandardHeaders, dict[str, Any]]:
 
 
 def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
-    kinds = Counter[str]()
+    types = Counter[str]()
 
     @quick
     @given(POLICY, calls())
@@ -195,15 +195,15 @@ def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
         step = stepped(
             policy, RequestHead("POST", "/mcp", authorization=ALICE, standard=sent), json.dumps(members).encode()
         )
-        kinds[type(step).__name__] += 1
+        types[type(step).__name__] += 1
         assert isinstance(step, Reply | ToolCall)
         if isinstance(step, ToolCall):
             assert (step.name, repr(step.id)) == (members["params"]["name"], repr(members["id"]))
             assert json.loads(step.arguments_json) == step.arguments
-            check_arguments(LISTING.tools[step.name].input_schema, step.arguments)
+            check_arguments(TOOL_LIST.tools[step.name].input_schema, step.arguments)
 
     check()
-    assert min(kinds["Reply"], kinds["ToolCall"]) >= 10, "one kind was hardly met"
+    assert min(types["Reply"], types["ToolCall"]) >= 10, "one type was hardly met"
 
 
 @quick

@@ -1,4 +1,4 @@
-"""What is answered, to the byte, in both eras and from both roles."""
+"""Replies to the byte, in both revisions and from both roles."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mcpboard.protocol.headers import SERVER_KEY
 from mcpboard.protocol.messages import ListTools, OpenSession, ToolCall
 from mcpboard.protocol.tools import Content, Image, Text
 from mcpboard.protocol.versions import LEGACY, MODERN
-from tests.protocol.roles import ALICE, BOARD, HOST, LISTING, OFF, SERVER, TOOLS, Outcome, Role
-from tests.protocol.wire import Seen, enveloped, head, message, meta, modern
+from tests.protocol.http_messages import RenderedReply, enveloped, head, message, meta, modern
+from tests.protocol.roles import ALICE, BOARD, HOST, OFF, SERVER, TOOL_LIST, TOOLS, Outcome, Role
 
 WHO = b'{"name":"fixture","title":"Fixture","version":"1.2.3"}'
 SIGNATURE = b'"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":' + WHO + b"}"
@@ -45,21 +45,21 @@ EXACT = [
         modern("initialize"), ASKED[MODERN], HANDSHAKE % MODERN.encode() + SIGNATURE, id="initialize as modern traffic"
     ),
     pytest.param(head(), message("server/discover"), DISCOVER, id="discover out of nowhere"),
-    pytest.param(head(LEGACY), message("server/discover"), DISCOVER, id="discover in the legacy era"),
+    pytest.param(head(LEGACY), message("server/discover"), DISCOVER, id="discover in the legacy revision"),
     pytest.param(modern(), message("server/discover"), DISCOVER, id="discover by header alone"),
     pytest.param(modern("server/discover"), enveloped("server/discover"), DISCOVER, id="discover with an envelope"),
     pytest.param(modern(), message("ping"), BARE, id="ping by the modern header alone"),
     pytest.param(modern("ping"), message("ping"), BARE, id="ping by both modern headers"),
-    pytest.param(head(LEGACY), message("ping"), b"", id="ping in the legacy era"),
-    pytest.param(head("2024-11-05"), message("ping"), b"", id="ping in an older era"),
+    pytest.param(head(LEGACY), message("ping"), b"", id="ping in the legacy revision"),
+    pytest.param(head("2024-11-05"), message("ping"), b"", id="ping in an older revision"),
     pytest.param(head(), message("ping"), BARE, id="ping out of nowhere"),
     pytest.param(head(), message("tools/list"), LIST + BARE, id="tools/list out of nowhere"),
-    pytest.param(head(LEGACY), message("tools/list", {}), LIST + BARE, id="tools/list in the legacy era"),
+    pytest.param(head(LEGACY), message("tools/list", {}), LIST + BARE, id="tools/list in the legacy revision"),
     pytest.param(head(LEGACY), enveloped("tools/list", meta(LEGACY)), LIST + BARE, id="an enveloped legacy tools/list"),
     pytest.param(modern(), message("tools/list"), LIST + SIGNATURE, id="tools/list by header alone"),
     pytest.param(modern("tools/list"), enveloped("tools/list"), LIST + SIGNATURE, id="tools/list with an envelope"),
     pytest.param(head(), STATUS, CALL + BARE, id="tools/call out of nowhere"),
-    pytest.param(head(LEGACY), STATUS, CALL + BARE, id="tools/call in the legacy era"),
+    pytest.param(head(LEGACY), STATUS, CALL + BARE, id="tools/call in the legacy revision"),
     pytest.param(modern(), STATUS, CALL + SIGNATURE, id="tools/call by header alone"),
     pytest.param(
         modern("tools/call", "status"),
@@ -73,7 +73,7 @@ EXACT = [
 @pytest.mark.parametrize(("sent", "body", "members"), EXACT)
 def test_an_answer_is_exact_to_the_byte(sent: Any, body: bytes, members: bytes) -> None:
     got = Role(BOARD).post(sent, body)
-    assert got == Seen(
+    assert got == RenderedReply(
         200, {"Content-Type": "application/json"}, b'{"jsonrpc":"2.0","id":1,"result":{' + members + b"}}"
     )
 
@@ -88,7 +88,9 @@ def test_a_ping_with_an_envelope_is_gone_and_its_words_say_where_to() -> None:
 
 
 def test_an_acknowledgement_is_nothing_at_all() -> None:
-    assert Role(BOARD).post(head(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}') == Seen(202, {}, None)
+    assert Role(BOARD).post(head(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}') == RenderedReply(
+        202, {}, None
+    )
 
 
 def test_a_refusal_while_switched_off_is_exact() -> None:
@@ -105,7 +107,7 @@ MODERN_CALLS = [
 OUTCOMES = [
     pytest.param(Content((Text("a"),)), id="text"),
     pytest.param(Content((Text("a"),), {"a": 1}), id="a structure"),
-    pytest.param(Content((Image("AAAA", "image/png"),)), id="a picture"),
+    pytest.param(Content((Image("AAAA", "image/png"),)), id="an image"),
     pytest.param(Busy("busy"), id="a failure"),
 ]
 
@@ -150,7 +152,7 @@ def test_the_list_is_the_same_every_time_and_follows_a_new_endpoint() -> None:
 
 
 def replace_listing(name: str) -> Any:
-    return type(LISTING)([replace(TOOLS[0], name=name)])
+    return type(TOOL_LIST)([replace(TOOLS[0], name=name)])
 
 
 # --- what is left to the role --------------------------------------------------------------
@@ -214,7 +216,7 @@ def test_arguments_of_exactly_the_limit_pass() -> None:
 
 
 def test_no_depth_of_nesting_escapes_as_a_crash() -> None:
-    """Whatever the parser still follows, the writer may not: both ends are told as errors."""
+    """Whatever the parser still follows, the writer may not: both are reported as errors."""
     role = Role(BOARD)
     codes = set()
     for depth in (*range(900, 1100), *range(1400, 1600), *range(9_900, 10_100)):  # where the CPythons give up
@@ -269,4 +271,4 @@ def test_our_own_bug_is_told_without_details() -> None:
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":'
         b'"internal error; the server\'s log has the details"}}'
     )
-    assert b'"id":null' in b"".join(p for p in Endpoint(BOARD, LISTING).crashed(None).parts if isinstance(p, bytes))
+    assert b'"id":null' in b"".join(p for p in Endpoint(BOARD, TOOL_LIST).crashed(None).parts if isinstance(p, bytes))

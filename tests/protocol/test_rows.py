@@ -1,4 +1,4 @@
-"""The decision table of the wire contract, held against the core line by line."""
+"""The decision table, compared with the core line by line."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolErro
 from mcpboard.protocol.messages import ToolList
 from mcpboard.protocol.render import error_content, result_parts
 from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact
+from tests.protocol.http_messages import render_parts
 from tests.protocol.roles import POINT
-from tests.protocol.wire import seen_parts
 
 HUGE = 10**400  # a whole number that no float can hold
 
-# Kind of property -> values that pass, values that do not.
-KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
+# Type of property -> values that pass, values that do not.
+TYPE_VALUES: Mapping[str, tuple[list[Any], list[Any]]] = {
     "string": (["", "x", "\x00", "12", "\u05e9\U0001f9d1\u200d\U0001f4bb"], [5, 1.5, True, None, {}, []]),
     "number": (
         [0, -1, 0.5, 1.0, 1e9, 2**70, HUGE, "100", "0.5", "-1", "1e3", "+5", ".5"],
@@ -52,27 +52,27 @@ KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
     "array": ([[], [1]], [{}, "[]", None, 5, True]),
 }
 EVERY = [
-    pytest.param(kind, value, passes, id=f"{kind} {'takes' if passes else 'refuses'} {value!r:.24}")
-    for kind, lists in KINDS.items()
+    pytest.param(type_name, value, passes, id=f"{type_name} {'takes' if passes else 'refuses'} {value!r:.24}")
+    for type_name, lists in TYPE_VALUES.items()
     for passes, values in zip((True, False), lists, strict=True)
     for value in values
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "passes"), EVERY)
-def test_a_property_is_of_its_kind(kind: str, value: Any, passes: bool) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": kind, "description": "the first one"}}}
+@pytest.mark.parametrize(("type_name", "value", "passes"), EVERY)
+def test_a_property_is_of_its_type(type_name: str, value: Any, passes: bool) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": type_name, "description": "the first one"}}}
     if passes:
         check_arguments(schema, {"a": value})
         return
     with pytest.raises(BadArgument) as caught:
         check_arguments(schema, {"a": value})
-    assert caught.value.text == f"argument a must be {TYPES[kind][1]} (the first one)"
+    assert caught.value.text == f"argument a must be {TYPES[type_name][1]} (the first one)"
     assert caught.value.delivery == "not_sent"
 
 
 def test_the_table_of_kinds_is_the_one_that_is_checked() -> None:
-    assert set(KINDS) == set(TYPES)
+    assert set(TYPE_VALUES) == set(TYPES)
 
 
 NESTED = {
@@ -91,18 +91,18 @@ FAULTS = [
     pytest.param(
         {"ghost": 1, "to": {"x": 1, "y": "far"}},
         "argument to.y must be a finite number",
-        id="a wrong kind in an object",
+        id="a wrong type in an object",
     ),
-    pytest.param({"ghost": 1, "to": 5}, "argument to must be an object", id="a wrong kind where an object belongs"),
+    pytest.param({"ghost": 1, "to": 5}, "argument to must be an object", id="a wrong type where an object belongs"),
     pytest.param({"ghost": 1, "to": None}, "argument to must be an object", id="null where an object belongs"),
 ]
 FINE = [
-    pytest.param(NESTED, {"ghost": None, "to": {"x": 1, "y": "2"}}, id="null where no kind is asked for"),
+    pytest.param(NESTED, {"ghost": None, "to": {"x": 1, "y": "2"}}, id="null where no type is asked for"),
     pytest.param(NESTED, {"ghost": 1, "to": {"x": 1, "y": 2, "z": None}, "any": {"a": []}}, id="unknown properties"),
     pytest.param({"type": "object"}, {"a": 1}, id="a schema without properties"),
     pytest.param({}, {"a": 1}, id="an empty schema"),
     pytest.param({"properties": {"a": {"type": "number", "maximum": 1}}}, {"a": 5}, id="a value out of range"),
-    pytest.param({"properties": {"a": {"type": "moon"}}}, {"a": 5}, id="a kind nobody knows"),
+    pytest.param({"properties": {"a": {"type": "moon"}}}, {"a": 5}, id="a type nobody knows"),
     pytest.param({"properties": {"a": {"enum": ["x"]}}}, {"a": "y"}, id="a choice"),
     pytest.param({"properties": {}, "additionalProperties": False}, {"a": 1}, id="more than a closed schema takes"),
 ]
@@ -120,7 +120,7 @@ def test_all_other_meaning_is_the_backends(schema: dict[str, Any], arguments: di
     check_arguments(schema, arguments)
 
 
-# --- listing -------------------------------------------------------------------------------
+# --- the tool list -------------------------------------------------------------------------------
 
 
 def test_a_tool_is_listed_with_what_it_has() -> None:
@@ -136,15 +136,15 @@ def test_a_tool_is_listed_with_what_it_has() -> None:
 
 def test_a_listing_is_written_once_in_the_order_given() -> None:
     schema = {"type": "object", "properties": {}}
-    listing = ToolList([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
-    written = json.loads(b"{" + listing.result + b"}")
-    assert [tool["name"] for tool in written["tools"]] == list(listing.tools) == ["b", "a", "c"]
+    tool_list = ToolList([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
+    written = json.loads(b"{" + tool_list.result + b"}")
+    assert [tool["name"] for tool in written["tools"]] == list(tool_list.tools) == ["b", "a", "c"]
     assert (written["ttlMs"], written["cacheScope"]) == (0, "private")
     assert set(written) == {"tools", "ttlMs", "cacheScope"}
 
 
 def test_a_schema_is_listed_word_for_word() -> None:
-    """Also with the words of JSON Schema that only a newer client reads."""
+    """Also with the keywords of JSON Schema that only a newer client reads."""
     schema = {"$schema": "x", "type": "object", "$defs": {"a": {"$anchor": "b"}}, "allOf": [{"if": {}, "then": {}}]}
     listed = json.loads(b"{" + ToolList([Tool("a", "A", "A tool.", schema)]).result + b"}")
     assert listed["tools"][0]["inputSchema"] == schema
@@ -175,7 +175,7 @@ CONTENTS = [
     pytest.param(
         Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))),
         b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],',
-        id="a picture and text",
+        id="an image and text",
     ),
     pytest.param(
         Content((Text("a"), Blob("x://b", "application/gzip", Source(b"ab", b"cd")))),
@@ -198,7 +198,7 @@ CONTENTS = [
 
 @pytest.mark.parametrize(("content", "members"), CONTENTS)
 def test_a_result_is_exact_to_the_byte(content: Content, members: bytes) -> None:
-    written = seen_parts(result_parts("id", content, b'"resultType":"complete"'))
+    written = render_parts(result_parts("id", content, b'"resultType":"complete"'))
     assert written == b'{"jsonrpc":"2.0","id":"id","result":{' + members + b'"resultType":"complete"}}'
     json.loads(written)
 
@@ -219,8 +219,8 @@ LOOK = "Whether it took place is not known; look at the screen before you repeat
 AGAIN = "Nothing of this call reached the phone; it can be called again."
 OVER = "The action took place; do not repeat it."
 ERRORS = [
-    pytest.param(ToolError("gone"), False, "gone", None, id="words alone"),
-    pytest.param(Busy("busy", structured={"n": 1}), False, "busy", {"n": 1}, id="words and a structure"),
+    pytest.param(ToolError("gone"), False, "gone", None, id="text only"),
+    pytest.param(Busy("busy", structured={"n": 1}), False, "busy", {"n": 1}, id="text and a structure"),
     pytest.param(Busy("busy", structured={}), False, "busy", None, id="an empty structure is left out"),
     pytest.param(Busy("busy"), True, f"busy\n{AGAIN}", {"delivery": NOT_SENT}, id="an action that was not sent"),
     pytest.param(ToolError("gone"), True, f"gone\n{LOOK}", {"delivery": UNKNOWN}, id="an action of unknown outcome"),
@@ -240,9 +240,9 @@ def test_a_tool_error_is_a_result_that_says_so(error: ToolError, acts: bool, tex
 
 
 def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
-    kinds = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
-    listing = ToolList([Tool(name, name, "A tool.", {}, hints) for name, hints in kinds.items()])
-    assert [name for name in (*kinds, "unknown") if listing.acts(name)] == ["acts", "silent"]
+    hints_of = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
+    tool_list = ToolList([Tool(name, name, "A tool.", {}, hints) for name, hints in hints_of.items()])
+    assert [name for name in (*hints_of, "unknown") if tool_list.acts(name)] == ["acts", "silent"]
 
 
 def test_json_is_ascii_without_blanks_and_never_nan() -> None:

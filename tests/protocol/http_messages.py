@@ -1,4 +1,4 @@
-"""Posts as a test writes them, and answers as a test reads them."""
+"""Posts as a test writes them, and replies as a test reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNSENT: Any = object()  # a member or header that is left out, where None would 
 def head(
     version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any
 ) -> RequestHead:
-    """The head of a POST to /mcp with the standard headers given; `more` are fields of Head."""
+    """The head of a POST to /mcp with the standard headers given; `more` are fields of RequestHead."""
     plain = RequestHead(http, "/mcp", host=ADDRESS, content_type="application/json")
     return plain._replace(standard=StandardHeaders(version, method, name), **more)
 
@@ -41,7 +41,7 @@ def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def odd(*words: Any) -> tuple[Any, ...]:
-    """Values of kinds that do not belong where they are about to be put."""
+    """Values of types that do not belong where they are about to be put."""
     return words
 
 
@@ -57,8 +57,8 @@ def enveloped(method: str, envelope: Any = UNSENT, *, id: Any = 1, **params: Any
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a client would see: status, headers, and the body's text; `body` is None for no bytes."""
+class RenderedReply:
+    """A reply as a client sees it: status, headers, and the body's text; `body` is None for no bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,12 +84,12 @@ class Seen:
         return str(self.result["content"][0]["text"])
 
 
-def seen(reply: Reply) -> Seen:
+def render(reply: Reply) -> RenderedReply:
     """`reply` as it would go out, every source read, encoded and closed."""
-    return Seen(reply.status, dict(reply.headers), seen_parts(reply.parts) or None)
+    return RenderedReply(reply.status, dict(reply.headers), render_parts(reply.parts) or None)
 
 
-def seen_parts(parts: Iterable[Part]) -> bytes:
+def render_parts(parts: Iterable[Part]) -> bytes:
     """`parts` as they would go out, every source read, encoded and closed."""
     return b"".join(map(_bytes, parts))
 
