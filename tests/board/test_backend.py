@@ -33,11 +33,11 @@ from mcpboard.errors import (
 from mcpboard.transport import FailureKind, failure_of
 from mcpboard.transport.deadline import DeadlineSocket
 
-Script = Callable[["Wire"], object]
+Script = Callable[["FakeConnection"], object]
 SECRET = b'{"input":{"text":"my-pass-phrase"}}'
 
 
-class Wire:
+class FakeConnection:
     """The fake backend's end of one connection."""
 
     def __init__(self, sock: socket.socket, over: threading.Event) -> None:
@@ -45,7 +45,7 @@ class Wire:
         self.over = over
         self.request = b""
 
-    def read(self) -> Wire:
+    def read(self) -> FakeConnection:
         while b"\r\n\r\n" not in self.request:
             self._more()
         head, _, _ = self.request.partition(b"\r\n\r\n")
@@ -60,7 +60,7 @@ class Wire:
             raise ConnectionError("the caller left")
         self.request += got
 
-    def send(self, *pieces: bytes) -> Wire:
+    def send(self, *pieces: bytes) -> FakeConnection:
         for piece in pieces:
             self.sock.sendall(piece)
         return self
@@ -72,18 +72,18 @@ class Wire:
     def hang(self) -> None:
         self.over.wait(20)
 
-    def reset(self) -> Wire:
+    def reset(self) -> FakeConnection:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
         return self
 
 
-class Fake:
+class FakeBackend:
     """A backend that plays one script on every connection and remembers what it was asked."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.wires: list[Wire] = []
+        self.connections: list[FakeConnection] = []
         self._over = threading.Event()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
@@ -98,8 +98,8 @@ class Fake:
                 if self._over.is_set():
                     return
                 sock.settimeout(20)
-                self.wires.append(Wire(sock, self._over))
-                self.script(self.wires[-1])
+                self.connections.append(FakeConnection(sock, self._over))
+                self.script(self.connections[-1])
 
     def stop(self) -> None:
         self._over.set()
@@ -109,15 +109,15 @@ class Fake:
         assert not self._thread.is_alive()
 
 
-Start = Callable[[Script], Fake]
+Start = Callable[[Script], FakeBackend]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     with contextlib.ExitStack() as stack:
 
-        def started(script: Script) -> Fake:
-            fake = Fake(script)
+        def started(script: Script) -> FakeBackend:
+            fake = FakeBackend(script)
             stack.callback(fake.stop)
             return fake
 
@@ -171,17 +171,17 @@ CHUNKED = "Transfer-Encoding: chunked"
     ],
 )
 def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, answer: BackendResponse) -> None:
-    fake = start(lambda wire: wire.read().send(sent))
+    fake = start(lambda connection: connection.read().send(sent))
     assert Backend("agent", fake.url).call("POST", "/api/tools/screenshot", SECRET, 5) == answer
-    assert len(fake.wires) == 1
+    assert len(fake.connections) == 1
 
 
 def test_the_request_is_plain_fresh_and_closes(start: Start) -> None:
-    fake = start(lambda wire: wire.read().send(ok(b"x")))
+    fake = start(lambda connection: connection.read().send(ok(b"x")))
     backend = Backend("agent", fake.url + "/")
     for _ in range(2):
         backend.call("POST", "/api/tools/x", SECRET, 5)
-    first, second = (wire.request for wire in fake.wires)
+    first, second = (connection.request for connection in fake.connections)
     lines, _, body = first.partition(b"\r\n\r\n")
     assert lines.split(b"\r\n")[0] == b"POST /api/tools/x HTTP/1.1"
     assert {b"Connection: close", b"Accept-Encoding: identity", b"Host: 127.0.0.1:%d" % fake.port} <= set(
@@ -204,9 +204,9 @@ def test_the_request_is_plain_fresh_and_closes(start: Start) -> None:
 def test_a_request_announces_its_length_once(
     start: Start, method: str, body: bytes | None, lengths: list[bytes]
 ) -> None:
-    fake = start(lambda wire: wire.read().send(ok(b"x")))
+    fake = start(lambda connection: connection.read().send(ok(b"x")))
     Backend("agent", fake.url).call(method, "/x", body, 5)
-    lines = fake.wires[0].request.split(b"\r\n")
+    lines = fake.connections[0].request.split(b"\r\n")
     assert [line.split()[1] for line in lines if line.startswith(b"Content-Length:")] == lengths
 
 
@@ -219,10 +219,10 @@ def test_while_the_answer_is_awaited_the_body_is_not_held_twice(start: Start, mo
         held.append(tracemalloc.get_traced_memory()[0])
         return receive(sock, *args)
 
-    def swallowing(wire: Wire) -> None:
-        while not wire.sock.recv(65536).endswith(b"!"):
+    def swallowing(connection: FakeConnection) -> None:
+        while not connection.sock.recv(65536).endswith(b"!"):
             pass
-        wire.send(ok(b"x"))
+        connection.send(ok(b"x"))
 
     monkeypatch.setattr(DeadlineSocket, "recv_into", measured)
     backend = Backend("agent", start(swallowing).url)
@@ -239,23 +239,23 @@ def test_while_the_answer_is_awaited_the_body_is_not_held_twice(start: Start, mo
 
 
 def test_a_localhost_address_is_tried_by_ipv4_first(start: Start) -> None:
-    fake = start(lambda wire: wire.read().send(ok(b"x")))
+    fake = start(lambda connection: connection.read().send(ok(b"x")))
     assert Backend("agent", f"http://localhost:{fake.port}").call("GET", "/", None, 5).status == 200
 
 
 def test_a_redirect_is_an_answer_and_never_followed(start: Start) -> None:
-    target = start(lambda wire: wire.read().send(ok(b"caught")))
+    target = start(lambda connection: connection.read().send(ok(b"caught")))
     location = f"Location: {target.url}/elsewhere"
-    fake = start(lambda wire: wire.read().send(ok(b"over there", location, status="302 Found")))
+    fake = start(lambda connection: connection.read().send(ok(b"over there", location, status="302 Found")))
     assert Backend("agent", fake.url).call("POST", "/x", SECRET, 5) == BackendResponse(302, "", b"over there")
-    assert (len(fake.wires), len(target.wires)) == (1, 0)
+    assert (len(fake.connections), len(target.connections)) == (1, 0)
 
 
 def test_a_redirect_with_an_endless_body_is_held_to_the_limit(start: Start) -> None:
-    def endless(wire: Wire) -> None:
-        wire.read().send(head("Location: /there", status="302 Found"))
-        while not wire.over.is_set():
-            wire.send(bytes(65536))
+    def endless(connection: FakeConnection) -> None:
+        connection.read().send(head("Location: /there", status="302 Found"))
+        while not connection.over.is_set():
+            connection.send(bytes(65536))
 
     fake = start(endless)
     with pytest.raises(BackendBroken, match="limit of 1000 bytes"):
@@ -263,124 +263,149 @@ def test_a_redirect_with_an_endless_body_is_held_to_the_limit(start: Start) -> N
 
 
 def test_cookies_are_not_kept(start: Start) -> None:
-    fake = start(lambda wire: wire.read().send(ok(b"x", "Set-Cookie: crumb=1; Path=/")))
+    fake = start(lambda connection: connection.read().send(ok(b"x", "Set-Cookie: crumb=1; Path=/")))
     backend = Backend("agent", fake.url)
     for _ in range(2):
         backend.call("GET", "/x", None, 5)
-    assert all(b"crumb" not in wire.request for wire in fake.wires)
+    assert all(b"crumb" not in connection.request for connection in fake.connections)
 
 
 def test_the_environment_changes_nothing(start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Proxy variables, a netrc entry and a certificate bundle that is missing: still direct, still anonymous."""
-    proxy = start(lambda wire: wire.read().send(ok(b"proxied")))
+    proxy = start(lambda connection: connection.read().send(ok(b"proxied")))
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, proxy.url)
     monkeypatch.setenv("NO_PROXY", "localhost")
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login someone password something\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "missing.pem"))
-    fake = start(lambda wire: wire.read().send(ok(b"direct")))
+    fake = start(lambda connection: connection.read().send(ok(b"direct")))
     assert Backend("agent", fake.url).call("GET", "/x", None, 5).body == b"direct"
-    assert b"authorization" not in fake.wires[0].request.lower()
-    assert (len(fake.wires), len(proxy.wires)) == (1, 0)
+    assert b"authorization" not in fake.connections[0].request.lower()
+    assert (len(fake.connections), len(proxy.connections)) == (1, 0)
 
 
 # --- failures ------------------------------------------------------------------------------
 
 FAILURES = [
-    pytest.param(lambda wire: wire.sock.close(), BackendBroken, None, id="accepts and closes"),
-    pytest.param(lambda wire: wire.read().sock.close(), BackendBroken, UNKNOWN, id="reads and closes"),
-    pytest.param(lambda wire: wire.read().reset(), BackendBroken, UNKNOWN, id="reads and resets"),
-    pytest.param(lambda wire: wire.read().hang(), BackendTimeout, UNKNOWN, id="reads and hangs"),
-    pytest.param(lambda wire: wire.read().drip(), BackendTimeout, UNKNOWN, id="a head that drips"),
-    pytest.param(lambda wire: wire.read().send(head()).drip(), BackendTimeout, UNKNOWN, id="a body that drips"),
+    pytest.param(lambda connection: connection.sock.close(), BackendBroken, None, id="accepts and closes"),
+    pytest.param(lambda connection: connection.read().sock.close(), BackendBroken, UNKNOWN, id="reads and closes"),
+    pytest.param(lambda connection: connection.read().reset(), BackendBroken, UNKNOWN, id="reads and resets"),
+    pytest.param(lambda connection: connection.read().hang(), BackendTimeout, UNKNOWN, id="reads and hangs"),
+    pytest.param(lambda connection: connection.read().drip(), BackendTimeout, UNKNOWN, id="a head that drips"),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED)).drip(b"1\r\nx\r\n"), BackendTimeout, UNKNOWN, id="dripping chunks"
+        lambda connection: connection.read().send(head()).drip(), BackendTimeout, UNKNOWN, id="a body that drips"
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), chunked(b"all", b"")[:-2]).drip(b"Trailer: x\r\n"),
+        lambda connection: connection.read().send(head(CHUNKED)).drip(b"1\r\nx\r\n"),
+        BackendTimeout,
+        UNKNOWN,
+        id="dripping chunks",
+    ),
+    pytest.param(
+        lambda connection: connection.read().send(head(CHUNKED), chunked(b"all", b"")[:-2]).drip(b"Trailer: x\r\n"),
         BackendTimeout,
         UNKNOWN,
         id="a trailer that drips",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head("Content-Length: 100"), b"eleven byte"),
+        lambda connection: connection.read().send(head("Content-Length: 100"), b"eleven byte"),
         BackendBroken,
         UNKNOWN,
         id="shorter than announced",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), chunked(b"half")), BackendBroken, UNKNOWN, id="no last chunk"
+        lambda connection: connection.read().send(head(CHUNKED), chunked(b"half")),
+        BackendBroken,
+        UNKNOWN,
+        id="no last chunk",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), b"40\r\nhalf"), BackendBroken, UNKNOWN, id="cut within a chunk"
+        lambda connection: connection.read().send(head(CHUNKED), b"40\r\nhalf"),
+        BackendBroken,
+        UNKNOWN,
+        id="cut within a chunk",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), b"zz\r\n"), BackendBroken, UNKNOWN, id="a chunk size that is none"
+        lambda connection: connection.read().send(head(CHUNKED), b"zz\r\n"),
+        BackendBroken,
+        UNKNOWN,
+        id="a chunk size that is none",
     ),
     pytest.param(
-        lambda wire: wire.read().send(ok(b"plain", "Content-Encoding: gzip")), BackendBroken, UNKNOWN, id="gzip label"
+        lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip")),
+        BackendBroken,
+        UNKNOWN,
+        id="gzip label",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head("Content-Length: 5", "Content-Length: 6"), b"which"),
+        lambda connection: connection.read().send(head("Content-Length: 5", "Content-Length: 6"), b"which"),
         BackendBroken,
         UNKNOWN,
         id="two lengths",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head("Content-Length: 9, 9"), b"short"),
+        lambda connection: connection.read().send(head("Content-Length: 9, 9"), b"short"),
         BackendBroken,
         UNKNOWN,
         id="a length listed twice in one line, and not reached",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head("Content-Length: nine"), b"nine byte"),
+        lambda connection: connection.read().send(head("Content-Length: nine"), b"nine byte"),
         BackendBroken,
         UNKNOWN,
         id="a length that is no number",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head("Transfer-Encoding: gzip, chunked"), chunked(b"zipped", b"")),
+        lambda connection: connection.read().send(head("Transfer-Encoding: gzip, chunked"), chunked(b"zipped", b"")),
         BackendBroken,
         UNKNOWN,
         id="a coding around the chunks",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED, "Transfer-Encoding: gzip"), chunked(b"zipped", b"")),
+        lambda connection: connection.read().send(head(CHUNKED, "Transfer-Encoding: gzip"), chunked(b"zipped", b"")),
         BackendBroken,
         UNKNOWN,
         id="a coding in a second line",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), b"-5\r\n", b"short"),
+        lambda connection: connection.read().send(head(CHUNKED), b"-5\r\n", b"short"),
         BackendBroken,
         UNKNOWN,
         id="a chunk of less than nothing",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), b"-1\r\n", bytes(5 << 20)).hang(),
+        lambda connection: connection.read().send(head(CHUNKED), b"-1\r\n", bytes(5 << 20)).hang(),
         BackendBroken,
         UNKNOWN,
         id="a chunk of -1 bytes, with more than the limit behind it",
     ),
     pytest.param(
-        lambda wire: wire.read().send(ok(b"plain", "Content-Encoding: gzip", "Content-Encoding: identity")),
+        lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip", "Content-Encoding: identity")),
         BackendBroken,
         UNKNOWN,
         id="gzip label, and another that denies it",
     ),
-    pytest.param(lambda wire: wire.read().send(b"SSH-2.0-dropbear\r\n"), BackendBroken, UNKNOWN, id="not HTTP"),
     pytest.param(
-        lambda wire: wire.read().send(head(f"X: {'x' * 70_000}")), BackendBroken, UNKNOWN, id="a header line of 70 kB"
+        lambda connection: connection.read().send(b"SSH-2.0-dropbear\r\n"), BackendBroken, UNKNOWN, id="not HTTP"
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(f"Content-Length: {4 << 20 | 1}")).hang(),
+        lambda connection: connection.read().send(head(f"X: {'x' * 70_000}")),
+        BackendBroken,
+        UNKNOWN,
+        id="a header line of 70 kB",
+    ),
+    pytest.param(
+        lambda connection: connection.read().send(head(f"Content-Length: {4 << 20 | 1}")).hang(),
         BackendBroken,
         UNKNOWN,
         id="announced over the limit",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(), bytes((4 << 20) + 1)), BackendBroken, UNKNOWN, id="over the limit"
+        lambda connection: connection.read().send(head(), bytes((4 << 20) + 1)),
+        BackendBroken,
+        UNKNOWN,
+        id="over the limit",
     ),
 ]
 
@@ -406,12 +431,12 @@ def test_a_failure_is_one_of_three_kinds_and_tells_what_became_of_it(
     assert "the Agent (agent_base_url)" in failed.value.text
     assert "POST /api/tools/enter_text" in failed.value.text
     assert "pass-phrase" not in failed.value.text + caplog.text
-    assert len(fake.wires) == 1
+    assert len(fake.connections) == 1
     assert backend.last_request is not None and not backend.last_request.ok
 
 
 def test_a_timeout_names_the_seconds(start: Start) -> None:
-    fake = start(Wire.hang)
+    fake = start(FakeConnection.hang)
     with pytest.raises(BackendTimeout, match=r"did not finish GET /x within 0\.2 s"):
         Backend("config_web", fake.url).call("GET", "/x", None, 0.2)
 
@@ -430,7 +455,7 @@ BIG = bytes(64 << 20)  # more than the buffers of both sides hold, so that sendi
 
 
 def test_a_request_cut_while_it_is_sent_was_not_sent(start: Start) -> None:
-    fake = start(lambda wire: (wire.sock.recv(1), wire.reset()))
+    fake = start(lambda connection: (connection.sock.recv(1), connection.reset()))
     with pytest.raises(BackendBroken) as failed:
         Backend("agent", fake.url).call("POST", "/x", BIG, 5)
     assert failed.value.delivery == NOT_SENT
@@ -438,7 +463,7 @@ def test_a_request_cut_while_it_is_sent_was_not_sent(start: Start) -> None:
 
 
 def test_a_request_still_being_sent_at_the_deadline_was_not_sent(start: Start) -> None:
-    fake = start(Wire.hang)
+    fake = start(FakeConnection.hang)
     with pytest.raises(BackendTimeout) as failed:
         Backend("agent", fake.url).call("POST", "/x", BIG, 0.3)
     assert failed.value.delivery == NOT_SENT
@@ -446,12 +471,12 @@ def test_a_request_still_being_sent_at_the_deadline_was_not_sent(start: Start) -
 
 def test_an_early_answer_to_a_request_still_being_sent_counts(start: Start) -> None:
     """The Agent says 503 while it shuts down, without reading what comes."""
-    fake = start(lambda wire: (wire.sock.recv(1), wire.send(ok(b"shutting down", status="503 Soon"))))
+    fake = start(lambda connection: (connection.sock.recv(1), connection.send(ok(b"shutting down", status="503 Soon"))))
     assert Backend("agent", fake.url).call("POST", "/x", BIG, 5) == BackendResponse(503, "", b"shutting down")
 
 
 def test_a_bug_of_ours_is_not_dressed_up_as_a_backend_failure(start: Start) -> None:
-    fake = start(Wire.hang)
+    fake = start(FakeConnection.hang)
     with pytest.raises(TypeError):
         Backend("agent", fake.url).call("GET", 5, None, 5)  # type: ignore[arg-type]
 
@@ -459,7 +484,7 @@ def test_a_bug_of_ours_is_not_dressed_up_as_a_backend_failure(start: Start) -> N
 # --- streams -------------------------------------------------------------------------------
 
 
-def stream(fake: Fake, seconds: float = 5, total: float = 5, limit: int = 1 << 20) -> BodyStream:
+def stream(fake: FakeBackend, seconds: float = 5, total: float = 5, limit: int = 1 << 20) -> BodyStream:
     return Backend("config_web", fake.url).stream("/api/logs/support", seconds, total, limit)
 
 
@@ -472,7 +497,7 @@ def stream(fake: Fake, seconds: float = 5, total: float = 5, limit: int = 1 << 2
     ],
 )
 def test_a_stream_gives_all_bytes_in_blocks(start: Start, sent: bytes, length: int | None) -> None:
-    fake = start(lambda wire: wire.read().send(sent))
+    fake = start(lambda connection: connection.read().send(sent))
     with contextlib.closing(stream(fake)) as body:
         blocks = list(body)
         assert next(body, None) is None
@@ -484,11 +509,11 @@ def test_a_stream_gives_all_bytes_in_blocks(start: Start, sent: bytes, length: i
 def test_the_first_block_is_here_before_the_stream_is_returned(start: Start) -> None:
     going_out = threading.Event()
 
-    def script(wire: Wire) -> None:
-        wire.read().send(head(f"Content-Length: {2 * BLOCK}"))
-        wire.over.wait(0.1)  # s; a stream that were given for its head alone would be here by now
+    def script(connection: FakeConnection) -> None:
+        connection.read().send(head(f"Content-Length: {2 * BLOCK}"))
+        connection.over.wait(0.1)  # s; a stream that were given for its head alone would be here by now
         going_out.set()
-        wire.send(bytes(BLOCK)).hang()
+        connection.send(bytes(BLOCK)).hang()
 
     with contextlib.closing(stream(start(script), total=0.3)) as body:
         assert going_out.is_set()
@@ -510,7 +535,7 @@ def test_the_first_block_is_here_before_the_stream_is_returned(start: Start) -> 
 def test_another_answer_than_the_body_is_known_by_its_first_block(
     start: Start, sent: bytes, begun: BackendResponse
 ) -> None:
-    fake = start(lambda wire: wire.read().send(sent))
+    fake = start(lambda connection: connection.read().send(sent))
     with contextlib.closing(stream(fake)) as body:
         assert body.begin() == body.begin() == begun
 
@@ -524,30 +549,36 @@ EARLY = [
 
 @pytest.mark.parametrize(("sent", "words"), EARLY)
 def test_an_early_failure_is_raised_before_any_byte_is_handed_out(start: Start, sent: bytes, words: str) -> None:
-    fake = start(lambda wire: wire.read().send(sent))
+    fake = start(lambda connection: connection.read().send(sent))
     with pytest.raises(BackendBroken, match=words):
         stream(fake)
-    assert len(fake.wires) == 1
+    assert len(fake.connections) == 1
 
 
 def test_a_first_block_that_does_not_come_is_a_timeout(start: Start) -> None:
-    fake = start(lambda wire: wire.read().send(head()).drip())
+    fake = start(lambda connection: connection.read().send(head()).drip())
     with pytest.raises(BackendTimeout, match=r"within 0\.3 s"):
         stream(fake, seconds=0.3)
 
 
 LATE = [
     pytest.param(
-        lambda wire: wire.read().send(head(f"Content-Length: {3 * BLOCK}"), bytes(BLOCK + 9)),
+        lambda connection: connection.read().send(head(f"Content-Length: {3 * BLOCK}"), bytes(BLOCK + 9)),
         BackendBroken,
         id="shorter than announced",
     ),
     pytest.param(
-        lambda wire: wire.read().send(head(CHUNKED), chunked(bytes(BLOCK + 9))), BackendBroken, id="cut chunks"
+        lambda connection: connection.read().send(head(CHUNKED), chunked(bytes(BLOCK + 9))),
+        BackendBroken,
+        id="cut chunks",
     ),
-    pytest.param(lambda wire: wire.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"),
     pytest.param(
-        lambda wire: wire.read().send(head(), bytes(BLOCK + 9)).drip(), BackendTimeout, id="drips over the total time"
+        lambda connection: connection.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"
+    ),
+    pytest.param(
+        lambda connection: connection.read().send(head(), bytes(BLOCK + 9)).drip(),
+        BackendTimeout,
+        id="drips over the total time",
     ),
 ]
 
@@ -567,10 +598,10 @@ def test_a_source_that_dies_midway_raises_instead_of_ending(
 def test_closing_early_lets_go_of_the_source_and_is_no_end(start: Start) -> None:
     left = threading.Event()
 
-    def script(wire: Wire) -> None:
-        wire.read().send(head(), bytes(BLOCK))
+    def script(connection: FakeConnection) -> None:
+        connection.read().send(head(), bytes(BLOCK))
         with contextlib.suppress(ConnectionError):
-            wire.sock.recv(1)
+            connection.sock.recv(1)
         left.set()
 
     body = stream(start(script))
@@ -583,7 +614,7 @@ def test_closing_early_lets_go_of_the_source_and_is_no_end(start: Start) -> None
 
 
 def test_a_stream_that_is_never_iterated_can_be_closed(start: Start) -> None:
-    fake = start(lambda wire: wire.read().send(ok(b"x")))
+    fake = start(lambda connection: connection.read().send(ok(b"x")))
     stream(fake).close()
 
 
@@ -592,7 +623,7 @@ def test_a_stream_that_is_never_iterated_can_be_closed(start: Start) -> None:
 
 def test_last_seen_is_nothing_then_how_and_how_long_ago(start: Start) -> None:
     now = [100.0]
-    fake = start(lambda wire: wire.read().send(ok(b"", status="503 Soon")))
+    fake = start(lambda connection: connection.read().send(ok(b"", status="503 Soon")))
     backend = Backend("agent", fake.url, lambda: now[0])
     before = backend.last_request
     backend.call("GET", "/health", None, 5)

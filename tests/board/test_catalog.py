@@ -20,13 +20,13 @@ class Agent:
     def __init__(self, *entries: Any) -> None:
         self.asked = 0
         self.now = 1000.0
-        self.answer: BackendResponse | Exception = listing(*entries)
+        self.response: BackendResponse | Exception = listing(*entries)
 
     def fetch(self) -> Any:
         self.asked += 1
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        if isinstance(self.response, Exception):
+            raise self.response
+        return self.response
 
     def catalog(self) -> Catalog:
         return Catalog(lambda: self.now)
@@ -187,13 +187,13 @@ def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: Bac
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
     good = catalog.rows(shell=True)
-    agent.answer = failure
+    agent.response = failure
     agent.now += FRESH_S
     catalog.refresh(agent.fetch)
     catalog.refresh(agent.fetch)
     assert agent.asked == 2
     assert catalog.rows(shell=True) is good
-    agent.answer = listing()
+    agent.response = listing()
     agent.now += RETRY_S
     catalog.refresh(agent.fetch)
     assert agent.asked == 3

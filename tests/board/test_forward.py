@@ -30,15 +30,15 @@ class Clock:
 class Scripted:
     """A backend that answers in a fixed way, and remembers the bodies it was sent."""
 
-    def __init__(self, answer: BackendResponse | ToolError) -> None:
-        self.answer = answer
+    def __init__(self, response: BackendResponse | ToolError) -> None:
+        self.response = response
         self.bodies: list[bytes | None] = []
 
     def call(self, method: str, path: str, body: bytes | None, seconds: float) -> BackendResponse:
         self.bodies.append(body)
-        if isinstance(self.answer, ToolError):
-            raise self.answer
-        return self.answer
+        if isinstance(self.response, ToolError):
+            raise self.response
+        return self.response
 
 
 WELL = BackendResponse(200, "application/json", json.dumps({"output": "done", "is_error": False}).encode())
@@ -54,8 +54,10 @@ def forward(clock: Clock) -> Forwarder:
     return Forwarder(Lanes(LANE_CAPACITY, clock), UndeliveredOutcomes(clock), clock)
 
 
-def run(forward: Forwarder, tool: str, answer: BackendResponse | ToolError = WELL, arguments: bytes = b"{}") -> Outcome:
-    return run_on(forward, tool, Scripted(answer), arguments)
+def run(
+    forward: Forwarder, tool: str, response: BackendResponse | ToolError = WELL, arguments: bytes = b"{}"
+) -> Outcome:
+    return run_on(forward, tool, Scripted(response), arguments)
 
 
 def run_on(forward: Forwarder, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
@@ -92,7 +94,7 @@ def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, 
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("response", "message"),
     [
         pytest.param(WELL, "finished OK", id="it worked"),
         pytest.param(BackendTimeout("late"), "ended with an error", id="nobody knows"),
@@ -102,12 +104,12 @@ def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, 
         pytest.param(BackendBroken("cut", delivery="not_sent"), None, id="never sent"),
     ],
 )
-def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: Any, words: str | None) -> None:
-    lose(run(forward, "open_app", answer))
+def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, response: Any, message: str | None) -> None:
+    lose(run(forward, "open_app", response))
     told = text(run(forward, "keyboard_tap"))
-    assert ("The earlier open_app" in told) is (words is not None)
-    assert (words or "") in told
-    assert str(answer) not in told
+    assert ("The earlier open_app" in told) is (message is not None)
+    assert (message or "") in told
+    assert str(response) not in told
 
 
 def test_input_is_the_only_lane_whose_outcomes_are_kept(forward: Forwarder) -> None:

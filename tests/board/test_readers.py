@@ -71,9 +71,9 @@ def only_text(content: Content) -> str:
     return block.text
 
 
-def refusal_of(read: Reader, answer: BackendResponse) -> ToolError:
+def refusal_of(read: Reader, response: BackendResponse) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        read(answer)
+        read(response)
     return caught.value
 
 

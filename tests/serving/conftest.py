@@ -10,8 +10,8 @@ import pytest
 
 from mcpboard.serving import server
 from mcpboard.serving.connection import IDLE, LIMITS, RECEIVING, STALLED
+from tests.serving.rawhttp import Served, serving
 from tests.serving.role import PATIENCE
-from tests.serving.wire import Served, serving
 
 
 class Lines(logging.Handler):

@@ -51,7 +51,7 @@ class Source:
             raise self.closes_with
 
 
-class PretendRole:
+class FakeRole:
     """The role that is served in these tests; remembers what was run, lost and borrowed."""
 
     def __init__(self, **policy: Any) -> None:
@@ -97,45 +97,45 @@ class PretendRole:
             raise self.broken
 
 
-def echo(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def echo(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     return Content((Text("done"),))
 
 
-def block(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def block(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     assert role.release.wait(PATIENCE)
     return Content((Text("done"),))
 
 
-def picture(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def picture(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     return Content((Image("A" * arguments["size"], "image/jpeg"),))
 
 
-def file(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def file(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     size = arguments["size"]
     source = Source(size, arguments.get("length", size), role.dies_with)
     role.sources.append(source)
     return Content((Blob("pretend://file", "application/gzip", source),))
 
 
-def unwritable(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def unwritable(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     """A result that cannot be JSON, with a source that has to be closed all the same."""
     role.sources.append(Source(10, 10))
     return Content((Blob("pretend://file", "application/gzip", role.sources[-1]),), {SECRET: float("nan")})
 
 
-def crash(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def crash(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     raise RuntimeError(SECRET)
 
 
-def refuse(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def refuse(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     raise ToolRefused("the phone said no")
 
 
-def protocol(role: PretendRole, arguments: Mapping[str, Any]) -> Content:
+def protocol(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     raise InvalidParams("no such device")
 
 
-TOOLS: dict[str, Callable[[PretendRole, Mapping[str, Any]], Content]] = {
+TOOLS: dict[str, Callable[[FakeRole, Mapping[str, Any]], Content]] = {
     tool.__name__: tool for tool in (echo, block, picture, file, unwritable, crash, refuse, protocol)
 }
 

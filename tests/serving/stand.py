@@ -14,10 +14,10 @@ from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.server import TOOL_CALLS, listeners, serve
-from tests.serving.role import PretendRole
+from tests.serving.role import FakeRole
 
 
-class SpokenRole(PretendRole):
+class SpokenRole(FakeRole):
     """A role that says when a call begins; `block` lasts as many seconds as it is asked to."""
 
     def run(self, call: ToolCall) -> Outcome:

@@ -14,8 +14,8 @@ from mcpboard.errors import InvalidParams, Refused
 from mcpboard.protocol.access import BODY_LIMIT
 from mcpboard.serving.app import Application, refusal
 from tests.serving.conftest import Lines
-from tests.serving.role import PATIENCE, SECRET, CountedLimit, PretendRole
-from tests.serving.wire import Served, call, message, request, serving
+from tests.serving.rawhttp import Served, call, message, request, serving
+from tests.serving.role import PATIENCE, SECRET, CountedLimit, FakeRole
 
 FOREIGN = "Origin: http://evil.example"
 
@@ -58,41 +58,41 @@ class TestAnswers:
     def test_json_whole_and_plain(self, served: Served, sent: bytes, status: int, allow: str | None) -> None:
         with served.client() as client:
             client.send(sent)
-            answer = client.answer()
-            assert answer.status == status
-            assert isinstance(answer.json, dict)
-            assert answer.headers.get("allow") == allow
-            assert not [name for name in answer.headers if name.startswith("access-control-")]
-            assert answer.headers.keys().isdisjoint({"server", "via", "location", "www-authenticate"})
-            assert client.ask(message("ping")).status == 200, "the connection goes on"
+            response = client.response()
+            assert response.status == status
+            assert isinstance(response.json, dict)
+            assert response.headers.get("allow") == allow
+            assert not [name for name in response.headers if name.startswith("access-control-")]
+            assert response.headers.keys().isdisjoint({"server", "via", "location", "www-authenticate"})
+            assert client.post(message("ping")).status == 200, "the connection goes on"
 
     @pytest.mark.parametrize("path", ["/mcp", "/health", "/nowhere"])
     def test_head_has_the_head_of_get_and_no_body(self, served: Served, path: str) -> None:
         with served.client() as client:
             client.send(request(method="GET", path=path))
-            got = client.answer("GET")
+            got = client.response("GET")
             client.send(request(method="HEAD", path=path))
-            head = client.answer("HEAD")
+            head = client.response("HEAD")
             assert head.status == got.status
             assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
-            assert client.ask(message("ping")).status == 200
+            assert client.post(message("ping")).status == 200
 
     def test_a_notification_is_202_without_a_byte(self, served: Served) -> None:
-        answer = served.ask(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-        assert (answer.status, answer.headers["content-length"], answer.body) == (202, "0", b"")
-        assert "content-type" not in answer.headers
+        response = served.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        assert (response.status, response.headers["content-length"], response.body) == (202, "0", b"")
+        assert "content-type" not in response.headers
 
     def test_the_end_of_a_session_is_204_without_a_length(self) -> None:
-        with serving(PretendRole(knows_session=lambda session, principal: True)) as served, served.client() as client:
+        with serving(FakeRole(knows_session=lambda session, principal: True)) as served, served.client() as client:
             client.send(request(b"", "Mcp-Session-Id: s", method="DELETE"))
-            answer = client.answer()
-        assert answer.status == 204
-        assert answer.headers.keys().isdisjoint({"content-length", "content-type", "transfer-encoding"})
+            response = client.response()
+        assert response.status == 204
+        assert response.headers.keys().isdisjoint({"content-length", "content-type", "transfer-encoding"})
 
     def test_a_picture_of_400_kb_comes_whole(self, served: Served) -> None:
-        answer = served.ask(call("picture", size=400_000))
-        assert len(answer.body) == int(answer.headers["content-length"])
-        assert answer.json["result"]["content"][0]["data"] == "A" * 400_000
+        response = served.post(call("picture", size=400_000))
+        assert len(response.body) == int(response.headers["content-length"])
+        assert response.json["result"]["content"][0]["data"] == "A" * 400_000
 
     @pytest.mark.parametrize(
         ("size", "status"),
@@ -103,11 +103,11 @@ class TestAnswers:
         ],
     )
     def test_the_limit_on_bodies_answers_in_json(self, served: Served, size: int, status: int) -> None:
-        answer = served.ask(message("ping").ljust(size))
-        assert answer.status == status
+        response = served.post(message("ping").ljust(size))
+        assert response.status == status
         if status == 413:
-            assert answer.json["error"]["code"] == -32600
-            assert "id" not in answer.json
+            assert response.json["error"]["code"] == -32600
+            assert "id" not in response.json
         assert served.pings()
 
 
@@ -126,11 +126,11 @@ class TestBorrowed:
     def test_the_slot_is_released_once_and_sources_closed_once(
         self, served: Served, lines: Lines, body: bytes, words: str
     ) -> None:
-        answer = served.ask(body)
-        assert answer.status == 200
-        assert answer.json["id"] == 7
-        assert words in answer.body.decode()
-        assert SECRET not in answer.body.decode()
+        response = served.post(body)
+        assert response.status == 200
+        assert response.json["id"] == 7
+        assert words in response.body.decode()
+        assert SECRET not in response.body.decode()
         served.limit.wait_for(0)
         assert (served.limit.acquired, served.limit.released) == (1, 1)
         assert [source.closed for source in served.role.sources] in ([], [1])
@@ -138,14 +138,14 @@ class TestBorrowed:
     def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
         self, served: Served, lines: Lines
     ) -> None:
-        assert served.ask(call("crash", "x")).json["error"]["code"] == -32603
+        assert served.post(call("crash", "x")).json["error"]["code"] == -32603
         crash = lines.next()
         assert crash.levelno == logging.ERROR
         assert crash.exc_info and SECRET in str(crash.exc_info[1])
         assert lines.next().getMessage().startswith("crash: InternalError, ")
 
     def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
-        assert served.ask(call("unwritable")).json["error"]["code"] == -32603
+        assert served.post(call("unwritable")).json["error"]["code"] == -32603
         assert served.role.lost.get(timeout=PATIENCE) == "unwritable"
         served.limit.wait_for(0)
         assert served.role.lost.empty()
@@ -164,25 +164,25 @@ class TestBorrowed:
     def test_a_crash_elsewhere_is_json_with_the_id_where_there_is_one(
         self, lines: Lines, sent: bytes, status: int
     ) -> None:
-        role = PretendRole(knows_session=lambda session, principal: True)
+        role = FakeRole(knows_session=lambda session, principal: True)
         role.broken = RuntimeError(SECRET)
         with serving(role) as served, served.client() as client:
             client.send(sent)
-            answer = client.answer()
-        assert answer.status == status
-        assert SECRET not in answer.body.decode()
+            response = client.response()
+        assert response.status == status
+        assert SECRET not in response.body.decode()
         if status == 200:
-            assert (answer.json["id"], answer.json["error"]["code"]) == (5, -32603)
+            assert (response.json["id"], response.json["error"]["code"]) == (5, -32603)
         else:
-            assert "internal error" in answer.json["error"]
+            assert "internal error" in response.json["error"]
         assert SECRET in str(lines.next().exc_info[1])  # type: ignore[index]
 
     def test_a_protocol_error_while_opening_a_session_is_what_the_client_gets(self) -> None:
-        role = PretendRole(knows_session=lambda session, principal: True)
+        role = FakeRole(knows_session=lambda session, principal: True)
         role.broken = InvalidParams("too many sessions")
         with serving(role) as served:
-            answer = served.ask(message("initialize", 5, protocolVersion="2025-11-25"))
-        assert (answer.json["id"], answer.json["error"]["code"]) == (5, -32602)
+            response = served.post(message("initialize", 5, protocolVersion="2025-11-25"))
+        assert (response.json["id"], response.json["error"]["code"]) == (5, -32602)
 
 
 class TestLog:
@@ -195,7 +195,7 @@ class TestLog:
         ],
     )
     def test_one_line_a_call_without_its_arguments(self, served: Served, lines: Lines, body: bytes, line: str) -> None:
-        size = len(served.ask(body, "Authorization: Bearer " + SECRET).body)
+        size = len(served.post(body, "Authorization: Bearer " + SECRET).body)
         record = lines.next()
         assert record.levelno == logging.INFO
         assert record.getMessage().startswith(f"{line}{size} bytes, ")
@@ -204,8 +204,8 @@ class TestLog:
         assert lines.none_left()
 
     def test_no_line_for_what_calls_no_tool(self, served: Served, lines: Lines) -> None:
-        served.ask(message("tools/list"))
-        served.ask(message("tools/call", name="unknown"))
+        served.post(message("tools/list"))
+        served.post(message("tools/call", name="unknown"))
         assert served.pings()
         assert lines.none_left()
 
@@ -213,14 +213,18 @@ class TestLog:
 class TestUnfinished:
     """The edge as waitress calls it, where no socket can be timed well enough."""
 
-    def edge(self, role: PretendRole, body: bytes, **environ: Any) -> Any:
+    def edge(self, role: FakeRole, body: bytes, **environ: Any) -> Any:
         self.limit = CountedLimit(1)
-        asked: dict[str, Any] = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
-        asked |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
-        return Application(lambda: role, self.limit)(asked | environ, lambda status, headers: None)
+        request_environ: dict[str, Any] = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": "/mcp",
+            "CONTENT_LENGTH": str(len(body)),
+        }
+        request_environ |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
+        return Application(lambda: role, self.limit)(request_environ | environ, lambda status, headers: None)
 
     def test_a_reply_never_looked_at_gives_all_back(self) -> None:
-        role = PretendRole()
+        role = FakeRole()
         reply = self.edge(role, call("file", size=10))
         assert self.limit.in_use == 1
         reply.close()
@@ -230,14 +234,14 @@ class TestUnfinished:
         assert (role.lost.get_nowait(), role.lost.empty()) == ("file", True)
 
     def test_a_reply_broken_off_in_the_middle_is_lost(self) -> None:
-        role = PretendRole()
+        role = FakeRole()
         reply = self.edge(role, call("file", size=10))
         next(reply)
         reply.close()
         assert (role.lost.get_nowait(), role.sources[0].closed) == ("file", 1)
 
     def test_a_source_that_cannot_be_closed_keeps_no_slot(self) -> None:
-        role = PretendRole()
+        role = FakeRole()
         reply = self.edge(role, call("file", size=10))
         role.sources[0].closes_with = OSError("cannot close")
         with pytest.raises(OSError, match="cannot close"):
@@ -246,7 +250,7 @@ class TestUnfinished:
         assert role.lost.get_nowait() == "file"
 
     def test_a_caller_gone_before_the_slot_is_taken_gets_no_call(self, lines: Lines) -> None:
-        role = PretendRole()
+        role = FakeRole()
         with pytest.raises(ClientDisconnected):
             self.edge(role, call("echo"), **{"waitress.client_disconnected": lambda: True})
         assert role.ran == []

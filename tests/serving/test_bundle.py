@@ -12,7 +12,7 @@ import pytest
 
 from mcpboard.errors import BackendBroken
 from tests.serving.conftest import Lines
-from tests.serving.wire import HOST, Broken, Served, call, request
+from tests.serving.rawhttp import HOST, InvalidResponse, Served, call, request
 
 MIB = 1 << 20
 LARGE = 28 * MIB  # bytes; base64 of it is the largest that a client can be expected to take
@@ -38,7 +38,7 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_large_bundle_comes_whole_in_flat_memory(
     served: Served, no_files: None, lines: Lines, length: int | None, header: str
 ) -> None:
-    served.ask(call("file", size=10))
+    served.post(call("file", size=10))
     with served.client() as client:
         tracemalloc.start()
         client.send(request(call("file", size=LARGE, length=length)))
@@ -54,14 +54,14 @@ def test_a_large_bundle_comes_whole_in_flat_memory(
 
 
 def test_every_byte_is_there(served: Served, no_files: None) -> None:
-    answer = served.ask(call("file", size=MIB + 1))
-    assert base64.b64decode(answer.json["result"]["content"][0]["resource"]["blob"]) == bytes(MIB + 1)
-    assert len(answer.body) == int(answer.headers["content-length"])
+    response = served.post(call("file", size=MIB + 1))
+    assert base64.b64decode(response.json["result"]["content"][0]["resource"]["blob"]) == bytes(MIB + 1)
+    assert len(response.body) == int(response.headers["content-length"])
 
 
 def test_a_slow_reader_costs_no_memory_and_no_file(served: Served, no_files: None) -> None:
     """While it stalls the server holds a few pieces, not the rest of the reply."""
-    served.ask(call("file", size=10))
+    served.post(call("file", size=10))
     tracemalloc.start()
     with served.client(4096) as client:
         client.send(request(call("file", size=LARGE)))
@@ -88,8 +88,8 @@ def test_a_source_that_dies_midway_breaks_the_connection_off(
     served.role.dies_with = error
     with served.client() as client:
         client.send(request(call("file", size=500_000, length=length)))
-        with pytest.raises((Broken, ValueError)):
-            client.answer()
+        with pytest.raises((InvalidResponse, ValueError)):
+            client.response()
     first = lines.next()
     assert (first.levelname, "reply broken off after" in first.getMessage()) == (level, True)
     assert lines.next().getMessage().endswith("not handed over whole")
@@ -115,18 +115,18 @@ def test_a_source_of_another_length_than_announced_is_never_taken_for_whole(
 
 def test_eight_bundles_read_at_once(served: Served, no_files: None) -> None:
     """More than there are slots: each is whole or is told at once that all slots are taken."""
-    answers = []
+    responses = []
 
-    def ask() -> None:
-        answers.append(served.ask(call("file", size=2 * MIB)).json["result"])
+    def post() -> None:
+        responses.append(served.post(call("file", size=2 * MIB)).json["result"])
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=post) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    whole = [answer for answer in answers if not answer.get("isError")]
-    assert len(answers) == 8
+    whole = [response for response in responses if not response.get("isError")]
+    assert len(responses) == 8
     assert len(whole) >= 1
     served.limit.wait_for(0)
     assert all(source.closed == 1 for source in served.role.sources)

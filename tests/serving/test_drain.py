@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from mcpboard.serving.server import GRACE_SECONDS, THREADS
+from tests.serving.rawhttp import Client, InvalidResponse, call, message, request
 from tests.serving.role import PATIENCE
-from tests.serving.wire import Broken, Client, call, message, request
 from tests.support import ROOT
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -75,7 +75,7 @@ def refused(port: int, since: float) -> float:
 def test_an_idle_server_wakes_and_ends_at_once(number: int) -> None:
     """The loop sleeps in select for a second; the signal must not wait for that."""
     with running() as process, Client(process.ports[0]) as idle:
-        assert idle.ask(message("ping")).status == 200
+        assert idle.post(message("ping")).status == 200
         process.signal(number)
         code, seconds = process.exit()
         assert code == 0
@@ -89,9 +89,9 @@ def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None
         process.begun()
         process.signal()
         assert refused(process.ports[0], process.signalled) < 0.5
-        answer = caller.answer()
-        assert answer.json["id"] == 5
-        assert not answer.json["result"].get("isError")
+        response = caller.response()
+        assert response.json["id"] == 5
+        assert not response.json["result"].get("isError")
         code, seconds = process.exit()
         assert (code, 1.0 < seconds < GRACE_SECONDS) == (0, True)
 
@@ -104,7 +104,7 @@ def test_what_is_queued_is_handed_over_too() -> None:
             caller.send(request(call("block", number, seconds=1)))
         process.begun(THREADS - 2)
         process.signal()
-        assert [caller.answer().json["id"] for caller in callers] == list(range(len(callers)))
+        assert [caller.response().json["id"] for caller in callers] == list(range(len(callers)))
         assert process.exit()[0] == 0
 
 
@@ -114,8 +114,8 @@ def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
         caller.send(request(call("block", seconds=60)))
         process.begun()
         process.signal()
-        with pytest.raises(Broken):
-            caller.answer()
+        with pytest.raises(InvalidResponse):
+            caller.response()
         code, seconds = process.exit()
         assert code == 0
         assert GRACE_SECONDS - 0.5 < seconds < GRACE_SECONDS + 2
@@ -129,25 +129,25 @@ def test_a_reply_that_nobody_reads_is_cut_short_and_says_so() -> None:
         process.signal()
         code, seconds = process.exit()
         assert (code, seconds < GRACE_SECONDS + 2) == (0, True)
-        with pytest.raises(Broken):
-            caller.answer()
+        with pytest.raises(InvalidResponse):
+            caller.response()
 
 
 def test_a_kept_connection_gets_no_more_calls_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that goes on asking must not hold the server up to the end of the grace."""
     with running() as process, Client(process.ports[0]) as busy, Client(process.ports[0]) as caller:
-        assert busy.ask(message("ping")).status == 200
+        assert busy.post(message("ping")).status == 200
         caller.send(request(call("block", seconds=1)))
         process.begun()
         process.signal()
         assert busy.ended()
-        assert caller.answer().status == 200
+        assert caller.response().status == 200
         assert process.exit()[0] == 0
 
 
 def test_a_request_half_sent_does_not_hold_it_up() -> None:
     with running() as process, Client(process.ports[0]) as half:
-        assert half.ask(message("ping")).status == 200
+        assert half.post(message("ping")).status == 200
         half.send(request(message("ping"))[:-5])
         process.signal()
         code, seconds = process.exit()
@@ -170,8 +170,8 @@ def test_several_listeners_serve_and_close_alike() -> None:
     with running("127.0.0.1", "127.0.0.2", "::1") as process:
         first, second, third = process.ports
         with Client(first) as caller, Client(second, host="127.0.0.2") as other, Client(third, host="::1") as six:
-            assert other.ask(message("ping")).status == 200
-            assert six.ask(message("ping")).status == 200
+            assert other.post(message("ping")).status == 200
+            assert six.post(message("ping")).status == 200
             caller.send(request(call("block", seconds=1)))
             process.begun()
             process.signal()
@@ -179,5 +179,5 @@ def test_several_listeners_serve_and_close_alike() -> None:
             for port, host in ((second, "127.0.0.2"), (third, "::1")):
                 with pytest.raises(ConnectionRefusedError):
                     Client(port, host=host)
-            assert caller.answer().status == 200
+            assert caller.response().status == 200
         assert process.exit()[0] == 0

@@ -19,8 +19,8 @@ import waitress.task
 from mcpboard.serving import server
 from mcpboard.serving.connection import IDLE, LIMITS, PROGRESS_BYTES, RECEIVING, STALLED, WORKING, Channel, sweep
 from tests.serving.conftest import Lines
+from tests.serving.rawhttp import Client, Served, call, chunked, message, request
 from tests.serving.role import PATIENCE
-from tests.serving.wire import Client, Served, call, chunked, message, request
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -140,7 +140,7 @@ class TestEnded:
         pause = threading.Event()
         with served.client() as client:
             for _ in range(8):
-                assert client.ask(PING).status == 200
+                assert client.post(PING).status == 200
                 pause.wait(0.15)
             assert client.ended()
 
@@ -149,8 +149,8 @@ class TestEnded:
             client.send(request(call("block")))
             assert not served.role.release.wait(1.2)
             served.role.release.set()
-            assert client.answer().status == 200
-            assert client.ask(PING).status == 200
+            assert client.response().status == 200
+            assert client.post(PING).status == 200
 
     def test_a_request_begun_during_a_long_call_has_its_full_time_after_it(self, served: Served, quick: None) -> None:
         """Its client waits for the 100 that cannot come before the call's own answer."""
@@ -158,24 +158,24 @@ class TestEnded:
             client.send(request(call("block")) + request(PING, "Expect: 100-continue")[: -len(PING)])
             assert not served.role.release.wait(1.2)
             served.role.release.set()
-            assert client.answer().status == 200
+            assert client.response().status == 200
             assert client._line() == b"HTTP/1.1 100 Continue"
             client.send(PING)
             assert client._line() == b""
-            assert client.answer().status == 200
+            assert client.response().status == 200
 
 
 class TestConnections:
     def test_the_limit_holds_newcomers_back_until_one_leaves(self, served: Served, lines: Lines) -> None:
         with contextlib.ExitStack() as clients:
             kept = [clients.enter_context(served.client()) for _ in range(server.CONNECTIONS)]
-            assert all(client.ask(PING).status == 200 for client in kept)
+            assert all(client.post(PING).status == 200 for client in kept)
             newcomer = clients.enter_context(served.client())
             newcomer.send(request(PING))
             newcomer.sock.settimeout(0.3)
             with pytest.raises(TimeoutError):
                 newcomer.sock.recv(1)
-            assert all(client.ask(PING).status == 200 for client in kept)
+            assert all(client.post(PING).status == 200 for client in kept)
             kept[0].reset()
             newcomer.sock.settimeout(PATIENCE)
             assert newcomer.sock.recv(12) == b"HTTP/1.1 200"
@@ -190,7 +190,7 @@ class TestConnections:
 
     def test_every_connection_has_the_options(self, served: Served) -> None:
         with served.client() as client:
-            client.ask(PING)
+            client.post(PING)
             (channel,) = (entry for entry in served.server._map.values() if isinstance(entry, Channel))
             options = [channel.socket.getsockopt(level, name) for level, name, _ in server.SOCKET_OPTIONS]
             assert options == [2 * 96 * 1024, 1, 30_000]
@@ -214,7 +214,7 @@ class TestClock:
         monkeypatch.setattr(server, "SWEEP_SECONDS", 0.01)
         step(0 if years > 0 else YEARS_56 / 2)
         with served.client() as idle, served.client() as caller, served.client() as reader, served.client() as asking:
-            assert idle.ask(PING).status == 200
+            assert idle.post(PING).status == 200
             caller.send(request(call("block")))
             served.role.begun.get(timeout=PATIENCE)
             reader.send(request(call("file", size=3_000_000)))
@@ -225,11 +225,11 @@ class TestClock:
             assert not served.role.release.wait(0.2)
             assert served.pings()
             asking.send(request(PING)[-5:])
-            assert asking.answer().status == 200
+            assert asking.response().status == 200
             served.role.release.set()
-            assert caller.answer().status == 200
-            assert reader.answer().status == 200
-            assert idle.ask(PING).status == 200
+            assert caller.response().status == 200
+            assert reader.response().status == 200
+            assert idle.post(PING).status == 200
 
     def test_limits_strike_all_the_same(self, served: Served, quick: None, step: Callable[[float], None]) -> None:
         step(YEARS_56 / 2)
@@ -266,4 +266,4 @@ def test_loggers_that_clients_can_make_warn_exist(logger: str, caplog: pytest.Lo
 
 def test_a_client_is_kept(served: Served) -> None:
     with Client(served.port) as client:
-        assert [client.ask(PING).status for _ in range(3)] == [200, 200, 200]
+        assert [client.post(PING).status for _ in range(3)] == [200, 200, 200]

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 
 from mcpboard.serving.connection import Channel
 from tests.serving.conftest import Lines
+from tests.serving.rawhttp import Response, Served, call, chunked, message, request, serving
 from tests.serving.role import PATIENCE
-from tests.serving.wire import (
-    Answer,
-    Served,
-    call,
-    chunked,
-    message,
-    request,
-    serving,
-)
 
 PING = message("ping")
 ECHO = call("echo")
@@ -69,14 +61,14 @@ class TestServed:
     def test_ping_is_answered(self, served: Served, sent: bytes) -> None:
         with served.client() as client:
             client.send(sent)
-            assert client.answer().json["result"] == {"resultType": "complete"}
+            assert client.response().json["result"] == {"resultType": "complete"}
 
     def test_byte_by_byte(self, served: Served) -> None:
         with served.client() as client:
             client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in request(chunked(PING, 3), "Transfer-Encoding: chunked", sized=False):
                 client.send(bytes([byte]))
-            assert client.answer().status == 200
+            assert client.response().status == 200
 
     def test_expect_is_answered_before_the_body(self, served: Served) -> None:
         whole = request(PING, "Expect: 100-continue")
@@ -84,7 +76,7 @@ class TestServed:
             client.send(whole[: -len(PING)])
             assert client.sock.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
             client.send(PING)
-            assert client.answer().status == 200
+            assert client.response().status == 200
 
     @pytest.mark.parametrize(
         "sent",
@@ -97,13 +89,13 @@ class TestServed:
     def test_expect_where_no_body_is_wanted_gets_its_answer(self, served: Served, sent: bytes) -> None:
         with served.client() as client:
             client.send(sent)
-            assert client.answer().status in (200, 400, 413)
+            assert client.response().status in (200, 400, 413)
 
     @pytest.mark.parametrize("count", [2, 5, 300])
     def test_pipelined_requests_are_answered_in_order(self, served: Served, count: int) -> None:
         with served.client() as client:
             client.send(b"".join(request(call("echo", number)) for number in range(count)))
-            assert [client.answer().json["id"] for _ in range(count)] == list(range(count))
+            assert [client.response().json["id"] for _ in range(count)] == list(range(count))
         served.limit.wait_for(0)
         assert served.limit.acquired == count
 
@@ -117,7 +109,7 @@ class TestServed:
                 served.role.begun.get(timeout=PATIENCE)
                 client.send(both[cut:])
                 served.role.release.set()
-                assert [client.answer().json["id"] for _ in range(2)] == [1, 1]
+                assert [client.response().json["id"] for _ in range(2)] == [1, 1]
             served.role.release.clear()
 
 
@@ -162,11 +154,11 @@ class TestRefused:
         with served.client() as client:
             with contextlib.suppress(ConnectionError):  # it may close before all is sent
                 client.send(sent)
-            answer = client.answer()
-            assert answer.status == status
-            assert answer.headers["connection"] == "close"
-            assert "waitress" not in answer.body.decode()
-            assert "server" not in answer.headers
+            response = client.response()
+            assert response.status == status
+            assert response.headers["connection"] == "close"
+            assert "waitress" not in response.body.decode()
+            assert "server" not in response.headers
             assert client.ended()
         assert served.pings()
         assert lines.none_left()
@@ -196,8 +188,8 @@ class TestRefused:
     def test_by_the_endpoint_in_json(
         self, served: Served, body: bytes, headers: list[str], status: int, request_id: object
     ) -> None:
-        answer = served.ask(body, *headers)
-        assert (answer.status, answer.json.get("id")) == (status, request_id)
+        response = served.post(body, *headers)
+        assert (response.status, response.json.get("id")) == (status, request_id)
         assert served.pings()
         assert served.role.ran in ([], ["echo"])
 
@@ -215,8 +207,8 @@ class TestRefused:
     def test_by_its_content_type(self, served: Served, media: str, status: int) -> None:
         with served.client() as client:
             client.send(request(ECHO, f"Content-Type: {media}", f"Content-Length: {len(ECHO)}", sized=False))
-            answer = client.answer()
-        assert (answer.status, answer.json["jsonrpc"]) == (status, "2.0")
+            response = client.response()
+        assert (response.status, response.json["jsonrpc"]) == (status, "2.0")
         assert served.role.ran == (["echo"] if status == 200 else [])
 
     def test_an_urgent_byte_does_not_keep_the_loop_busy(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +219,7 @@ class TestRefused:
             client.sock.send(b"x", socket.MSG_OOB)
             assert all(served.pings() for _ in range(20))
             client.send(b"\r\n\r\n")
-            assert client.answer().status == 400
+            assert client.response().status == 400
         assert len(woken) < 5
 
     def test_a_connection_that_cannot_be_set_up_leaves_the_listener(
@@ -321,7 +313,7 @@ def test_anything_gets_one_whole_answer_and_runs_nothing_undue() -> None:
             coded = "Transfer-Encoding: chunked" in headers
             with served.client() as client:
                 client.send(request(chunked(raw) if coded else raw, *headers, method=verb, sized=not coded))
-                judge(client.answer(verb), body, verb)
+                judge(client.response(verb), body, verb)
             due = isinstance(body, dict) and body.get("method") == "tools/call" and "id" in body and verb == "POST"
             assert served.role.ran in ([], ["echo"] if due else [])
             assert served.pings()
@@ -329,10 +321,10 @@ def test_anything_gets_one_whole_answer_and_runs_nothing_undue() -> None:
         check()
 
 
-def judge(answer: Answer, body: object, verb: str) -> None:
-    if verb == "HEAD" or answer.status == 202 or answer.headers.get("content-type", "").startswith("text/plain"):
+def judge(response: Response, body: object, verb: str) -> None:
+    if verb == "HEAD" or response.status == 202 or response.headers.get("content-type", "").startswith("text/plain"):
         return
-    found = answer.json
+    found = response.json
     if "jsonrpc" in found and found.get("id") is not None:
         assert isinstance(body, dict)
         assert found["id"] == body["id"]

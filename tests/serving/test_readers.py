@@ -15,8 +15,8 @@ import pytest
 from mcpboard.serving import connection, server
 from mcpboard.serving.connection import LIMITS, STALLED
 from tests.serving.conftest import Lines
+from tests.serving.rawhttp import Client, Served, call, message, request
 from tests.serving.role import PATIENCE
-from tests.serving.wire import Client, Served, call, message, request
 
 MEGABYTE = 1 << 20
 SMALL = 4096  # bytes of receive buffer: loopback would otherwise swallow a whole reply
@@ -76,11 +76,11 @@ class TestStalled:
                 client.send(request(call("picture", size=8 * MEGABYTE)))
             served.limit.wait_for(server.TOOL_CALLS)
             assert served.pings()
-            assert len(served.ask(message("tools/list")).json["result"]["tools"]) > 1
+            assert len(served.post(message("tools/list")).json["result"]["tools"]) > 1
             with served.client() as client:
                 client.send(request(method="GET", path="/health"))
-                assert client.answer("GET").status == 200
-            busy = served.ask(call("echo")).json["result"]
+                assert client.response("GET").status == 200
+            busy = served.post(call("echo")).json["result"]
             assert busy["isError"]
             assert "under way" in busy["content"][0]["text"]
         served.limit.wait_for(0)
@@ -128,7 +128,7 @@ class TestGone:
             leave(leaver)
             let_the_loop_turn(served)
             hold.set()
-            assert stayer.answer().status == 200
+            assert stayer.response().status == 200
         assert served.pings()
         assert served.role.ran == ["refuse"]
         assert served.limit.acquired == 1
@@ -165,7 +165,7 @@ class TestGone:
 
     def test_a_reply_handed_over_is_not_lost(self, served: Served) -> None:
         for tool in ("echo", "refuse", "protocol", "crash"):
-            served.ask(call(tool))
+            served.post(call(tool))
         served.limit.wait_for(0)
         assert nothing_lost(served)
 

@@ -19,8 +19,8 @@ from mcpboard.protocol.messages import Arrived, Outcome, ToolCall
 from mcpboard.serving import connection, receipt, server
 from mcpboard.serving.connection import HALF_CLOSED, LIMITS, Channel
 from tests.serving.conftest import Lines
-from tests.serving.role import PATIENCE, PretendRole
-from tests.serving.wire import Client, Served, call, message, request, serving
+from tests.serving.rawhttp import Client, Served, call, message, request, serving
+from tests.serving.role import PATIENCE, FakeRole
 
 PICTURE = 100 * 1024  # characters: more than a small window, less than the kernel takes for a slow reader
 WINDOW = 4096  # bytes
@@ -28,7 +28,7 @@ LONG = 800 * 1024  # characters: more than the kernel takes, less than goes to a
 UNREADABLE = b"x" * (4 << 20)  # a body that is far over the limit: no socket buffers hold it
 
 
-class CuriousRole(PretendRole):
+class CuriousRole(FakeRole):
     """Keeps how to ask whether each reply has arrived, None for one that was not handed over."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ def soon(true: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
 def test_an_answer_that_was_read_has_arrived(served: Served, role: CuriousRole, headers: tuple[str, ...]) -> None:
     with served.client() as client:
-        assert client.ask(call("echo"), *headers).status == 200
+        assert client.post(call("echo"), *headers).status == 200
         assert soon(role.fate())
     assert role.fates[-1] is not None
     assert role.fates[-1](), "also when the connection is over"
@@ -86,13 +86,13 @@ def test_an_answer_that_waits_in_the_kernel_has_not_arrived_until_it_is_read(
         client.send(request(call("picture", size=PICTURE), *headers))
         arrived = role.fate()
         assert not arrived()
-        assert client.answer().status == 200
+        assert client.response().status == 200
         assert soon(arrived)
 
 
 def left_to_the_loop(served: Served, client: Client, *headers: str) -> Channel:
     """The client's connection, with a long answer that its worker is done with and the loop has to send."""
-    assert client.ask(message("ping")).status == 200
+    assert client.post(message("ping")).status == 200
     (kept,) = served.server._channels()
     kept.adj.outbuf_high_watermark = 2 * LONG  # bytes: the worker waits for no reader
     client.send(request(call("picture", size=LONG), *headers))
@@ -108,7 +108,7 @@ def test_an_answer_whose_end_the_loop_sends_has_arrived(
         left_to_the_loop(served, client, *headers)
         arrived = role.fate()
         assert not arrived()
-        assert client.answer().status == 200
+        assert client.response().status == 200
         assert soon(arrived)
 
 
@@ -118,7 +118,7 @@ def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(
     """It closes on the last byte of the answer, when the kernel still waits for one more to be acknowledged: our end."""
     monkeypatch.setattr(connection, "unacknowledged", lambda sock: 1)
     with served.client() as client:
-        assert client.ask(call("echo"), "Connection: close").status == 200
+        assert client.post(call("echo"), "Connection: close").status == 200
         arrived = role.fate()
         assert client.ended()
     assert soon(lambda: not served.server._channels())
@@ -128,7 +128,7 @@ def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(
 def test_a_receipt_does_not_hold_what_a_client_sent(served: Served, role: CuriousRole) -> None:
     """Sixteen of them are kept for minutes, with their connections."""
     with served.client() as client:
-        assert client.ask(call("echo")).status == 200
+        assert client.post(call("echo")).status == 200
         arrived = role.fate()
         (kept,) = served.server._channels()
         client.send(request(bytes(200_000))[:-1])
@@ -151,7 +151,7 @@ def test_a_client_that_leaves_without_reading_never_had_it(served: Served, role:
 
 def test_a_later_answer_on_the_same_connection_counts_for_itself(served: Served, role: CuriousRole) -> None:
     with served.client(receive_buffer=WINDOW) as client:
-        assert client.ask(call("echo")).status == 200
+        assert client.post(call("echo")).status == 200
         first = role.fate()
         client.send(request(call("picture", size=PICTURE)))
         second = role.fate()
@@ -162,8 +162,8 @@ def test_a_later_answer_on_the_same_connection_counts_for_itself(served: Served,
 class Overheard:
     """A socket in the server's hands; something is asked in the middle of each send, by another thread."""
 
-    def __init__(self, sock: socket.socket, ask: Callable[[], object]) -> None:
-        self._socket, self._ask = sock, ask
+    def __init__(self, sock: socket.socket, post: Callable[[], object]) -> None:
+        self._socket, self._ask = sock, post
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._socket, name)
@@ -180,11 +180,11 @@ def test_an_answer_asked_about_while_the_next_one_leaves_has_arrived(served: Ser
     """Bytes that the kernel has taken and nobody has counted yet may not count against what was taken before."""
     heard: list[bool] = []
     with served.client(receive_buffer=WINDOW) as client:
-        assert client.ask(call("echo")).status == 200
+        assert client.post(call("echo")).status == 200
         first = role.fate()
         kept = left_to_the_loop(served, client)
         kept.socket = Overheard(kept.socket, lambda: heard.append(first()))
-        assert client.answer().status == 200
+        assert client.response().status == 200
         assert soon(lambda: bool(heard))
     assert False not in heard
 
@@ -234,14 +234,14 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> Non
     """A connection closed at once would be reset by what comes in, and the refusal thrown away."""
     with served.client() as client:
         client.send(request(UNREADABLE))
-        assert client.answer().status == 413
+        assert client.response().status == 413
 
 
 def test_a_long_answer_reaches_a_client_that_sends_on_and_reads_late(served: Served) -> None:
     """Its end leaves when the worker has gone, by the loop."""
     with served.client(receive_buffer=WINDOW) as client:
         client.send(request(call("picture", size=10 * PICTURE), "Connection: close") + UNREADABLE[:PICTURE])
-        assert len(client.answer().body) > 10 * PICTURE
+        assert len(client.response().body) > 10 * PICTURE
         assert client.ended()
 
 
@@ -261,7 +261,7 @@ def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(
 
 def test_the_end_is_told_at_once(served: Served) -> None:
     with served.client() as client:
-        assert client.ask(message("ping"), "Connection: close").status == 200
+        assert client.post(message("ping"), "Connection: close").status == 200
         assert client.ended()
 
 
@@ -278,14 +278,14 @@ def test_a_client_that_never_closes_its_side_is_left_in_time(
         return not served.server._channels()
 
     with served.client() as client:
-        assert client.ask(message("ping"), "Connection: close").status == 200
+        assert client.post(message("ping"), "Connection: close").status == 200
         assert soon(left)
 
 
 def test_a_client_that_talks_on_is_not_served_again(served: Served, role: CuriousRole) -> None:
     with served.client() as client:
         client.send(request(message("ping"), "Connection: close") + request(call("echo")))
-        assert client.answer().status == 200
+        assert client.response().status == 200
         assert client.ended()
     assert served.pings()
     assert role.ran == []

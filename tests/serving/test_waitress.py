@@ -12,8 +12,8 @@ from mcpboard.protocol.access import BODY_LIMIT
 from mcpboard.serving.connection import Channel
 from mcpboard.serving.replies import PIECE
 from mcpboard.serving.server import CONNECTIONS, THREADS, TOOL_CALLS, WAITRESS, Server, listeners
+from tests.serving.rawhttp import Served, call, message, request
 from tests.serving.role import PATIENCE
-from tests.serving.wire import Served, call, message, request
 
 # Setting -> claim; the behaviour behind each is tested where the comment says.
 CLAIMS = [
@@ -69,16 +69,16 @@ def test_a_body_as_large_as_it_may_be_makes_no_file(served: Served, monkeypatch:
     made = []
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda *_: made.append(1))
     body = message("ping").ljust(WAITRESS["max_request_body_size"] - 1)
-    assert served.ask(body).status == 413
+    assert served.post(body).status == 413
     assert made == []
 
 
 def test_a_request_cannot_make_the_answer_to_a_ping_long(served: Served) -> None:
     """An id is echoed, and six bytes of JSON may stand for two of the request."""
     body = b'{"jsonrpc":"2.0","method":"ping","id":"' + "é".encode() * ((BODY_LIMIT - 100) // 2) + b'"}'
-    answer = served.ask(body)
-    assert answer.status == 400
-    assert len(answer.body) < 1024
+    response = served.post(body)
+    assert response.status == 400
+    assert len(response.body) < 1024
 
 
 def test_ping_waits_for_no_call(served: Served) -> None:
@@ -89,10 +89,10 @@ def test_ping_waits_for_no_call(served: Served) -> None:
     served.limit.wait_for(TOOL_CALLS)
     assert served.pings()
     served.role.release.set()
-    answers = [client.answer().json["result"] for client in clients]
+    responses = [client.response().json["result"] for client in clients]
     for client in clients:
         client.__exit__()
-    assert sum("isError" in answer for answer in answers) == len(clients) - TOOL_CALLS
+    assert sum("isError" in response for response in responses) == len(clients) - TOOL_CALLS
     assert served.limit.acquired == TOOL_CALLS
 
 

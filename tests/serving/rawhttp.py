@@ -13,7 +13,7 @@ from typing import Any
 
 from mcpboard.serving.app import Application
 from mcpboard.serving.server import TOOL_CALLS, Server, listeners
-from tests.serving.role import PATIENCE, CountedLimit, PretendRole
+from tests.serving.role import PATIENCE, CountedLimit, FakeRole
 
 HOST = "127.0.0.1"
 
@@ -23,8 +23,8 @@ HOST = "127.0.0.1"
 
 def message(method: str, request_id: Any = 1, **params: Any) -> bytes:
     """A JSON-RPC request."""
-    asked = {"jsonrpc": "2.0", "id": request_id, "method": method}
-    return json.dumps(asked | ({"params": params} if params else {})).encode()
+    sent = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    return json.dumps(sent | ({"params": params} if params else {})).encode()
 
 
 def call(tool: str, request_id: Any = 1, **arguments: Any) -> bytes:
@@ -52,7 +52,7 @@ def chunked(body: bytes, size: int = 16) -> bytes:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """One HTTP answer; header names in lower case."""
 
     status: int
@@ -65,7 +65,7 @@ class Answer:
         return json.loads(self.body)
 
 
-class Broken(Exception):
+class InvalidResponse(Exception):
     """Raised for anything but one whole, well-formed HTTP response."""
 
 
@@ -99,17 +99,17 @@ class Client:
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
 
-    def ask(self, body: bytes, *headers: str) -> Answer:
+    def post(self, body: bytes, *headers: str) -> Response:
         self.send(request(body, *headers))
-        return self.answer()
+        return self.response()
 
-    def answer(self, method: str = "POST") -> Answer:
+    def response(self, method: str = "POST") -> Response:
         """The next final answer, read to its last byte; raises Broken when it is none."""
         status, headers = self._head()
         while status == 100:
             status, headers = self._head()
         bodiless = method == "HEAD" or status == 204
-        return Answer(status, headers, b"" if bodiless else self._body(headers))
+        return Response(status, headers, b"" if bodiless else self._body(headers))
 
     def ended(self) -> bool:
         """True when the server closes without another byte; waits for that."""
@@ -122,12 +122,12 @@ class Client:
         first = self._line()
         word, _, rest = first.partition(b" ")
         if word not in (b"HTTP/1.1", b"HTTP/1.0") or not rest[:3].isdigit() or rest[3:4] != b" ":
-            raise Broken(first)
+            raise InvalidResponse(first)
         headers: dict[str, str] = {}
         while line := self._line():
             name, colon, value = line.decode("latin-1").partition(": ")
             if not colon or name.lower() in headers:
-                raise Broken(line)
+                raise InvalidResponse(line)
             headers[name.lower()] = value
         return int(rest[:3]), headers
 
@@ -135,9 +135,9 @@ class Client:
         try:
             line = self._file.readline(65_536)
         except ConnectionResetError as error:
-            raise Broken("reset") from error
+            raise InvalidResponse("reset") from error
         if not line.endswith(b"\r\n"):
-            raise Broken(line)
+            raise InvalidResponse(line)
         return line[:-2]
 
     def _body(self, headers: dict[str, str]) -> bytes:
@@ -157,9 +157,9 @@ class Client:
         try:
             found = self._file.read(size)
         except ConnectionResetError as error:
-            raise Broken("reset") from error
+            raise InvalidResponse("reset") from error
         if len(found) != size:
-            raise Broken(f"{len(found)} of {size} bytes")
+            raise InvalidResponse(f"{len(found)} of {size} bytes")
         return found
 
 
@@ -170,7 +170,7 @@ class Client:
 class Served:
     """A running server with what it serves."""
 
-    role: PretendRole
+    role: FakeRole
     limit: CountedLimit
     server: Server
     port: int
@@ -178,20 +178,20 @@ class Served:
     def client(self, receive_buffer: int | None = None) -> Client:
         return Client(self.port, receive_buffer)
 
-    def ask(self, body: bytes, *headers: str) -> Answer:
+    def post(self, body: bytes, *headers: str) -> Response:
         """One question on a connection of its own."""
         with self.client() as client:
-            return client.ask(body, *headers)
+            return client.post(body, *headers)
 
     def pings(self) -> bool:
         """True when `ping` is answered as ever."""
-        return bool(self.ask(message("ping", "alive")).json["id"] == "alive")
+        return bool(self.post(message("ping", "alive")).json["id"] == "alive")
 
 
 @contextlib.contextmanager
-def serving(role: PretendRole | None = None) -> Iterator[Served]:
+def serving(role: FakeRole | None = None) -> Iterator[Served]:
     """A real server in a thread, on a free port; every thread of it has ended afterwards."""
-    role = role or PretendRole()
+    role = role or FakeRole()
     limit = CountedLimit(TOOL_CALLS)
     (sock,) = listeners([(HOST, 0)])
     port = sock.getsockname()[1]
