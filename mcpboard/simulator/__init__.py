@@ -1,4 +1,4 @@
-"""A pretend board for tests and demonstrations: the Agent's and Config Web's APIs over a drawn phone.
+"""A simulated board for tests and demonstrations: the Agent's and Config Web's APIs over a drawn phone.
 
 Needs Pillow (`pip install 'mcpboard[simulator]'`); the ModuleNotFoundError of this package says so in one line.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 try:
     import PIL  # noqa: F401
 except ModuleNotFoundError as missing:
-    cure = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
-    raise ModuleNotFoundError(cure, name=missing.name) from None
+    remedy = "the simulator draws with Pillow: pip install 'mcpboard[simulator]'"
+    raise ModuleNotFoundError(remedy, name=missing.name) from None
 
 from mcpboard.simulator.board.board import Simulator
 from mcpboard.simulator.board.faults import Fault, Faults

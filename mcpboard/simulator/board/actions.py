@@ -1,9 +1,9 @@
-"""What each tool does to the pretend phone: arguments in, the Agent's output text out."""
+"""The tools as they act on the simulated phone: arguments in, the Agent's output text out."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ QUICK: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
 
 @dataclass
 class ActionContext:
-    """What a tool works with: the phone, the shell, the run, and where a tap was made."""
+    """The phone, the shell and the run that a tool works with, and the places of its taps."""
 
     phone: Phone
     shell: Shell
@@ -61,86 +61,79 @@ class ActionContext:
     touched: list[Place] = field(default_factory=list)
 
 
-def touch_gesture(hands: ActionContext, arguments: Arguments) -> str:
-    at = gesture(hands.phone, hands.run, arguments)
+def touch_gesture(context: ActionContext, arguments: Arguments) -> str:
+    at = gesture(context.phone, context.run, arguments)
     if at is not None:
-        hands.touched.append(at)
+        context.touched.append(at)
     return "ok"
 
 
-def keyboard_tap(hands: ActionContext, arguments: Arguments) -> str:
+def keyboard_tap(context: ActionContext, arguments: Arguments) -> str:
     keys = arguments.get("keys")
     if not isinstance(keys, list) or not keys:
         raise invalid("keys array is required")
     if len(keys) > 6:
         raise invalid("keys accepts at most 6 items")
-    names = [_key(key) for key in keys]
-    hands.run.pause(0.12 if len(names) > 1 else 0.05)
-    _press(hands.phone, names)
+    names = [str(key).lower() for key in keys]
+    for key, name in zip(keys, names, strict=True):
+        single = len(name) == 1 and name.isascii() and name.isalnum()
+        if not (single or name in NAMED_KEYS or name in MODIFIERS or name.startswith("keycode_")):
+            raise invalid(f"unknown key: {key}")
+    context.run.pause(0.12 if len(names) > 1 else 0.05)
+    _press(context.phone, names)
     return "ok"
 
 
-def _key(key: object) -> str:
-    name = str(key).lower()
-    single = len(name) == 1 and name.isascii() and name.isalnum()
-    if not (single or name in NAMED_KEYS or name in MODIFIERS or name.startswith("keycode_")):
-        raise invalid(f"unknown key: {key}")
-    return name
-
-
-def _press(phone: Phone, names: list[str]) -> None:
-    """A key or chord; those that this phone knows no meaning for are swallowed, as on a real one."""
-    held = {name for name in names if name in MODIFIERS}
+def _press(phone: Phone, names: Sequence[str]) -> None:
+    """Press a key or chord; those that mean nothing to this phone are swallowed, as on a real one."""
+    modifiers = {name for name in names if name in MODIFIERS}
+    chord = bool(modifiers - SHIFTS)
     for name in (name for name in names if name not in MODIFIERS):
-        if held - SHIFTS:
-            (CHORDS.get(name) or SINGLE.get(name, _nothing))(phone)
-        elif name in SINGLE:
-            SINGLE[name](phone)
-        else:
+        press = (CHORDS.get(name) if chord else None) or SINGLE.get(name)
+        if press is not None:
+            press(phone)
+        elif not chord:
             letter = PRINTED.get(name, name if len(name) == 1 else "")
-            phone.write(letter.upper() if held else letter)
+            phone.write(letter.upper() if modifiers else letter)
 
 
-def _nothing(phone: Phone) -> None:
-    """For chords that mean nothing here."""
-
-
-def _made(move: Move) -> Callable[[Phone], None]:
-    """What a key does, from the move it makes."""
+def _doing(move: Move) -> Callable[[Phone], None]:
+    """Return the effect of a key, from the move it makes."""
     return lambda phone: phone.do(move)
 
 
 CHORDS: Mapping[str, Callable[[Phone], None]] = {
-    "c": Phone.copy, "x": Phone.cut, "v": Phone.paste, "a": _made(moves.all_marked), "h": _made(moves.home),
-    "leftbrace": _made(moves.back), "tab": _made(moves.switcher), "n": _made(moves.shade),
-    "r": _made(moves.reloaded),
+    "c": Phone.copy, "x": Phone.cut, "v": Phone.paste, "a": _doing(moves.all_marked), "h": _doing(moves.home),
+    "leftbrace": _doing(moves.back), "tab": _doing(moves.switcher), "n": _doing(moves.shade),
+    "r": _doing(moves.reloaded),
 }  # fmt: skip
 SINGLE: Mapping[str, Callable[[Phone], None]] = {
-    "backspace": _made(moves.erased), "escape": _made(moves.dismissed), "enter": _made(moves.returned),
-    "keycode_home": _made(moves.home), "keycode_back": _made(moves.back), "keycode_app_switch": _made(moves.switcher),
+    "backspace": _doing(moves.erased), "escape": _doing(moves.dismissed), "enter": _doing(moves.returned),
+    "keycode_home": _doing(moves.home), "keycode_back": _doing(moves.back),
+    "keycode_app_switch": _doing(moves.switcher),
 }  # fmt: skip
 
 
-def keyboard_text(hands: ActionContext, arguments: Arguments) -> str:
+def keyboard_text(context: ActionContext, arguments: Arguments) -> str:
     text = arguments.get("text")
     if not isinstance(text, str) or not text:
         raise invalid("text is required")
     if not text.isascii():
         raise invalid("keyboard_text accepts ASCII only; use enter_text")
-    hands.run.pause(TYPING_S * len(text))
-    hands.phone.write(text)
+    context.run.pause(TYPING_S * len(text))
+    context.phone.write(text)
     return "ok"
 
 
-def enter_text(hands: ActionContext, arguments: Arguments) -> str:
+def enter_text(context: ActionContext, arguments: Arguments) -> str:
     text, focus = arguments.get("text"), arguments.get("focus")
     if not isinstance(text, str) or not text.strip():
         raise invalid(_suggest("text is required"))
     if focus is None:
         raise invalid(_suggest("focus is required: the middle of the field, 0 to 1000"))
-    hands.phone.tap(*place(focus, "focus"))
-    hands.run.pause(TYPING_S * min(len(text), 200))
-    if not hands.phone.write(text):
+    context.phone.tap(*place(focus, "focus"))
+    context.run.pause(TYPING_S * min(len(text), 200))
+    if not context.phone.write(text):
         return _suggest("no text field has the focus; look at the screen and tap one")
     return go_json({"ok": True})
 
@@ -149,74 +142,60 @@ def _suggest(suggestion: str) -> str:
     return go_json({"ok": False, "suggestion": suggestion})
 
 
-def open_app(hands: ActionContext, arguments: Arguments) -> str:
+def open_app(context: ActionContext, arguments: Arguments) -> str:
     name = str(arguments.get("app") or arguments.get("name") or "").strip()
     if not name:
         raise invalid("app is required")
     if name.lower().startswith(("http://", "https://")):
         raise invalid("app must be an app name or alias; use open_url for HTTP/HTTPS URLs")
     app = app_named(name)
-    if hands.bridge and app is not None:
-        hands.phone.show(app.name)
+    if context.bridge and app is not None:
+        context.phone.show(app.name)
         return go_json({"ok": True, "method": "open_app", "target": name, "mechanism": "ios_url_scheme"})
-    return _search(hands, name)
-
-
-def _search(hands: ActionContext, name: str) -> str:
-    """The way without a bridge: look for the icon on the screen, with a model."""
-    hands.run.pause(SEARCH_S)
-    app = app_named(name)
+    # the way without a bridge: look for the icon on the screen, with a model
+    context.run.pause(SEARCH_S)
     steps = ["spotlight_search", "type"]
-    found: dict[str, Any] = {"ok": app is not None, "target": name, "steps": steps, "vlm_calls": 2}
+    result: dict[str, Any] = {"ok": app is not None, "target": name, "steps": steps, "vlm_calls": 2}
     if app is None:
-        return go_json(found | {"reason": "no matching app is visible in the results"})
-    hands.phone.show(app.name)
-    return go_json(found)
+        return go_json(result | {"reason": "no matching app is visible in the results"})
+    context.phone.show(app.name)
+    return go_json(result)
 
 
-def open_url(hands: ActionContext, arguments: Arguments) -> str:
+def open_url(context: ActionContext, arguments: Arguments) -> str:
     url = arguments.get("url")
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise invalid("url must start with http:// or https://")
-    _need_bridge(hands, fallback=FALLBACK)
-    hands.phone.browse(url)
+    _need_bridge(context, fallback=FALLBACK)
+    context.phone.browse(url)
     return go_json({"ok": True, "method": "open_url", "target": url})
 
 
-def _need_bridge(hands: ActionContext, **details: Any) -> None:
-    if not hands.bridge:
+def _need_bridge(context: ActionContext, **details: Any) -> None:
+    if not context.bridge:
         raise ToolFailure("precondition_failed", "bridge_not_connected", "phone bridge not connected", **details)
 
 
-def bridge_clipboard(hands: ActionContext, arguments: Arguments) -> str:
+def bridge_clipboard(context: ActionContext, arguments: Arguments) -> str:
     action = arguments.get("action", "")
     if action not in ("read", "write"):
         raise invalid(f'unknown action "{action}", expected "read" or "write"')
-    _need_bridge(hands)
+    _need_bridge(context)
     if action == "read":
-        return go_json({"ok": True, "text": hands.phone.clipboard})
-    hands.phone.clipboard = str(arguments.get("text", ""))
+        return go_json({"ok": True, "text": context.phone.clipboard})
+    context.phone.clipboard = str(arguments.get("text", ""))
     return go_json({"ok": True})
 
 
-def quick_action(hands: ActionContext, arguments: Arguments) -> str:
-    action, platform = str(arguments.get("action") or ""), hands.phone.platform
+def quick_action(context: ActionContext, arguments: Arguments) -> str:
+    action, platform = str(arguments.get("action") or ""), context.phone.platform
     if action == "list" or arguments.get("list") is True:
-        return go_json({"ok": True, "platform": platform, "actions": [_listed(name, platform) for name in QUICK]})
-    label, chord = _quick(action, platform)
-    hands.run.pause(0.12)
-    _press(hands.phone, list(chord))
-    done = {"ok": True, "action": action, "label": label, "platform": platform, "binding": "primary"}
-    return go_json(done | {"tool": "keyboard_tap", "input": {"keys": chord}, "output": "ok"})
-
-
-def _listed(action: str, platform: str) -> dict[str, Any]:
-    label, chord = QUICK[action]
-    status = "reserved" if chord is None else "active"
-    return {"id": action, "label": label, "category": "system", "platform": platform, "status": status}
-
-
-def _quick(action: str, platform: str) -> tuple[str, tuple[str, ...]]:
+        listed = [
+            {"id": name, "label": label, "category": "system", "platform": platform,
+             "status": "reserved" if chord is None else "active"}
+            for name, (label, chord) in QUICK.items()
+        ]  # fmt: skip
+        return go_json({"ok": True, "platform": platform, "actions": listed})
     if action not in QUICK:
         near = difflib.get_close_matches(action, QUICK, 5, 0.4)
         raise ToolFailure("invalid_input", "quick_action_unknown", f"unknown quick action: {action}",
@@ -225,23 +204,26 @@ def _quick(action: str, platform: str) -> tuple[str, tuple[str, ...]]:
     if chord is None:
         raise ToolFailure("unsupported", "quick_action_reserved", f"quick action {action} is reserved on {platform}",
                           action=action, label=label, platform=platform, status="reserved")  # fmt: skip
-    return label, chord
+    context.run.pause(0.12)
+    _press(context.phone, chord)
+    result = {"ok": True, "action": action, "label": label, "platform": platform, "binding": "primary"}
+    return go_json(result | {"tool": "keyboard_tap", "input": {"keys": chord}, "output": "ok"})
 
 
-def mouse_move(hands: ActionContext, arguments: Arguments) -> str:
+def mouse_move(context: ActionContext, arguments: Arguments) -> str:
     place(arguments, "mouse_move")
     return "ok"
 
 
-def mouse_scroll(hands: ActionContext, arguments: Arguments) -> str:
+def mouse_scroll(context: ActionContext, arguments: Arguments) -> str:
     if "delta" not in arguments:
         raise invalid("delta is required")
     delta = number(arguments, "delta", 0, -100, 100)
-    hands.phone.swipe((500, 500), (500, max(0, min(1000, 500 + delta * 60))))
+    context.phone.swipe((500, 500), (500, max(0, min(1000, 500 + delta * 60))))
     return "ok"
 
 
-def run_script(hands: ActionContext, arguments: Arguments) -> str:
+def run_script(context: ActionContext, arguments: Arguments) -> str:
     steps = arguments.get("steps")
     if not isinstance(steps, list) or len(steps) > LONGEST_SCRIPT:
         raise invalid(f"steps must be an array of at most {LONGEST_SCRIPT}")
@@ -249,12 +231,12 @@ def run_script(hands: ActionContext, arguments: Arguments) -> str:
         tool = SCRIPTED.get(str(step.get("tool"))) if isinstance(step, Mapping) else None
         if tool is None or not isinstance(step.get("input"), Mapping):
             raise invalid("each step needs an input object and a tool of: " + ", ".join(SCRIPTED))
-        tool(hands, step["input"])
+        tool(context, step["input"])
     return go_json({"ok": True, "steps": len(steps)})
 
 
-def shell(hands: ActionContext, arguments: Arguments) -> str:
-    return hands.shell.run(hands.run, arguments)
+def shell(context: ActionContext, arguments: Arguments) -> str:
+    return context.shell.run(context.run, arguments)
 
 
 Action = Callable[[ActionContext, Arguments], str]

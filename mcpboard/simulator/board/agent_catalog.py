@@ -1,4 +1,4 @@
-"""The Agent's catalogue: every tool it lists, what runs around it, and the two replies that are no tool."""
+"""The Agent's catalog: every tool it lists, the steps around it, and the two replies that are no tool."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AgentTool:
     detached: bool = False
 
     def entry(self, *, schema: bool = True) -> dict[str, Any]:
-        """The catalogue entry, as listed and as repeated in every answer."""
+        """Return the catalog entry, as listed and as repeated in every response."""
         entry: dict[str, Any] = {
             "name": self.name,
             "category": self.category,
@@ -118,7 +118,7 @@ ROWS: Mapping[str, AgentTool] = {row.name: row for row in _ROWS}  # sorted by na
 
 
 def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat: str, battery: int) -> dict[str, Any]:
-    """The phone-bridge status; with no phone only what is configured."""
+    """Return the phone-bridge status; with no phone only what is configured."""
     configured = {"connected": connected, "platform": platform, "device_type": device_type, "pointer_mode": "absolute"}
     if not connected:
         return configured
@@ -137,20 +137,19 @@ def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat
             "locale": "en_GB",
             "uses_24_hour_clock": True,
             "model": "Simulated Phone",
-            "device_name": "Pretend phone",
+            "device_name": "Simulated phone",
             "screen": {"width_pixels": 1179, "height_pixels": 2556, "scale": 3},
             "battery": {"level": battery / 100, "charging": True, "state": "charging"},
-            "available_apps": [_installed(app.name) for app in APPS],
+            "available_apps": [
+                {"name": app.name, "available": True, "category": "system", "availability_source": "simulated"}
+                for app in APPS
+            ],
         },
     }
 
 
-def _installed(name: str) -> dict[str, Any]:
-    return {"name": name, "available": True, "category": "system", "availability_source": "simulated"}
-
-
 def device_status(device_type: str, port: int) -> dict[str, Any]:
-    """Config Web's status of a board that is well; nine firmware keys, as without an update."""
+    """Return Config Web's status of a board that is well; nine firmware keys, as without an update."""
     return {
         "ok": True,
         "device_type": device_type,

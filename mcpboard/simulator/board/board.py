@@ -1,4 +1,4 @@
-"""The pretend board as one object: two ports, a phone, faults, and a ledger to wait on."""
+"""The simulated board as one object: two ports, a phone, faults, and a ledger to wait on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from mcpboard.simulator.board.apis import LoopbackApis
 from mcpboard.simulator.board.faults import Faults
 from mcpboard.simulator.board.listener import Port
-from mcpboard.simulator.board.runs import ExecutionHold, Ledger, ReceivedRequest, SimulatedPace
+from mcpboard.simulator.board.runs import ExecutionHold, Ledger, ReceivedRequest, SimulatedClock
 from mcpboard.simulator.board.tool_runs import ToolRunner
 from mcpboard.simulator.phone import display
 from mcpboard.simulator.phone.phone import Phone
@@ -46,13 +46,17 @@ class Simulator:
         self._stop = threading.Event()
         self._ledger = Ledger()
         self.faults = Faults()
-        own_clock, own_sleep = _sped_up(speed, self._stop)
-        pace = SimulatedPace(clock or own_clock, sleep or own_sleep, self._stop)
-        self.phone = Phone(pace.clock, seed)
-        tools = ToolRunner(self.phone, self.faults, self._ledger, pace, input_limit_s)
-        apis = LoopbackApis(self.phone, tools, self.faults, self._ledger, pace, seed)
+        born, began = time.time(), time.monotonic()  # the board's own clock never steps back
+        board_clock = SimulatedClock(
+            clock or (lambda: born + (time.monotonic() - began) * speed),
+            sleep or (lambda seconds: self._stop.wait(seconds / speed)),  # ends early when the simulator does
+            self._stop,
+        )
+        self.phone = Phone(board_clock.now, seed)
+        tools = ToolRunner(self.phone, self.faults, self._ledger, board_clock, input_limit_s)
+        apis = LoopbackApis(self.phone, tools, self.faults, self._ledger, board_clock, seed)
         self.agent, self.config_web = (
-            Port(name, (host, number), apis.answer, apis.reset_early, self._ledger, pace)
+            Port(name, (host, number), apis.respond, apis.reset_early, self._ledger, board_clock)
             for name, number in (("agent", agent_port), ("config_web", config_web_port))
         )
 
@@ -67,17 +71,17 @@ class Simulator:
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
         """The tools that began to run, in order, as (name, input)."""
-        return self._ledger.calls
+        return self._ledger.copy(self._ledger.calls)
 
     @property
     def finished(self) -> list[tuple[str, str]]:
         """The tools that ended, in order, as (name, `ok` or the error's code)."""
-        return self._ledger.finished
+        return self._ledger.copy(self._ledger.finished)
 
     @property
     def requests(self) -> list[ReceivedRequest]:
         """Every HTTP request that was read whole, on both ports, in order."""
-        return self._ledger.requests
+        return self._ledger.copy(self._ledger.requests)
 
     def start(self) -> Simulator:
         self._stop.clear()
@@ -125,16 +129,3 @@ class Simulator:
         self._ledger.wait(
             lambda: sum(name == ended for ended, _ in self.finished) >= count, timeout, f"end number {count} of {name}"
         )
-
-
-def _sped_up(speed: float, stop: threading.Event) -> tuple[Callable[[], float], Callable[[float], None]]:
-    """A clock that never steps back, and the sleep that fits it; the sleep ends early when the simulator does."""
-    born, began = time.time(), time.monotonic()
-
-    def clock() -> float:
-        return born + (time.monotonic() - began) * speed
-
-    def sleep(seconds: float) -> None:
-        stop.wait(seconds / speed)
-
-    return clock, sleep

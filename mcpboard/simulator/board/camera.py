@@ -21,7 +21,7 @@ CROPPED = ("iOS", "Android")  # device types whose black bars are cut off
 
 @dataclass(frozen=True)
 class StableScreen:
-    """How the wait for a stable screen ended."""
+    """The end of the wait for a stable screen."""
 
     stable: bool
     elapsed_ms: int
@@ -33,26 +33,40 @@ class StableScreen:
 
 
 class Camera:
-    """Looks at the phone as the board's video input does."""
+    """Look at the phone as the board's video input does."""
 
     def __init__(self, phone: Phone, faults: Faults) -> None:
         self._phone = phone
         self._faults = faults
 
     def look(self) -> frames.Picture:
-        """What the Agent would return now: the phone alone, or the whole frame for other devices."""
+        """Return the Agent's picture of now: the phone only, or the whole frame for other devices."""
         image = display.picture(self._phone.view())
         return image if self._phone.device_type in CROPPED else frames.source_frame(image)
 
     def shot(self, tool: str, mark: Place | None = None) -> dict[str, Any]:
-        """The screenshot object; ToolFailure when a fault makes the frame stale."""
+        """Return the screenshot object; ToolFailure when a fault makes the frame stale."""
         if self._faults.take("stale_frame", tool):
             raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
         image = self.look()
-        made = frames.jpeg(image) if mark is None else frames.jpeg(frames.marked(image, *mark), frames.MARKED_QUALITY)
+        data = frames.jpeg(image) if mark is None else frames.jpeg(frames.marked(image, *mark), frames.MARKED_QUALITY)
         if self._faults.take("not_a_picture", tool):
-            made = b"this is no picture"
-        return _described(image, made, cropped=image.size != frames.SOURCE)
+            data = b"this is no picture"
+        cropped = image.size != frames.SOURCE
+        x, y, width, height = frames.active_area(image.size) if cropped else (0, 0, *frames.SOURCE)
+        return {
+            "width": image.width,
+            "height": image.height,
+            "source_width": frames.SOURCE[0],
+            "source_height": frames.SOURCE[1],
+            "active_area": {"X": x, "Y": y, "Width": width, "Height": height, "Valid": cropped},
+            "active_width": width,
+            "active_height": height,
+            "format": "jpeg",
+            "size": len(data),
+            "data": base64.b64encode(data).decode(),
+            "capture_backend": "frame_service",
+        }
 
     def settle(self, run: ToolRun) -> StableScreen:
         """Wait until two looks in a row, STABLE_S apart, show the same; at most TIMEOUT_S."""
@@ -65,20 +79,3 @@ class Camera:
             since, last = (run.now() if diff > THRESHOLD else since), image
         now = run.now()
         return StableScreen(now - since >= STABLE_S, round((now - began) * 1000), diff)
-
-
-def _described(image: frames.Picture, made: bytes, *, cropped: bool) -> dict[str, Any]:
-    x, y, width, height = frames.active_area(image.size) if cropped else (0, 0, *frames.SOURCE)
-    return {
-        "width": image.width,
-        "height": image.height,
-        "source_width": frames.SOURCE[0],
-        "source_height": frames.SOURCE[1],
-        "active_area": {"X": x, "Y": y, "Width": width, "Height": height, "Valid": cropped},
-        "active_width": width,
-        "active_height": height,
-        "format": "jpeg",
-        "size": len(made),
-        "data": base64.b64encode(made).decode(),
-        "capture_backend": "frame_service",
-    }

@@ -1,9 +1,9 @@
-"""The switches that make the pretend board misbehave, set in process or over HTTP."""
+"""The switches that make the simulated board misbehave, set in process or over HTTP."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "oversized": {"bytes": 10 * MIB},
     "gzip": {"honest": True},  # False: labelled gzip, sent plain
     "charset": {"label": "utf-16"},  # the label lies, the bytes stay UTF-8
-    # another answer than the asked one
+    # another response than the asked one
     "html": {"status": 200},
     "redirect": {"status": 302, "location": "/elsewhere"},
     "status": {"status": 500, "text": "Internal Server Error"},
@@ -52,7 +52,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass
 class Fault:
-    """One armed switch: which target it hits, how often it still will, how often it did."""
+    """One armed switch: its target, how often it will still hit, how often it did."""
 
     kind: str
     tool: str
@@ -70,7 +70,7 @@ class Fault:
 class Faults:
     """The armed switches, safe to use from several threads.
 
-    A target is a tool's name, `*` for all, or one of `tools` (the catalogue), `health`, `phone_bridge_status`,
+    A target is a tool's name, `*` for all, or one of `tools` (the catalog), `health`, `phone_bridge_status`,
     `device_status` and `support_bundle`. The first armed switch of a kind that fits is taken.
     """
 
@@ -79,14 +79,21 @@ class Faults:
         self._armed: list[Fault] = []
 
     def set(self, kind: str, tool: str = "*", times: int | None = None, **settings: Any) -> Fault:
-        """Arm one switch, for `times` hits or until cleared; gives it back so that its `hits` can be read.
+        """Arm one switch, for `times` hits or until cleared; returns it so that its `hits` can be read.
 
         Raises ValueError for a kind, a setting or a number of times that does not exist.
         """
         defaults = KINDS.get(kind)
         if defaults is None:
             raise ValueError(f"no fault is called {kind!r}; there are: {', '.join(KINDS)}")
-        _check(kind, defaults, settings)
+        for name, value in settings.items():
+            if name not in defaults:
+                known = ", ".join(defaults) or "none"
+                raise ValueError(f"fault {kind!r} has no setting {name!r}; it has: {known}")
+            if not _fits(value, defaults[name]):
+                raise ValueError(f"{name!r} of fault {kind!r} cannot be {value!r}; the default is {defaults[name]!r}")
+        if kind == "bundle" and settings.get("bytes", MIB) < smallest_sized():
+            raise ValueError(f"a bundle that holds an archive has at least {smallest_sized()} bytes")
         if times is not None and (type(times) is not int or times < 1):
             raise ValueError(f"times must be a whole number above 0, or null for always, not {times!r}")
         fault = Fault(kind, str(tool).lower(), times, {**defaults, **settings})
@@ -103,47 +110,33 @@ class Faults:
             ]  # fmt: skip
 
     def take(self, kind: str, target: str) -> Fault | None:
-        """The armed switch for this target, counted as one hit; None when there is none."""
+        """Return the armed switch for this target, counted as one hit; None when there is none."""
         with self._lock:
-            fault = next(self._fitting(kind, target), None)
+            fault = self._first(kind, target)
             if fault is not None:
-                self._hit(fault)
+                fault.hits += 1
+                if fault.times is not None:
+                    fault.times -= 1
+                    if fault.times == 0:
+                        self._armed.remove(fault)
             return fault
 
     def armed(self, kind: str, target: str) -> bool:
-        """Whether a switch would hit, without counting it."""
+        """Return True when a switch would hit, without counting it."""
         with self._lock:
-            return next(self._fitting(kind, target), None) is not None
+            return self._first(kind, target) is not None
 
     def as_json(self) -> list[dict[str, Any]]:
         with self._lock:
             return [fault.as_json() for fault in self._armed]
 
-    def _fitting(self, kind: str, target: str) -> Iterator[Fault]:
+    def _first(self, kind: str, target: str) -> Fault | None:
         wanted = ("*", target.lower())
-        return (fault for fault in self._armed if fault.kind == kind and fault.tool in wanted)
-
-    def _hit(self, fault: Fault) -> None:
-        fault.hits += 1
-        if fault.times is not None:
-            fault.times -= 1
-            if fault.times == 0:
-                self._armed.remove(fault)
-
-
-def _check(kind: str, defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    for name, value in settings.items():
-        if name not in defaults:
-            known = ", ".join(defaults) or "none"
-            raise ValueError(f"fault {kind!r} has no setting {name!r}; it has: {known}")
-        if not _fits(value, defaults[name]):
-            raise ValueError(f"{name!r} of fault {kind!r} cannot be {value!r}; the default is {defaults[name]!r}")
-    if kind == "bundle" and settings.get("bytes", MIB) < smallest_sized():
-        raise ValueError(f"a bundle that holds an archive has at least {smallest_sized()} bytes")
+        return next((fault for fault in self._armed if fault.kind == kind and fault.tool in wanted), None)
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Whether a value is of the default's kind: both flags, both texts, or a number not below 0."""
+    """Return True for a value of the default's kind: both flags, both texts, or a number not below 0."""
     if isinstance(default, (bool, str)):
         return type(value) is type(default)
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0

@@ -1,4 +1,4 @@
-"""Touch gestures as the Agent checks them, and what they do to the pretend phone."""
+"""Touch gestures as the Agent checks them, and the phone that they move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpboard.simulator.phone.view import Place
 
 Arguments = Mapping[str, Any]
 
-SPEED = 2500.0  # normalised units a second, the Agent's default
+SPEED = 2500.0  # normalized units a second, the Agent's default
 DRAG_HOLD_S = 0.5  # the finger rests before a drag begins
 DROP_HOLD_S = 0.2  # and before it lets go
 LONGEST_WAIT_MS = 60000  # all waits of one list of actions together
@@ -26,7 +26,7 @@ def invalid(message: str) -> ToolFailure:
 
 
 def place(value: object, name: str) -> Place:
-    """The two coordinates of a point; numbers in strings count."""
+    """Return the two coordinates of a point; numbers in strings count."""
     if not isinstance(value, Mapping) or "x" not in value or "y" not in value:
         raise invalid(f"{name} must have x and y")
     try:
@@ -38,8 +38,16 @@ def place(value: object, name: str) -> Place:
     return x, y
 
 
+def number(arguments: Arguments, key: str, default: float, low: float, high: float) -> float:
+    """Return the number under a key, the default when it is absent; refused outside its range."""
+    value = arguments.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise invalid(f"{key} must be in range [{low:g}, {high:g}]")
+    return float(value)
+
+
 def gesture(phone: Phone, run: ToolRun, arguments: Arguments) -> Place | None:
-    """Carry out one gesture; gives the place to mark for the tap family, None for the others."""
+    """Carry out one gesture; returns the place to mark for the tap family, None for the others."""
     if "actions" in arguments:
         _actions(phone, run, arguments["actions"])
         return None
@@ -47,60 +55,47 @@ def gesture(phone: Phone, run: ToolRun, arguments: Arguments) -> Place | None:
     if not kind:
         raise invalid("type is required")
     if kind in TAPS:
-        return tap(phone, run, kind, arguments)
+        if "point" not in arguments:
+            raise invalid(f"point is required for {kind}")
+        at = place(arguments["point"], "point")
+        run.pause(number(arguments, "hold_ms", TAPS[kind], 0, LONGEST_WAIT_MS) / 1000)
+        phone.tap(*at)
+        return at
     if kind not in STROKES:
         raise invalid(f'unsupported gesture type: "{kind}"')
     STROKES[kind](phone, run, arguments)
     return None
 
 
-def number(arguments: Arguments, key: str, default: float, low: float, high: float) -> float:
-    """The number under a key, the default when it is absent; refused outside its range."""
-    value = arguments.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise invalid(f"{key} must be in range [{low:g}, {high:g}]")
-    return float(value)
-
-
-def tap(phone: Phone, run: ToolRun, kind: str, arguments: Arguments) -> Place:
-    if "point" not in arguments:
-        raise invalid(f"point is required for {kind}")
-    at = place(arguments["point"], "point")
-    run.pause(number(arguments, "hold_ms", TAPS[kind], 0, LONGEST_WAIT_MS) / 1000)
-    phone.tap(*at)
-    return at
-
-
 def _swipe(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
-    start, end = _stroke(arguments, "swipe")
-    run.pause(_travel_s(arguments, start, end))
-    phone.swipe(start, end)
-
-
-def _stroke(arguments: Arguments, kind: str) -> tuple[Place, Place]:
     if "start" not in arguments:
-        raise invalid(f"start is required for {kind}")
+        raise invalid("start is required for swipe")
     start = place(arguments["start"], "start")
-    towards, end = arguments.get("direction"), arguments.get("end")
-    if towards is None and end is None:
-        raise invalid(f"end or direction is required for {kind}")
-    if towards is not None and end is not None:
-        raise invalid(f"{kind} accepts either end or direction, not both")
-    stop = place(end, "end") if end is not None else _edge(start, towards, arguments)
+    direction, end = arguments.get("direction"), arguments.get("end")
+    if direction is None and end is None:
+        raise invalid("end or direction is required for swipe")
+    if direction is not None and end is not None:
+        raise invalid("swipe accepts either end or direction, not both")
+    stop = place(end, "end") if end is not None else _stop_of(start, direction, arguments)
     if start == stop:
         raise invalid("start and end must differ")
-    return start, stop
+    if "duration_ms" in arguments:
+        run.pause(number(arguments, "duration_ms", 1, 1, 10000) / 1000)
+    else:
+        run.pause(math.dist(start, stop) / number(arguments, "speed", SPEED, 1, FASTEST))
+    phone.swipe(start, stop)
 
 
-def _edge(start: Place, towards: object, arguments: Arguments) -> Place:
-    """Where a direction leads: to the edge, or as far as speed and duration say."""
-    if str(towards) not in EDGES:
-        raise invalid(f'unsupported direction: "{towards}"')
-    x, y = EDGES[str(towards)]
+def _stop_of(start: Place, direction: object, arguments: Arguments) -> Place:
+    """Return the end of a swipe in a direction: the edge, or as far as speed and duration say."""
+    if str(direction) not in EDGES:
+        raise invalid(f'unsupported direction: "{direction}"')
+    x, y = EDGES[str(direction)]
     end = (start[0] if x is None else x, start[1] if y is None else y)
     if "duration_ms" not in arguments:
         return end
-    units = _speed(arguments) * _duration_ms(arguments) / 1000
+    speed = number(arguments, "speed", SPEED, 1, FASTEST)
+    units = speed * number(arguments, "duration_ms", 1, 1, 10000) / 1000
     reach = abs(end[0] - start[0]) + abs(end[1] - start[1])
     if units > reach:
         raise invalid("swipe leaves the screen; lower speed or duration_ms")
@@ -108,42 +103,30 @@ def _edge(start: Place, towards: object, arguments: Arguments) -> Place:
     return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
 
 
-def _duration_ms(arguments: Arguments) -> float:
-    return number(arguments, "duration_ms", 1, 1, 10000)
-
-
-def _speed(arguments: Arguments) -> float:
-    return number(arguments, "speed", SPEED, 1, FASTEST)
-
-
-def _travel_s(arguments: Arguments, start: Place, end: Place) -> float:
-    if "duration_ms" in arguments:
-        return _duration_ms(arguments) / 1000
-    return math.dist(start, end) / _speed(arguments)
-
-
-def _drag_start(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
-    at = arguments.get("point", arguments.get("start"))
+def _drag(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
+    """Begin or end a drag, which spans two calls."""
+    kind = str(arguments["type"])
+    at = arguments.get("point", arguments.get("start" if kind == "drag_start" else "end"))
     if at is None:
-        raise invalid("point is required for drag_start")
-    x, y = place(at, "point")
-    run.pause(DRAG_HOLD_S)
-    phone.press(x, y, held=True)
-
-
-def _drag_release(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
-    at = arguments.get("point", arguments.get("end"))
-    if at is None:
-        raise invalid("point is required for drag_release")
-    if phone.pressed is None:
+        raise invalid(f"point is required for {kind}")
+    if kind == "drag_release" and phone.pressed is None:
         raise invalid("drag_release needs a drag_start before it")
     x, y = place(at, "point")
-    run.pause(DROP_HOLD_S)
-    phone.release(x, y)
+    if kind == "drag_start":
+        run.pause(DRAG_HOLD_S)
+        phone.press(x, y, held=True)
+    else:
+        run.pause(DROP_HOLD_S)
+        phone.release(x, y)
+
+
+STROKES: Mapping[str, Callable[[Phone, ToolRun, Arguments], None]] = {
+    "swipe": _swipe, "drag_start": _drag, "drag_release": _drag,
+}  # fmt: skip
 
 
 def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
-    """A list of touch steps; checked whole before the first one moves anything."""
+    """Carry out a list of touch steps; checked whole before the first one moves anything."""
     if not isinstance(steps, list) or not 1 <= len(steps) <= 128:
         raise invalid("actions must have 1 to 128 steps")
     checked = [_step(index, step) for index, step in enumerate(steps)]
@@ -151,11 +134,16 @@ def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
         raise invalid("actions must end with touch_up")
     if sum(ms for _, _, ms in checked) > LONGEST_WAIT_MS:
         raise invalid(f"actions wait longer than {LONGEST_WAIT_MS} ms in total")
-    for step in checked:
-        _perform(phone, run, *step)
+    moves = {"touch_down": phone.press, "move_to": phone.move, "touch_up": phone.release}
+    for action, at, ms in checked:
+        run.pause(ms / 1000)
+        here = at or phone.pressed
+        if here is not None and action in moves:
+            moves[action](*here)
 
 
 def _step(index: int, step: object) -> tuple[str, Place | None, float]:
+    """Check one step: its action, its place if it has one, its wait in milliseconds."""
     if not isinstance(step, Mapping) or step.get("action") not in ("touch_down", "move_to", "wait", "touch_up"):
         raise invalid(f"actions[{index}]: unsupported action")
     at = step.get("point") or ({"x": step["x"], "y": step["y"]} if "x" in step and "y" in step else None)
@@ -163,21 +151,3 @@ def _step(index: int, step: object) -> tuple[str, Place | None, float]:
         raise invalid(f"actions[{index}]: point is required for {step['action']}")
     ms = number(step, "ms" if "ms" in step else "duration_ms", 0, 0, 30000)
     return str(step["action"]), None if at is None else place(at, f"actions[{index}].point"), ms
-
-
-def _perform(phone: Phone, run: ToolRun, action: str, at: Place | None, ms: float) -> None:
-    run.pause(ms / 1000)
-    here = at or phone.pressed
-    if here is None:
-        return
-    if action == "touch_down":
-        phone.press(*here)
-    elif action == "touch_up":
-        phone.release(*here)
-    elif action == "move_to":
-        phone.move(*here)
-
-
-STROKES: Mapping[str, Callable[[Phone, ToolRun, Arguments], None]] = {
-    "swipe": _swipe, "drag_start": _drag_start, "drag_release": _drag_release,
-}  # fmt: skip

@@ -1,14 +1,13 @@
-"""How the board's HTTP server, written in Go, puts an answer on the wire."""
+"""HTTP responses as the board's server, which is written in Go, sends them."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from email.utils import formatdate
 from http.client import responses
@@ -23,7 +22,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 @dataclass(frozen=True)
 class GoReply:
-    """One HTTP answer. `length` is sent as Content-Length; None lets the size decide between it and chunks."""
+    """One HTTP response. `length` is sent as Content-Length; None lets the size decide between it and chunks."""
 
     status: int
     body: bytes | Iterable[bytes] = b""
@@ -36,13 +35,13 @@ class GoReply:
 
 
 def go_json(value: Any) -> str:
-    """JSON as Go's encoder writes it: compact, UTF-8, with the three HTML characters escaped."""
+    """Return JSON as Go's encoder writes it: compact, UTF-8, with the three HTML characters escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return re.sub("[<>&\u2028\u2029]", lambda found: _ESCAPES[found[0]], _scalar(text))
+    return re.sub("[<>&\u2028\u2029]", lambda match: _ESCAPES[match[0]], _scalar(text))
 
 
 def _scalar(text: str) -> str:
-    """The text with lone surrogates replaced, which Go strings cannot hold."""
+    """Replace lone surrogates, which Go strings cannot hold."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -51,33 +50,28 @@ def json_reply(value: Any, status: int = 200, content_type: str = JSON) -> GoRep
 
 
 def text_error(status: int, message: str) -> GoReply:
-    """What Go's `http.Error` sends: the message, a newline, and a word against sniffing."""
+    """Return what Go's `http.Error` sends: the message, a newline, and a word against sniffing."""
     return GoReply(status, _scalar(message + "\n").encode(), headers=(("X-Content-Type-Options", "nosniff"),))
 
 
-def not_found() -> GoReply:
-    return text_error(404, "404 page not found")
-
-
 def timestamp(seconds: float) -> str:
-    """RFC 3339 in the board's zone, nine digits of fraction."""
+    """Return RFC 3339 in the board's zone, nine digits of fraction."""
     whole_seconds = int(seconds)
     stamp = datetime.fromtimestamp(whole_seconds, BOARD_ZONE)
     return f"{stamp:%Y-%m-%dT%H:%M:%S}.{int((seconds - whole_seconds) * 1e9):09d}+08:00"
 
 
-def labelled_gzip(reply: GoReply, *, honest: bool) -> GoReply:
-    body = gzip.compress(whole(reply), mtime=0) if honest else whole(reply)
-    return replace(reply, body=body, headers=(*reply.headers, ("Content-Encoding", "gzip")), length=None)
-
-
 def whole(reply: GoReply) -> bytes:
+    """Return the body in one piece."""
     return reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
+
+
+NOT_FOUND = text_error(404, "404 page not found")
 
 
 @dataclass(frozen=True)
 class Framing:
-    """How one body is delimited: by its length, by chunks, or by the end of the connection."""
+    """The end of one body: known by its length, by chunks, or by the end of the connection."""
 
     headers: tuple[tuple[str, str], ...]
     chunked: bool = False
@@ -98,7 +92,7 @@ def frame(reply: GoReply, *, http_1_1: bool) -> Framing:
 
 
 def head(reply: GoReply, framing: Framing, *, version: str, closes: bool) -> bytes:
-    """Status line and headers, without a `Server` header, as the board's server has none."""
+    """Return status line and headers, without a `Server` header, as the board's server has none."""
     lines = [f"{version} {reply.status} {responses.get(reply.status, 'Unknown')}"]
     headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True))]
     headers += framing.headers
@@ -108,24 +102,20 @@ def head(reply: GoReply, framing: Framing, *, version: str, closes: bool) -> byt
 
 
 def pieces(reply: GoReply) -> Iterator[bytes]:
-    """The body in the pieces it is written in: whole when it is, in tenths of a second when it drips."""
+    """Yield the body in the pieces it is written in: whole when it is, in tenths of a second when it drips.
+
+    After `keep` bytes there is no more.
+    """
     blocks = [reply.body] if isinstance(reply.body, bytes) else reply.body
     step = None if reply.bytes_per_second is None else max(1, int(reply.bytes_per_second / 10))
+    left = reply.keep
     for block in blocks:
-        yield from (block[at : at + step] for at in range(0, len(block), step)) if step else (block,)
-
-
-def cut(blocks: Iterable[bytes], keep: int) -> Iterator[bytes]:
-    """The first `keep` bytes and no more."""
-    for block in blocks:
-        yield block[:keep]
-        keep -= len(block)
-        if keep <= 0:
-            return
-
-
-def chunk(block: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(block), block)
+        for piece in (block[at : at + step] for at in range(0, len(block), step)) if step else (block,):
+            yield piece if left is None else piece[:left]
+            if left is not None:
+                left -= len(piece)
+                if left <= 0:
+                    return
 
 
 def reset(connection: socket.socket) -> None:

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from mcpboard.simulator.board import go_http
-from mcpboard.simulator.board.runs import Dropped, Ledger, ReceivedRequest, SimulatedPace, ToolFailure, ToolRun
+from mcpboard.simulator.board.runs import Dropped, Ledger, ReceivedRequest, SimulatedClock, ToolFailure, ToolRun
 
 IDLE_S = 120.0  # the board drops a quiet keep-alive connection after that
 READ_S = 30.0  # the board's limit for a whole request
@@ -20,27 +20,27 @@ WRITE_S = 310.0  # the board has none; a reader that stalls longer than any tool
 POLL_S = 0.02  # how often a listening thread looks whether it is to end
 STOP_S = 10.0  # by then every thread has noticed the end; one that has not is a bug here
 
-Answer = Callable[[ReceivedRequest, Callable[[], bool]], go_http.GoReply]
+Respond = Callable[[ReceivedRequest, Callable[[], bool]], go_http.GoReply]
 ResetEarly = Callable[[str, str], bool]
 
 
 class Port:
-    """Answers HTTP on one loopback port; may be stopped and started again, on the same number."""
+    """Answer HTTP on one loopback port; may be stopped and started again, on the same number."""
 
     def __init__(
         self,
         name: str,
         address: tuple[str, int],
-        answer: Answer,
+        respond: Respond,
         reset_early: ResetEarly,
         ledger: Ledger,
-        pace: SimulatedPace,
+        clock: SimulatedClock,
     ) -> None:
         self.name = name
-        self.answer = answer
+        self.respond = respond
         self.reset_early = reset_early
         self.ledger = ledger
-        self.pace = pace
+        self.clock = clock
         self._address = address
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -111,14 +111,15 @@ class _Server(ThreadingHTTPServer):
         with self._lock:
             threads = list(self._live)
             for connection in self._live.values():
-                _hang_up(connection)
+                with suppress(OSError):  # the peer may be faster
+                    connection.shutdown(socket.SHUT_RDWR)
         for thread in threads:
             thread.join(STOP_S)
         if stuck := [thread.name for thread in threads if thread.is_alive()]:
             raise RuntimeError(f"simulator threads did not end: {', '.join(stuck)}")
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that left is no event here; anything else is our bug and shows its traceback."""
+        """Ignore a caller that left; anything else is our bug and shows its traceback."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -141,10 +142,23 @@ class _Connection(BaseHTTPRequestHandler):
             go_http.reset(self.connection)
             return
         self.connection.settimeout(READ_S)
-        request = self._read_request()
-        if request is not None:
-            self.connection.settimeout(WRITE_S)
-            self._answer(request)
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.parse_request():
+            return
+        body = self._read_body()
+        if body is None:
+            self.close_connection = True
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = ReceivedRequest(self.port.name, self.command, self.path, headers, body)
+        self.port.ledger.note(self.port.ledger.requests, request)
+        self.connection.settimeout(WRITE_S)
+        try:
+            self._send(self.port.respond(request, self._gone))
+        except Dropped as drop:
+            self.close_connection = True
+            if drop.reset:
+                go_http.reset(self.connection)
 
     def _peek_line(self) -> str:
         try:
@@ -152,21 +166,8 @@ class _Connection(BaseHTTPRequestHandler):
         except OSError:
             return ""
 
-    def _read_request(self) -> ReceivedRequest | None:
-        self.raw_requestline = self.rfile.readline(65537)
-        if not self.parse_request():
-            return None
-        body = self._read_body()
-        if body is None:
-            self.close_connection = True
-            return None
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = ReceivedRequest(self.port.name, self.command, self.path, headers, body)
-        self.port.ledger.note_request(request)
-        return request
-
     def _read_body(self) -> bytes | None:
-        """The whole body; None when it broke off, or when its length made no sense and 400 was sent."""
+        """Return the whole body; None when it broke off, or when its length made no sense and 400 was sent."""
         try:
             if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
                 return self._read_chunks()
@@ -192,44 +193,30 @@ class _Connection(BaseHTTPRequestHandler):
             pass
         return bytes(body)
 
-    def _answer(self, request: ReceivedRequest) -> None:
-        try:
-            self._send(self.port.answer(request, self._gone))
-        except Dropped as drop:
-            self.close_connection = True
-            if drop.reset:
-                go_http.reset(self.connection)
-
     def _send(self, reply: go_http.GoReply) -> None:
         http_1_1 = self.request_version == "HTTP/1.1"
         framing = go_http.frame(reply, http_1_1=http_1_1)
         self.close_connection = self.close_connection or framing.closes
         version = "HTTP/1.1" if http_1_1 else "HTTP/1.0"
         self.wfile.write(go_http.head(reply, framing, version=version, closes=self.close_connection))
-        if self.command != "HEAD":
-            self._send_body(reply, framing)
-
-    def _send_body(self, reply: go_http.GoReply, framing: go_http.Framing) -> None:
-        run = ToolRun(self.port.pace, self._gone)
-        blocks = go_http.pieces(reply) if reply.keep is None else go_http.cut(go_http.pieces(reply), reply.keep)
-        for block in blocks:
-            if block:
-                self.wfile.write(go_http.chunk(block) if framing.chunked else block)
+        if self.command == "HEAD":
+            return
+        run = ToolRun(self.port.clock, self._gone)
+        for piece in go_http.pieces(reply):
+            if piece:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if framing.chunked else piece)
             if reply.bytes_per_second:
-                self._drip(run, len(block) / reply.bytes_per_second)
+                try:
+                    run.stall(len(piece) / reply.bytes_per_second)
+                except ToolFailure:
+                    raise Dropped(reset=False) from None
         if reply.keep is not None:
             raise Dropped(reset=False)
         if framing.chunked:
             self.wfile.write(b"0\r\n\r\n")
 
-    def _drip(self, run: ToolRun, seconds: float) -> None:
-        try:
-            run.stall(seconds)
-        except ToolFailure:
-            raise Dropped(reset=False) from None
-
     def _gone(self) -> bool:
-        """Whether the caller has closed its side, which is how Go's server notices too."""
+        """Return True once the caller has closed its side, which is how Go's server notices too."""
         try:
             readable, _, _ = select.select([self.connection], [], [], 0)
             return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
@@ -237,16 +224,11 @@ class _Connection(BaseHTTPRequestHandler):
             return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """A request line or header that cannot be read, answered as Go's server does."""
+        """Refuse a request line or header that cannot be read, as Go's server does."""
         self.close_connection = True
         phrase = f"{code} Bad Request" if code == 400 else f"{code} {message or ''}".strip()
         head = f"HTTP/1.1 {phrase}\r\nContent-Type: {go_http.TEXT}\r\nConnection: close\r\n\r\n"
         self.wfile.write((head + phrase).encode())
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent: what was asked is in the ledger."""
-
-
-def _hang_up(connection: socket.socket) -> None:
-    with suppress(OSError):  # the peer may be faster
-        connection.shutdown(socket.SHUT_RDWR)
+        """Write nothing: the requests are in the ledger."""

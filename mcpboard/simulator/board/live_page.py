@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpboard.simulator.phone import display, frames
-from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.phone import Phone
-from mcpboard.simulator.phone.view import Place, View
+from mcpboard.simulator.phone.view import View
 
 PAGE = b"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Pretend phone</title>
+<html lang="en"><head><meta charset="utf-8"><title>Simulated phone</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
 <style>
 body{margin:0;height:100vh;display:grid;grid-template-rows:1fr auto;place-items:center;overflow:hidden;
@@ -23,7 +22,7 @@ nav{display:flex;gap:8px;padding:0 0 14px}
 button{font:inherit;color:#dfe4ee;background:#fff2;border:0;border-radius:99px;padding:7px 15px;cursor:pointer}
 button:hover{background:#fff4}
 </style></head>
-<body><img src="/screen.jpg" id="phone" alt="the screen of the pretend phone" draggable="false">
+<body><img src="/screen.jpg" id="phone" alt="the screen of the simulated phone" draggable="false">
 <nav><button data-do="back">Back</button><button data-do="home">Home</button><button data-do="app_switch">Apps</button>
 <button data-do="notification_center">Shade</button><button data-turn="landscape">Turn</button>
 <button data-turn="dark">Dark</button></nav>
@@ -58,9 +57,13 @@ TURNS: Mapping[str, Callable[[Phone, bool], None]] = {"landscape": Phone.rotate,
 
 
 def picture(phone: Phone) -> bytes:
-    """The screen as JPEG, with a ring that fades where it was touched last."""
+    """Return the screen as JPEG, with a ring that fades where it was touched last."""
     view, touch = phone.view(), phone.touched()
-    return _plain(view) if touch is None else frames.jpeg(_ringed(display.picture(view), *touch))
+    if touch is None:
+        return _plain(view)
+    place, share = touch  # the ring gets wider and paler as its time passes
+    image = frames.rippled(display.picture(view), *place, radius=14 + 26 * share, strength=0.8 * (1 - share))
+    return frames.jpeg(image)
 
 
 @functools.lru_cache(maxsize=2)
@@ -68,13 +71,8 @@ def _plain(view: View) -> bytes:
     return frames.jpeg(display.picture(view))
 
 
-def _ringed(image: Picture, place: Place, share: float) -> Picture:
-    """The picture with a ring around the touch, wider and paler as its time passes."""
-    return frames.rippled(image, *place, radius=14 + 26 * share, strength=0.8 * (1 - share))
-
-
 def state(phone: Phone) -> dict[str, Any]:
-    """What the phone shows, as JSON: its app, the text in its field, how it lies, and the tree."""
+    """Return the state of the phone as JSON: its app, the text in its field, how it lies, and the tree."""
     return {
         "app": phone.app, "text": phone.text, "landscape": phone.landscape, "dark": phone.dark,
         "tree": phone.tree().as_json(),

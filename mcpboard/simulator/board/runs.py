@@ -1,4 +1,4 @@
-"""One execution: where it may wait, what may end it, and who watches it from a test."""
+"""One execution of a tool: its waits, the events that end it, and the ledger that a test watches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 SLICE_S = 0.02  # how often a wait looks for a caller that left, a deadline or the end of the simulator
 HOLD_LIMIT_S = 60.0  # a test that forgets to release must not hang for ever
 REMEMBERED = 10_000  # requests, calls and ends; a demonstration may run for days
 HANG_LIMIT_S = 600.0  # the longest a hung reply is kept open
+
+Item = TypeVar("Item")
 
 
 class Dropped(Exception):
@@ -33,7 +35,7 @@ class ToolFailure(Exception):
 
 
 class ExecutionHold:
-    """Keeps one tool inside its execution from `entered` until `release()`."""
+    """Keep one tool inside its execution from `entered` until `release()`."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()
@@ -51,7 +53,7 @@ class ExecutionHold:
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """One HTTP request as it was read: which port, what it asked, what it carried."""
+    """One HTTP request as it was read: port, request line, headers and body."""
 
     port: str  # "agent" or "config_web"
     method: str
@@ -61,44 +63,25 @@ class ReceivedRequest:
 
 
 class Ledger:
-    """What was asked and what ran, with waits that end at once when it happens."""
+    """The requests that came and the tools that ran, with waits that end at once when it happens."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._requests: deque[ReceivedRequest] = deque(maxlen=REMEMBERED)
-        self._calls: deque[tuple[str, dict[str, Any]]] = deque(maxlen=REMEMBERED)
-        self._finished: deque[tuple[str, str]] = deque(maxlen=REMEMBERED)
         self._holds: dict[str, ExecutionHold] = {}
+        self.requests: deque[ReceivedRequest] = deque(maxlen=REMEMBERED)
+        self.calls: deque[tuple[str, dict[str, Any]]] = deque(maxlen=REMEMBERED)  # name and input
+        self.finished: deque[tuple[str, str]] = deque(maxlen=REMEMBERED)  # name and outcome
 
-    @property
-    def requests(self) -> list[ReceivedRequest]:
+    def note(self, record: deque[Item], item: Item) -> None:
+        """Append to one of the three records."""
         with self._changed:
-            return list(self._requests)
-
-    @property
-    def calls(self) -> list[tuple[str, dict[str, Any]]]:
-        with self._changed:
-            return list(self._calls)
-
-    @property
-    def finished(self) -> list[tuple[str, str]]:
-        with self._changed:
-            return list(self._finished)
-
-    def note_request(self, request: ReceivedRequest) -> None:
-        with self._changed:
-            self._requests.append(request)
+            record.append(item)
             self._changed.notify_all()
 
-    def note_call(self, name: str, arguments: dict[str, Any]) -> None:
+    def copy(self, record: deque[Item]) -> list[Item]:
+        """Return one of the three records as it is now."""
         with self._changed:
-            self._calls.append((name, arguments))
-            self._changed.notify_all()
-
-    def note_finished(self, name: str, outcome: str) -> None:
-        with self._changed:
-            self._finished.append((name, outcome))
-            self._changed.notify_all()
+            return list(record)
 
     def wait(self, reached: Callable[[], bool], timeout: float, what: str) -> None:
         """Return when `reached` holds; AssertionError naming `what` after `timeout` seconds."""
@@ -112,7 +95,7 @@ class Ledger:
             return self._holds.setdefault(name.lower(), ExecutionHold())
 
     def hold_on(self, name: str) -> ExecutionHold | None:
-        """The hold that the tool must stop at, None when it is free to go."""
+        """Return the hold that the tool must stop at, None when it is free to go."""
         with self._changed:
             hold = self._holds.get(name.lower())
             if hold is not None and hold.released.is_set():
@@ -128,11 +111,11 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class SimulatedPace:
-    """Board time: a clock in seconds since 1970, a sleep on it, and the event that ends everything."""
+class SimulatedClock:
+    """Board time: the time in seconds since 1970, a sleep on it, and the event that ends everything."""
 
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
+    now: Callable[[], float]
+    sleep: Callable[[float], object]
     stop: threading.Event
 
 
@@ -144,39 +127,39 @@ class ToolRun:
     """
 
     def __init__(
-        self, pace: SimulatedPace, gone: Callable[[], bool], *, detached: bool = False, limit_s: float | None = None
+        self, clock: SimulatedClock, gone: Callable[[], bool], *, detached: bool = False, limit_s: float | None = None
     ) -> None:
-        self._pace = pace
+        self._clock = clock
         self._gone = gone
         self._detached = detached
-        self._deadline = None if limit_s is None else pace.clock() + limit_s
+        self._deadline = None if limit_s is None else clock.now() + limit_s
+        self.now = clock.now
 
     def check(self) -> None:
         """Raise what ends this run, if anything does."""
-        if self._pace.stop.is_set():
+        if self._clock.stop.is_set():
             raise Dropped(reset=False)
         if not self._detached and self._gone():
             raise ToolFailure("transient", "canceled", "context canceled")
-        if self._deadline is not None and self._pace.clock() >= self._deadline:
+        if self._deadline is not None and self._clock.now() >= self._deadline:
             raise ToolFailure("transient", "deadline_exceeded", "context deadline exceeded")
-
-    def now(self) -> float:
-        return self._pace.clock()
 
     def pause(self, seconds: float) -> None:
         """Let board time pass."""
-        self._wait(self._pace.clock, self._pace.sleep, seconds)
+        self._wait(self._clock.now, self._clock.sleep, seconds)
 
     def stall(self, seconds: float) -> None:
         """Let real time pass: what a fault asks for is not sped up with the board."""
-        self._wait(time.monotonic, self._pace.stop.wait, seconds)
+        self._wait(time.monotonic, self._clock.stop.wait, seconds)
 
-    def until(self, event: threading.Event, limit_s: float = HOLD_LIMIT_S) -> None:
-        """Wait for an event, in real time and not beyond the limit."""
-        end = time.monotonic() + limit_s
-        while not event.wait(SLICE_S) and time.monotonic() < end:
+    def stop_at(self, hold: ExecutionHold | None) -> None:
+        """Wait at a hold until it is released, in real time and not beyond the limit."""
+        if hold is not None:
+            hold.entered.set()
+            end = time.monotonic() + HOLD_LIMIT_S
+            while not hold.released.wait(SLICE_S) and time.monotonic() < end:
+                self.check()
             self.check()
-        self.check()
 
     def hang(self) -> None:
         """Wait for the caller to leave or the simulator to stop, then cut the connection."""

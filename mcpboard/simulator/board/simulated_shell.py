@@ -1,4 +1,4 @@
-"""A shell that only pretends: a few commands, nothing of this machine is run or read."""
+"""A simulated shell: a few commands, nothing of this machine is run or read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import json
 import shlex
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.simulator.board.gestures import number
@@ -19,33 +19,28 @@ WORKDIR = "/userdata/agent"
 Result = tuple[int, str, str]  # exit status, stdout, stderr
 
 
-def _sequence(words: list[str]) -> Result:
-    return 0, "".join(f"{number}\n" for number in range(1, int(words[0]) + 1)), ""
-
-
-def _exit(words: list[str]) -> Result:
-    return int(words[0] if words else 0), "", ""
-
-
-COMMANDS: Mapping[str, Callable[[list[str]], Result]] = {
-    "pwd": lambda words: (0, WORKDIR + "\n", ""),
-    "echo": lambda words: (0, " ".join(words) + "\n", ""),
-    "warn": lambda words: (0, "", " ".join(words) + "\n"),
-    "uname": lambda words: (0, "Linux simulated-board 5.10.160 armv7l\n", ""),
-    "true": lambda words: (0, "", ""),
-    "seq": _sequence,
-    "exit": _exit,
-}
-
-
-def pretend(command: str) -> Result:
-    """Exit status, output and errors of a command line; 127 for what is not known, as a shell says."""
+def simulate(command: str) -> Result:
+    """Return exit status, output and errors of a command line; 127 for what is not known, as a shell says."""
     try:
-        words = shlex.split(command)
-        name = words[0] if words else "true"
-        return COMMANDS[name](words[1:]) if name in COMMANDS else (127, "", f"sh: 1: {name}: not found\n")
-    except ValueError as trouble:
-        return 2, "", f"sh: 1: {trouble}\n"
+        name, *words = shlex.split(command) or ["true"]
+        match name:
+            case "pwd":
+                return 0, WORKDIR + "\n", ""
+            case "echo":
+                return 0, " ".join(words) + "\n", ""
+            case "warn":
+                return 0, "", " ".join(words) + "\n"
+            case "uname":
+                return 0, "Linux simulated-board 5.10.160 armv7l\n", ""
+            case "true":
+                return 0, "", ""
+            case "seq":
+                return 0, "".join(f"{index}\n" for index in range(1, int(words[0]) + 1)), ""
+            case "exit":
+                return int(words[0] if words else 0), "", ""
+        return 127, "", f"sh: 1: {name}: not found\n"
+    except ValueError as error:
+        return 2, "", f"sh: 1: {error}\n"
 
 
 class Shell:
@@ -57,21 +52,20 @@ class Shell:
         self._sessions: dict[str, str] = {}  # id -> command
 
     def run(self, run: ToolRun, arguments: Mapping[str, Any]) -> str:
-        """The tool's output; ToolFailure for a non-zero exit, a timeout or missing arguments."""
+        """Return the tool's output; ToolFailure for a non-zero exit, a timeout or missing arguments."""
         action = arguments.get("action") or ("start" if arguments.get("background") else "")
         if action and action != "start":
             return self._session(str(action), arguments)
         command = arguments.get("command")
         if not isinstance(command, str) or not command.strip():
             raise ToolFailure("invalid_input", "invalid_arguments", "Missing required parameter: command")
-        return self._start(command, run.now()) if action else _foreground(run, command, arguments)
-
-    def _start(self, command: str, now: float) -> str:
+        if not action:
+            return _foreground(run, command, arguments)
         with self._lock:
             name = f"session-{next(self._numbers)}"
             self._sessions[name] = command
         return _indented(session_id=name, running=True, pid=4000, command=command, workdir=WORKDIR, pty=False,
-                         started_at=int(now), message="started in background")  # fmt: skip
+                         started_at=int(run.now()), message="started in background")  # fmt: skip
 
     def _session(self, action: str, arguments: Mapping[str, Any]) -> str:
         name = str(arguments.get("session_id", ""))
@@ -82,7 +76,7 @@ class Shell:
         if action == "stop":
             return _indented(session_id=name, stopped=True, running=False, message="stopped")
         if action == "poll":
-            status, out, errors = pretend(command)
+            status, out, errors = simulate(command)
             ended = {"output": out + errors, "output_truncated": False, "exit_code": status}
             return _indented(session_id=name, running=False, **ended)
         written = len(str(arguments.get("input", "")).encode())
@@ -92,26 +86,22 @@ class Shell:
 def _foreground(run: ToolRun, command: str, arguments: Mapping[str, Any]) -> str:
     limit = number(arguments, "timeout", TIMEOUT_S, 1, LONGEST_TIMEOUT_S)
     if command.startswith("sleep "):
-        _sleep(run, command, limit)
+        try:
+            seconds = float(command.split()[1])
+        except (IndexError, ValueError):
+            raise ToolFailure("internal", "tool_execution_failed", "Error: exit status 1") from None
+        run.pause(min(seconds, limit))
+        if seconds > limit:
+            message = f"Error: command timed out after {limit:g} seconds"
+            raise ToolFailure("transient", "deadline_exceeded", message)
         return "(no output)"
-    status, out, errors = pretend(command)
+    status, out, errors = simulate(command)
     blocks = [f"Stderr:\n{errors}"] if errors else []
     if status:
         blocks += [f"Stdout:\n{out}"] if out else []
         text = "\n".join([f"Error: exit status {status}", *blocks]).rstrip("\n")
         raise ToolFailure("internal", "tool_execution_failed", text)
     return "\n".join([*([out] if out else []), *blocks]) or "(no output)"
-
-
-def _sleep(run: ToolRun, command: str, limit: float) -> None:
-    try:
-        seconds = float(command.split()[1])
-    except (IndexError, ValueError):
-        raise ToolFailure("internal", "tool_execution_failed", "Error: exit status 1") from None
-    run.pause(min(seconds, limit))
-    if seconds > limit:
-        message = f"Error: command timed out after {limit:g} seconds"
-        raise ToolFailure("transient", "deadline_exceeded", message)
 
 
 def _indented(**keys: Any) -> str:

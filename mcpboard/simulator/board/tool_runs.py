@@ -1,6 +1,6 @@
-"""POST /api/tools/{name}: what lies around a tool.
+"""POST /api/tools/{name}: everything that lies around a tool.
 
-The order is the Agent's: decode, normalise, stand in line for the input devices, act, wait for the screen,
+The order is the Agent's: decode, normalize, stand in line for the input devices, act, wait for the screen,
 take the picture. HTTP 200 for a tool that failed.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from mcpboard.simulator.board import request_body
@@ -17,7 +18,7 @@ from mcpboard.simulator.board.camera import Camera
 from mcpboard.simulator.board.faults import Faults
 from mcpboard.simulator.board.gestures import invalid
 from mcpboard.simulator.board.go_http import GoReply, go_json, json_reply, text_error, timestamp
-from mcpboard.simulator.board.runs import Ledger, SimulatedPace, ToolFailure, ToolRun
+from mcpboard.simulator.board.runs import Ledger, SimulatedClock, ToolFailure, ToolRun
 from mcpboard.simulator.board.simulated_shell import Shell
 from mcpboard.simulator.phone import frames
 from mcpboard.simulator.phone.phone import Phone
@@ -34,84 +35,88 @@ class BareAgent(Exception):
 
 
 class ToolRunner:
-    """Runs tools on the pretend phone, one caller at a time for those that move it."""
+    """Run tools on the simulated phone, one caller at a time for those that move it."""
 
-    def __init__(self, phone: Phone, faults: Faults, ledger: Ledger, pace: SimulatedPace, limit_s: float) -> None:
+    def __init__(self, phone: Phone, faults: Faults, ledger: Ledger, clock: SimulatedClock, limit_s: float) -> None:
         self._phone = phone
         self._faults = faults
         self._ledger = ledger
-        self._pace = pace
+        self._clock = clock
         self._limit_s = limit_s
         self._camera = Camera(phone, faults)
         self._shell = Shell()
         self._hid = threading.Lock()  # the keyboard isolation controller's: callers block, none is refused
 
     def entries(self) -> list[dict[str, Any]]:
-        """The catalogue, by name; without schemas or without tools as the faults say."""
+        """Return the catalog, by name; without schemas or without tools as the faults say."""
         schema = self._faults.take("old_catalogue", "tools") is None
         return [row.entry(schema=schema) for row in ROWS.values() if not self._faults.armed("missing_tool", row.name)]
 
     def call(self, name: str, body: bytes, gone: Callable[[], bool]) -> GoReply:
-        """The answer to one POST; the name is looked up in any case, before the body is read."""
+        """Return the reply to one POST; the name is looked up in any case, before the body is read."""
         row = ROWS.get(name.lower())
         if row is None or self._faults.take("missing_tool", row.name):
             return text_error(404, f"Unknown tool: {name}")
         try:
             raw = request_body.raw_input(body)
-        except request_body.BadBody as trouble:
-            return text_error(400, f"Invalid request: {trouble}")
-        run = ToolRun(self._pace, gone, detached=row.detached, limit_s=self._limit_s if row.detached else None)
-        return self._answer(row, raw, run)
-
-    def _answer(self, row: AgentTool, raw: str, run: ToolRun) -> GoReply:
-        began = run.now()
-        answer: dict[str, Any] = {"tool": row.entry(), "raw_input": raw}
+        except request_body.BadBody as error:
+            return text_error(400, f"Invalid request: {error}")
+        run = ToolRun(self._clock, gone, detached=row.detached, limit_s=self._limit_s if row.detached else None)
+        began, outcome = run.now(), "ok"
+        response: dict[str, Any] = {"tool": row.entry(), "raw_input": raw}
         try:
-            answer["raw_input"], arguments = _arguments(row, raw)
-            answer |= {"output": self._output(row, arguments, run), "is_error": False}
-            outcome = "ok"
+            response["raw_input"], arguments = _arguments(row, raw)
+            try:
+                output = self._output(row, arguments, ActionContext(self._phone, self._shell, run))
+            except BareAgent as bare:
+                output = bare.output
+            response |= {"output": output, "is_error": False}
         except ToolFailure as failure:
-            answer |= _failed(failure)
-            if self._faults.take("no_tool_error", row.name):
-                del answer["tool_error"]
             outcome = failure.code
-        answer |= {"duration_ms": round((run.now() - began) * 1000), "called_at": timestamp(began)}
-        self._ledger.note_finished(row.name, outcome)
-        return json_reply(answer)
+            response |= {"output": failure.message, "is_error": True, "error": failure.message}
+            if not self._faults.take("no_tool_error", row.name):
+                details = {"details": failure.details} if failure.details else {}
+                response["tool_error"] = {
+                    "category": failure.category, "code": failure.code, "message": failure.message, **details,
+                }  # fmt: skip
+        response |= {"duration_ms": round((run.now() - began) * 1000), "called_at": timestamp(began)}
+        self._ledger.note(self._ledger.finished, (row.name, outcome))
+        return json_reply(response)
 
-    def _output(self, row: AgentTool, arguments: Mapping[str, Any], run: ToolRun) -> str:
-        try:
-            if row.category == "observation":
-                self._enter(row, arguments, run)
-                return go_json(self._observe(row, run))
-            return self._action(row, arguments, ActionContext(self._phone, self._shell, run))
-        except BareAgent as bare:
-            return bare.output
-
-    def _action(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
-        before = self._camera.look() if row.wrap == "full" else None
-        output = self._act(row, arguments, hands)
+    def _output(self, row: AgentTool, arguments: Mapping[str, Any], context: ActionContext) -> str:
+        """Run the tool and wrap its output; a failure after the action says that the action itself was completed."""
+        run = context.run
+        if row.category == "observation":
+            self._enter(row, arguments, run)
+            if row.name == "screenshot":
+                return go_json(self._camera.shot(row.name))
+            before = self._camera.look()
+            settled = self._camera.settle(run)
+            stable = {"ok": True, "stable": settled.stable, "elapsed_ms": settled.elapsed_ms, **settled.keys()}
+            shot = self._camera.shot(row.name) | stable
+            return go_json(shot | {"screen_changed": frames.changed(before, self._camera.look())})
+        first = self._camera.look() if row.wrap == "full" else None
+        with run.locked(self._hid) if row.hid else nullcontext():
+            self._enter(row, arguments, run)
+            down = row.category == "bridge" and self._faults.take("bridge_down", row.name)
+            context.bridge = self._phone.bridge_connected and not down
+            soft = self._faults.take("soft_failure", row.name)
+            if soft:
+                output = go_json({"ok": False, "suggestion": soft["suggestion"]})
+            else:
+                output = ACTIONS[row.name](context, arguments)
         if row.wrap is None or (row.category == "bridge" and self._faults.take("unwrapped", row.name)):
             return output
-        return go_json(self._wrapped(row, output, hands, before))
-
-    def _act(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
-        if not row.hid:
-            return self._act_alone(row, arguments, hands)
-        with hands.run.locked(self._hid):
-            return self._act_alone(row, arguments, hands)
-
-    def _act_alone(self, row: AgentTool, arguments: Mapping[str, Any], hands: ActionContext) -> str:
-        self._enter(row, arguments, hands.run)
-        down = row.category == "bridge" and self._faults.take("bridge_down", row.name)
-        hands.bridge = self._phone.bridge_connected and not down
-        if soft := self._faults.take("soft_failure", row.name):
-            return go_json({"ok": False, "suggestion": soft["suggestion"]})
-        return ACTIONS[row.name](hands, arguments)
+        try:
+            return go_json(self._after(row, output, context, first))
+        except ToolFailure as failure:
+            message = f"{row.name} completed with output {go_json(output)}, but the picture after it failed: "
+            details = {**failure.details, "action_completed": True, "action_output": output}
+            raise ToolFailure(failure.category, failure.code, message + failure.message, **details) from None
 
     def _enter(self, row: AgentTool, arguments: Mapping[str, Any], run: ToolRun) -> None:
-        """The moment a tool begins: it is noted, held and slowed here, and fails here when a fault says so."""
-        self._ledger.note_call(row.name, dict(arguments))
+        """Begin the tool: it is noted, held and slowed here, and fails here when a fault says so."""
+        self._ledger.note(self._ledger.calls, (row.name, dict(arguments)))
         self.linger(row.name, run)
         if fault := self._faults.take("tool_error", row.name):
             raise ToolFailure(fault["category"], fault["code"], fault["message"])
@@ -123,60 +128,34 @@ class ToolRunner:
     def linger(self, target: str, run: ToolRun) -> None:
         """Stop at a test's hold, then at a slow fault."""
         run.check()
-        if hold := self._ledger.hold_on(target):
-            hold.entered.set()
-            run.until(hold.released)
+        run.stop_at(self._ledger.hold_on(target))
         if slow := self._faults.take("slow", target):
             run.stall(slow["seconds"])
 
-    def _observe(self, row: AgentTool, run: ToolRun) -> dict[str, Any]:
-        if row.name == "screenshot":
-            return self._camera.shot(row.name)
-        before = self._camera.look()
-        settled = self._camera.settle(run)
-        stable = {"ok": True, "stable": settled.stable, "elapsed_ms": settled.elapsed_ms, **settled.keys()}
-        return self._camera.shot(row.name) | stable | {"screen_changed": frames.changed(before, self._camera.look())}
-
-    def _wrapped(
-        self, row: AgentTool, output: str, hands: ActionContext, before: frames.Picture | None
-    ) -> dict[str, Any]:
-        """The post-action object; a failure from here on says that the action itself was completed."""
-        try:
-            return self._after(row, output, hands, before)
-        except ToolFailure as failure:
-            message = f"{row.name} completed with output {go_json(output)}, but the picture after it failed: "
-            details = {**failure.details, "action_completed": True, "action_output": output}
-            raise ToolFailure(failure.category, failure.code, message + failure.message, **details) from None
-
     def _after(
-        self, row: AgentTool, output: str, hands: ActionContext, before: frames.Picture | None
+        self, row: AgentTool, output: str, context: ActionContext, first: frames.Picture | None
     ) -> dict[str, Any]:
+        """Wait for the screen, take the picture, and return the post-action object."""
         if self._faults.take("action_completed", row.name):
             raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
-        made: dict[str, Any] = {"action_output": output}
+        keys: dict[str, Any] = {"action_output": output}
         if row.wrap == "full":
-            made |= self._camera.settle(hands.run).keys()
+            keys |= self._camera.settle(context.run).keys()
         else:
-            hands.run.pause(SHORT_WAIT_S)
-        if before is not None:
-            made["screen_changed"] = frames.changed(before, self._camera.look())
-        return self._camera.shot(row.name, hands.touched[-1] if hands.touched else None) | made
+            context.run.pause(SHORT_WAIT_S)
+        if first is not None:
+            keys["screen_changed"] = frames.changed(first, self._camera.look())
+        return self._camera.shot(row.name, context.touched[-1] if context.touched else None) | keys
 
 
 def _arguments(row: AgentTool, raw: str) -> tuple[str, Mapping[str, Any]]:
-    """The input as text and as an object; a bare word is an app's name, as the Agent takes it."""
+    """Return the input as text and as an object; a bare word is an app's name, as the Agent takes it."""
     try:
-        text, value = request_body.normalised(raw)
-    except ValueError as trouble:
+        text, value = request_body.normalized(raw)
+    except ValueError as error:
         if row.name != "open_app":
-            raise invalid(f"invalid JSON input: {trouble}") from None
+            raise invalid(f"invalid JSON input: {error}") from None
         return raw, {"app": raw.strip()}
     if not isinstance(value, Mapping):
         raise invalid("invalid arguments: the input must be a JSON object")
     return text, value
-
-
-def _failed(failure: ToolFailure) -> dict[str, Any]:
-    named = {"category": failure.category, "code": failure.code, "message": failure.message}
-    details = {"details": failure.details} if failure.details else {}
-    return {"output": failure.message, "is_error": True, "error": failure.message, "tool_error": {**named, **details}}

@@ -16,7 +16,7 @@ from typing import Any
 
 from mcpboard.simulator.board import go_http
 from mcpboard.simulator.board.listener import Port
-from mcpboard.simulator.board.runs import Dropped, ExecutionHold, Ledger, ReceivedRequest, SimulatedPace, ToolRun
+from mcpboard.simulator.board.runs import Dropped, ExecutionHold, Ledger, ReceivedRequest, SimulatedClock, ToolRun
 from mcpboard.simulator.cloud.assignments import GONE, Assignments, Job
 from mcpboard.simulator.cloud.cloud_faults import CloudFaults
 
@@ -56,7 +56,7 @@ class Scheduler:
         self._told = {"heartbeat_s": heartbeat_s, "claim_wait_s": claim_wait_s, "lease_s": lease_s}
         self._stop = threading.Event()
         self._ledger = Ledger()
-        self._pace = SimulatedPace(time.time, self._sleep, self._stop)
+        self._pace = SimulatedClock(time.time, self._sleep, self._stop)
         self._port = Port("scheduler", ("127.0.0.1", port), self._answer, lambda *_: False, self._ledger, self._pace)
         self._changed = threading.Condition(threading.RLock())
         self._mishaps = CloudFaults()
@@ -174,7 +174,7 @@ class Scheduler:
 
     def asked(self, kind: str) -> int:
         """How many posts of that kind were read, answered or not."""
-        return sum(request.path.endswith(f"/{kind}") for request in self._ledger.requests)
+        return sum(request.path.endswith(f"/{kind}") for request in self._ledger.copy(self._ledger.requests))
 
     def wait_for_request(self, kind: str, count: int = 1, timeout: float = 10.0) -> None:
         """Return once that many posts of the kind were read; AssertionError after `timeout` seconds."""
@@ -208,10 +208,7 @@ class Scheduler:
         run = ToolRun(
             self._pace, gone, detached=True
         )  # what was read is acted on, whether or not its sender still lives
-        hold = self._ledger.hold_on(kind)
-        if hold is not None:
-            hold.entered.set()
-            run.until(hold.released)
+        run.stop_at(self._ledger.hold_on(kind))
         if self._mishaps.slow_s:
             run.stall(self._mishaps.slow_s)
         status, answer = self._mishaps.answer(kind) or self._act(request, kind, subject, body, gone)
