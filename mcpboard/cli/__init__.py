@@ -73,7 +73,7 @@ def _run(program: str, words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
         try:
-            arguments = _parser(words, program).parse_args(words)
+            arguments = parser_for(words, program).parse_args(words)
             code: int = arguments.run(arguments)
             return code
         finally:
@@ -110,7 +110,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
 
-def _parser(words: Sequence[str] = (), program: str = PROGRAM) -> _Parser:
+def parser_for(words: Sequence[str] = (), program: str = PROGRAM) -> _Parser:
     """Return the parser for `words`: with the group of their verb only, or for a menu with all that are installed."""
     parser = _Parser(prog=program, description=DESCRIPTIONS[program])
     parser.add_argument("--version", action="version", version=__version__)

@@ -52,7 +52,17 @@ def _serve(watched: config.SettingsWatcher) -> int:
     try:
         sockets = server.listeners(settings.listen, freebind=settings.freebind)
     except AddressTaken as taken:
-        return _explain_taken(taken, settings.log)
+        from mcpboard.board import stock_agent
+
+        lines = stock_agent.advice(taken.port)
+        if lines is None:
+            raise
+        # The Agent of a stock board has the port: these two lines fix it.
+        message = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
+        print(message, lines, sep="\n", file=sys.stderr)
+        if settings.log != "stderr":
+            log.error("%s %s", message, lines.replace("\n", ", "))
+        return 2
     urls = [server.url(listener) for listener in sockets]
 
     def announce() -> None:
@@ -61,17 +71,3 @@ def _serve(watched: config.SettingsWatcher) -> int:
         print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
 
     return server.serve(app, sockets, announce)
-
-
-def _explain_taken(taken: AddressTaken, target: str) -> int:
-    """Say who has the port; when it is the Agent of a stock board, with the two lines that fix it."""
-    from mcpboard.board import stock_agent
-
-    lines = stock_agent.advice(taken.port)
-    if lines is None:
-        raise taken
-    message = f"mcpboard: the Agent has port {taken.port}; to stand beside it, write below [{config.OURS}]:"
-    print(message, lines, sep="\n", file=sys.stderr)
-    if target != "stderr":
-        log.error("%s %s", message, lines.replace("\n", ", "))
-    return 2

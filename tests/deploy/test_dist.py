@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from mcpboard.cli import _parser
+from mcpboard.cli import parser_for
 from mcpboard.client_configs import USB_URL
 from tests.deploy import tree
 from tests.functional.visitors import CLIENTS, visit
@@ -139,7 +139,7 @@ def test_an_sdk_client_starts_the_bundle_and_sees_the_phone(bundle: Path, board:
 def test_a_setting_left_out_is_no_flag(given: list[str], flags: list[str]) -> None:
     words = runpy.run_path(str(MAIN))["words"](USB_URL, *given)
     assert words == ["bridge", USB_URL, "--longest-line", str(10 << 20), *flags]
-    _parser().parse_args(words)
+    parser_for().parse_args(words)
 
 
 def test_an_old_python_can_read_what_tells_it_that_it_is_old() -> None:
@@ -180,5 +180,5 @@ def test_the_registrys_entry_keeps_the_documented_rules(entry: Any) -> None:
 
 
 def test_the_registrys_arguments_are_a_command_line_of_ours(entry: Any) -> None:
-    chosen = _parser().parse_args(list(arguments(entry)))
+    chosen = parser_for().parse_args(list(arguments(entry)))
     assert (chosen.url, chosen.token_file) == (USB_URL, "filled-in")

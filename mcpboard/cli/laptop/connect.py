@@ -54,7 +54,11 @@ def connect(arguments: argparse.Namespace) -> int:
     from mcpboard.laptop import connect as laptop
 
     if arguments.list:
-        print(_client_table())
+        rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
+        rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
+        key, title, language = (max(len(row[column]) for row in rows) for column in range(3))
+        for row in rows:
+            print(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{language}}  {row[3]}")
         return 0
     client = client_configs.find(arguments.client or "")
     if client is None:
@@ -79,13 +83,6 @@ def connect(arguments: argparse.Namespace) -> int:
     connected, message = laptop.handshake(target, doctor)
     _say(message)
     return 0 if connected else 1
-
-
-def _client_table() -> str:
-    rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
-    rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
-    key, title, form = (max(len(row[column]) for row in rows) for column in range(3))
-    return "\n".join(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{form}}  {row[3]}" for row in rows)
 
 
 def _target(arguments: argparse.Namespace) -> Target:

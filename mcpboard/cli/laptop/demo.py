@@ -82,7 +82,7 @@ def served(port: int | None, agent_url: str, config_web_url: str) -> Iterator[st
 
     flags = {"agent_base_url": agent_url, "mcp_config_web_base_url": config_web_url}
     settings = config.load(flags, environ={})
-    sockets = _listeners(port)
+    sockets = listeners(port)
     with running(server.Server(board.build(lambda: settings), sockets), "mcpboard server"):
         yield server.url(sockets[0])
 
@@ -99,7 +99,8 @@ def running(serving: Server, name: str) -> Iterator[None]:
         thread.join()
 
 
-def _listeners(port: int | None) -> list[socket.socket]:
+def listeners(port: int | None) -> list[socket.socket]:
+    """Listen on that port of loopback, or with None on PORT, or on any free one where that is in use."""
     from mcpboard.serving import server
 
     try:

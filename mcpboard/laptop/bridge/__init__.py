@@ -111,18 +111,17 @@ class Bridge:
                 self._start(message, line)
             elif isinstance(message, jsonrpc.Notification):
                 if message.method == "notifications/cancelled":
-                    self._cancel(document.get("params") or {})
+                    self._cancel((document.get("params") or {}).get("requestId"))
                 elif message.method == "tools/call" or message.method in READS:
                     raise InvalidRequest(f"{message.method} needs an id; nothing was done")
         except ProtocolError as error:
             self._output.line([jsonrpc.error(error, jsonrpc.readable_id(document))])
 
-    def _cancel(self, params: Mapping[str, Any]) -> None:
-        cancelled: Any = params.get("requestId")
-        if not jsonrpc.valid_id(cancelled):
+    def _cancel(self, request_id: Any) -> None:
+        if not jsonrpc.valid_id(request_id):
             return
         with self._lock:
-            pending = self._under_way.pop(cancelled, None)
+            pending = self._under_way.pop(request_id, None)
         if pending is not None:
             pending.unwanted = True
             pending.cancel_token.cancel()
@@ -150,7 +149,16 @@ class Bridge:
         except ProtocolError as error:
             self._refuse(pending, error)
         except ClientError as error:
-            self._refuse(pending, self._protocol_error(error, pending.request))
+            refused = isinstance(error, (PeerRefused, NotMcp)) and error.status not in (None, *FINAL)
+            if self._ending:
+                text = f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}"
+                self._refuse(pending, Unanswered(text, error.delivery))
+            elif pending.request.method == "server/discover" and refused:
+                # A server that gave no JSON-RPC response to the probe may still know `initialize`.
+                text = "the server does not know server/discover: initialize, as older revisions do"
+                self._refuse(pending, MethodNotFound(text))
+            else:
+                self._refuse(pending, Unanswered(error.text, error.delivery))
         except Exception:
             log.exception("%s: internal error", ascii(pending.request.method)[:80])
             self._refuse(pending, InternalError("internal error; the bridge's log has the details"))
@@ -166,18 +174,6 @@ class Bridge:
     def _respond(self, pending: PendingRequest, message: Iterable[bytes]) -> None:
         if not pending.unwanted:
             self._output.line(message)
-
-    def _protocol_error(self, error: ClientError, request: Request) -> ProtocolError:
-        """Return the error by which the client learns of a server that gave no response."""
-        if self._ending:
-            return Unanswered(
-                f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}", error.delivery
-            )
-        # A server that gave no JSON-RPC response to the probe may still know `initialize`.
-        refused = isinstance(error, (PeerRefused, NotMcp)) and error.status is not None and error.status not in FINAL
-        if request.method == "server/discover" and refused:
-            return MethodNotFound("the server does not know server/discover: initialize, as older revisions do")
-        return Unanswered(error.text, error.delivery)
 
     def _forward(self, pending: PendingRequest, line: bytes) -> None:
         request = pending.request

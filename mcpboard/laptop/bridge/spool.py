@@ -71,7 +71,12 @@ class Spool:
             return self._pieces()
         body = self._beginning(TEXT_LIMIT)
         for text in results.events(body) if is_stream else (body,):
-            if _can_be_forwarded(text, request_id, self.status):
+            try:
+                document = jsonrpc.load(text)
+            except ParseError:
+                continue
+            answers = results.answers(document, request_id) and document.get("id") == request_id
+            if answers and ("error" in document or self.status == 200):
                 return iter([text.strip()])
         try:
             results.result_of(HttpResponse(self.status, self.headers, body), request_id)
@@ -103,14 +108,3 @@ class Spool:
         self._file.seek(0)
         while piece := self._file.read(PIECE):
             yield piece
-
-
-def _can_be_forwarded(text: bytes, request_id: Id, status: int) -> bool:
-    """Tell if `text` is a message that answers the request and can be handed on as it is."""
-    try:
-        document = jsonrpc.load(text)
-    except ParseError:
-        return False
-    if not results.answers(document, request_id) or document.get("id") != request_id:
-        return False
-    return "error" in document or status == 200

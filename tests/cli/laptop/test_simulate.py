@@ -92,7 +92,7 @@ def test_the_demo_takes_any_free_port_when_its_own_is_in_use(monkeypatch: pytest
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         monkeypatch.setattr(demo, "PORT", taken)
-        (listener,) = demo._listeners(None)
+        (listener,) = demo.listeners(None)
         with listener:
             assert listener.getsockname()[1] not in (0, taken)
 
