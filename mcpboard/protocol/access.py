@@ -18,6 +18,13 @@ from mcpboard.protocol.messages import Admitted, Policy, RequestHead
 BODY_LIMIT = 320 * 1024  # bytes; arguments may be 256 KiB, the rest is envelope
 MCP_PATHS = frozenset({"/mcp", "/mcp/"})
 
+
+def _rpc_error(message: str) -> Mapping[str, Any]:
+    """Return a JSON-RPC error without an id, because no body was read."""
+    return {"jsonrpc": "2.0", "error": {"code": -32600, "message": message}}
+
+
+TOO_LARGE = _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes")
 ORIGIN_REFUSED = (
     "cross-origin browser request refused: Origin must be an IP address or localhost and equal Host;"
     " open the board by its IP address"
@@ -39,7 +46,7 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
         raise Refused(403, _rpc_error(ORIGIN_REFUSED))
     if head.path in policy.pages:
         if too_large:
-            raise _too_large()
+            raise Refused(413, TOO_LARGE)
         return Admitted(head, page=True)
     if not is_mcp:
         raise Refused(404, {"error": "not found: MCP is served at /mcp"})
@@ -52,7 +59,7 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
         raise Refused(401, {"error": "invalid token"}, [("WWW-Authenticate", "Bearer")])
     if head.method == "POST":
         if too_large:
-            raise _too_large()
+            raise Refused(413, TOO_LARGE)
         _check_media_type(head)
     return Admitted(head, principal)
 
@@ -66,15 +73,6 @@ def _check_media_type(head: RequestHead) -> None:
     media_type = head.content_type.partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise Refused(415, _rpc_error("send the header Content-Type: application/json"))
-
-
-def _too_large() -> Refused:
-    return Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
-
-
-def _rpc_error(message: str) -> Mapping[str, Any]:
-    """Return a JSON-RPC error without an id, because no body was read."""
-    return {"jsonrpc": "2.0", "error": {"code": -32600, "message": message}}
 
 
 # --- Origin and Host -----------------------------------------------------------------------

@@ -78,11 +78,6 @@ class ToolCall(NamedTuple):
     # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
     gone: Callable[[], bool] = never
 
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """Capabilities that the client declared with this request."""
-        return self.request_version.capabilities
-
 
 class ListTools(NamedTuple):
     """`tools/list`: the role may look for newer tools before it is answered."""

@@ -35,4 +35,4 @@ class RequestVersion(NamedTuple):
     modern: bool
     enveloped: bool
     header: str | None
-    capabilities: Mapping[str, Any] = {}  # nobody writes to it
+    capabilities: Mapping[str, Any] = {}  # of the client, as its envelope declares them; nobody writes to it

@@ -103,7 +103,7 @@ def _fail(call: ToolCall) -> Content:
 
 
 def _need_sampling(call: ToolCall) -> Content:
-    if "sampling" not in call.capabilities:
+    if "sampling" not in call.request_version.capabilities:
         raise MissingCapability("sampling")
     return Content((TEXT,))
 

@@ -186,7 +186,7 @@ class HostRole(Role):
             return ToolFault(str(error))
 
     def _status(self, call: ToolCall) -> Content:
-        if "sampling" not in call.capabilities:
+        if "sampling" not in call.request_version.capabilities:
             raise MissingCapability("sampling")
         return DONE
 

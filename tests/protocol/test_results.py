@@ -232,7 +232,7 @@ def test_a_call_carries_who_asks_and_how() -> None:
     role.post(modern("tools/call", "status", authorization=ALICE, session="s-1"), body)
     (call,) = role.calls
     assert (call.id, call.name, call.principal, call.session) == (0, "status", "alice", None)
-    assert (call.request_version.modern, call.request_version.enveloped, dict(call.capabilities)) == (
+    assert (call.request_version.modern, call.request_version.enveloped, dict(call.request_version.capabilities)) == (
         True,
         True,
         {"sampling": {}},
@@ -241,7 +241,7 @@ def test_a_call_carries_who_asks_and_how() -> None:
 
 def test_a_legacy_call_carries_its_session() -> None:
     call = called({"x": 1, "y": 2}, HOST, head(LEGACY, authorization=ALICE, session="s-1"))
-    assert (call.session, call.principal, dict(call.capabilities)) == ("s-1", "alice", {})
+    assert (call.session, call.principal, dict(call.request_version.capabilities)) == ("s-1", "alice", {})
 
 
 CLIENTS = [
