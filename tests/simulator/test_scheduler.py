@@ -1,4 +1,4 @@
-"""The pretend cloud by itself, over plain HTTP: what it gives out, what it takes in, how it misbehaves."""
+"""The simulated cloud by itself, over plain HTTP: assignments, reports and faults."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_lost_lease_is_told_by_heartbeats_and_answered_410(scheduler: Schedule
     scheduler.lose(job)
     assert peer.beat(assignments=[given])["lost"] == [job.lease_id]
     assert {peer.report(kind, given) for kind in ("start", "progress", "finish")} == {410}
-    assert {post.kind for post in scheduler.late} == {"start", "progress", "finish"}
+    assert {post.kind for post in scheduler.posts() if post.status == 410} == {"start", "progress", "finish"}
     assert job.outcome is None
 
 

@@ -20,8 +20,7 @@ from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.vision.service import VisionService
-from mcpboard.simulator.cloud.assignments import Job
-from mcpboard.simulator.cloud.scheduler import Scheduler
+from mcpboard.simulator.cloud.scheduler import Job, Scheduler
 from tests.host.rig import LIMIT_S, Agent, agent
 
 TAP = {"tool": "tap", "arguments": {"x": 1, "y": 2}}

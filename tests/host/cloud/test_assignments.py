@@ -250,7 +250,7 @@ def test_a_drained_host_claims_nothing_until_it_is_told_to_resume(
     assert scheduler.outcome(first)["status"] == "succeeded"
     second = scheduler.dispatch("X", [LOOK])
     obeyed(pair, scheduler)
-    assert (second.state, scheduler.asked("claim")) == ("queued", 2)
+    assert (second.state, scheduler.received("claim")) == ("queued", 2)
     scheduler.command("resume")
     obeyed(pair, scheduler)
     assert scheduler.outcome(second)["status"] == "succeeded"
@@ -312,7 +312,7 @@ def test_an_assignment_without_a_name_is_a_problem_and_no_assignment(
     host: Agent, scheduler: Scheduler, phone: Fake, monkeypatch: pytest.MonkeyPatch, document: Any
 ) -> None:
     monkeypatch.setattr(
-        "mcpboard.simulator.cloud.assignments.Job.document", lambda job: document.get("assignment") or document
+        "mcpboard.simulator.cloud.scheduler.Job.document", lambda job: document.get("assignment") or document
     )
     scheduler.dispatch("X", [TAP])
     scheduler.wait_until(lambda: any(post.status == 200 for post in scheduler.posts("claim")), LIMIT_S, "claim")

@@ -168,7 +168,7 @@ def test_nothing_new_is_claimed_while_too_many_outcomes_wait(tmp_path: Path, sch
     with scheduler.hold("finish") as held, working(tmp_path / "data", scheduler, X=phone) as (worker, _):
         assert held.entered.wait(LIMIT_S)
         scheduler.wait_for_request("heartbeat")
-        assert (worker.status().pending, scheduler.asked("claim")) == (MOST_PENDING, 0)
+        assert (worker.status().pending, scheduler.received("claim")) == (MOST_PENDING, 0)
         held.release()
         scheduler.wait_for_request("claim")
 
