@@ -15,7 +15,7 @@ from mcpboard.errors import BackendUnreachable
 
 
 class Agent:
-    """A pretend Agent: counts how often it is asked, and answers what it was given last."""
+    """A fake Agent: counts how often it is asked, and answers what it was given last."""
 
     def __init__(self, *entries: Any) -> None:
         self.asked = 0

@@ -171,7 +171,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 def test_the_real_catalog_passes_whole(simulator: Simulator) -> None:
-    """Every schema that the pretend Agent offers is one that clients take, so each is shown."""
+    """Every schema that the simulated Agent offers is one that clients take, so each is shown."""
     with rig.in_front_of(simulator.agent_url, mcp_shell_enabled=True) as client:
         shown = listed(client)
     assert list(shown) == [*ALLOWLIST[:10], "shell", *ALLOWLIST[10:]]

@@ -90,17 +90,17 @@ def test_no_ipv6_no_variables_no_stdin_and_nowhere_to_write(tmp_path: Path, list
         bare.run(Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text, "1")
         with pytest.raises(ConfigError):
             bare.run(server.listeners, [("::1", 0)])
-        pretend = Simulator(speed=20)
-        bare.run(pretend.start)
-        pretend.phone.show("Notes")
-        file = rig.settings_file(tmp_path, pretend.agent_url, pretend.config_web_url, listen=listen)
+        simulator = Simulator(speed=20)
+        bare.run(simulator.start)
+        simulator.phone.show("Notes")
+        file = rig.settings_file(tmp_path, simulator.agent_url, simulator.config_web_url, listen=listen)
         inside = ("ip", "netns", "exec", bare.name)
         try:
             with rig.process(file, *inside, *READ_ONLY, *CLOSED_STDIN, environ={"LC_ALL": "C", "PATH": PATH}) as served:
                 client = rig.Client("127.0.0.1", served.client.address[1])
-                assert bare.run(works, client, pretend)
+                assert bare.run(works, client, simulator)
         finally:
-            pretend.stop()
+            simulator.stop()
 
 
 def test_a_proxy_in_the_environment_is_never_asked(simulator: Simulator, tmp_path: Path) -> None:
