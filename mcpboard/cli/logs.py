@@ -49,7 +49,7 @@ def configure(target: str, level: str) -> None:
 def _handler(target: str) -> logging.Handler:
     handler: logging.Handler
     if target == "syslog":
-        # The handler itself would stay silent without a daemon: every line lost and nobody told.
+        # The handler itself would stay silent without a daemon: every line lost, and nobody would know.
         if not os.path.exists(SYSLOG_SOCKET):
             raise ConfigError(f"log: syslog needs {SYSLOG_SOCKET}; start a syslog daemon, or log to stderr or a file")
         handler = syslog = logging.handlers.SysLogHandler(SYSLOG_SOCKET, logging.handlers.SysLogHandler.LOG_DAEMON)

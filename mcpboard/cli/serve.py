@@ -44,7 +44,7 @@ def _serve(watched: config.SettingsWatcher) -> int:
     for warning in settings.warnings:
         log.warning("%s", warning)
 
-    # Only now: what is wrong with the settings is told before the seconds that a board imports for.
+    # Only now: what is wrong with the settings is said before the seconds that a board imports for.
     from mcpboard import board
     from mcpboard.serving import server
 

@@ -12,26 +12,26 @@ from mcpboard.errors import ConfigError
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
     """Split each word at its first `=`; raises ConfigError for a word without one, or a key given twice."""
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for word in words:
         key, sign, value = word.partition("=")
         if not sign or not key:
             raise ConfigError(f"{word}: arguments are written KEY=VALUE")
-        if key in found:
+        if key in arguments:
             raise ConfigError(f"{key} is given twice; a list is written {key}='[1, 2]'")
-        found[key] = value
-    return found
+        arguments[key] = value
+    return arguments
 
 
 def json_object(text: str) -> dict[str, Any]:
     """Return the JSON object in `text`; raises ConfigError for anything else."""
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"--json: that is not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ConfigError('--json: an object is expected, such as {"x": 1}')
-    return found
+    return document
 
 
 def find(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
@@ -82,8 +82,8 @@ def _boolean(text: str) -> bool:
 
 def _of(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
-        found = json.loads(text, parse_constant=_refuse)
-        return found if isinstance(found, kind) else _refuse(text)
+        value = json.loads(text, parse_constant=_refuse)
+        return value if isinstance(value, kind) else _refuse(text)
 
     return read
 

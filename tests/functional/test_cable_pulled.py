@@ -117,7 +117,7 @@ def test_a_client_of_the_bridge_does_not_notice(link: Link, simulator: Simulator
     with bridged(link) as client:
         client.send(1, "tools/call", {"name": "touch_gesture", "arguments": TAP})
         pull_and_put_back(link, simulator, lost=lost)
-        assert "result" in client.answer(1)
+        assert "result" in client.response(1)
         assert client.call(2, "screenshot")["result"]["content"][0]["type"] == "image"
     assert taps(simulator) == 1
 
@@ -127,9 +127,9 @@ def test_the_bridge_waits_for_a_cable_that_is_out_and_taps_once(link: Link, simu
         assert client.call(1, "phone_bridge_status")["result"]
         link.down()
         client.send(2, "tools/call", {"name": "touch_gesture", "arguments": TAP})
-        client.wait_until_told(b"waiting up to")
+        client.wait_for_log(b"waiting up to")
         link.up()
-        assert "result" in client.answer(2)
+        assert "result" in client.response(2)
     assert taps(simulator) == 1
 
 

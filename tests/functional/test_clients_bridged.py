@@ -11,7 +11,7 @@ import pytest
 
 from mcpboard.simulator import Simulator
 from tests.functional.visitors import CLIENTS, Client, bridge_program, visit
-from tests.laptop.piped import Mortal
+from tests.laptop.piped import RestartableBoard
 from tests.support.served import Board
 
 pytestmark = pytest.mark.tools
@@ -39,8 +39,8 @@ def simulator() -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def mortal(tmp_path: Path, simulator: Simulator) -> Iterator[Mortal]:
-    board = Mortal(tmp_path, simulator)
+def mortal(tmp_path: Path, simulator: Simulator) -> Iterator[RestartableBoard]:
+    board = RestartableBoard(tmp_path, simulator)
     board.start()
     try:
         yield board
@@ -62,7 +62,7 @@ def test_a_bundle_of_sixteen_mebibytes_arrives_whole(board: Board, client: Clien
 
 @pytest.mark.parametrize("client", SDKS)
 def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
-    mortal: Mortal, simulator: Simulator, client: Client, program: str
+    mortal: RestartableBoard, simulator: Simulator, client: Client, program: str
 ) -> None:
     with visit(client, [program, mortal.url]) as visitor:
         for count in (1, 2):
@@ -75,7 +75,7 @@ def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
 
 @pytest.mark.parametrize("client", SDKS)
 def test_a_board_killed_during_a_tap_is_an_error_and_one_tap(
-    mortal: Mortal, simulator: Simulator, client: Client, program: str
+    mortal: RestartableBoard, simulator: Simulator, client: Client, program: str
 ) -> None:
     with visit(client, [program, mortal.url]) as visitor:
         with simulator.hold("touch_gesture"):

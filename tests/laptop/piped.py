@@ -31,37 +31,37 @@ if "PYTHONPATH" in os.environ:  # so that what is taken away from these tests is
 
 
 class Bridged:
-    """A client at the near end of a bridge; answers are kept by their id until they are asked for."""
+    """A client at the near end of a bridge; responses are kept by their id until somebody takes them."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self.child = child
         self.lines: list[bytes] = []  # every line of standard output, in order
-        self.told = b""  # standard error
-        self._answers: dict[Any, Any] = {}
-        self._news = threading.Condition()
-        self.readers = [threading.Thread(target=self._read_answers), threading.Thread(target=self._read_errors)]
+        self.stderr = b""  # standard error
+        self._responses: dict[Any, Any] = {}
+        self._changed = threading.Condition()
+        self.readers = [threading.Thread(target=self._read_responses), threading.Thread(target=self._read_errors)]
         for reader in self.readers:
             reader.start()
 
-    def _read_answers(self) -> None:
+    def _read_responses(self) -> None:
         assert self.child.stdout is not None
         for line in self.child.stdout:
             message = json.loads(line.decode("utf-8"))
-            with self._news:
+            with self._changed:
                 self.lines.append(line)
-                self._answers[message.get("id")] = message
-                self._news.notify_all()
+                self._responses[message.get("id")] = message
+                self._changed.notify_all()
 
     def _read_errors(self) -> None:
         assert self.child.stderr is not None
         for line in self.child.stderr:
-            with self._news:
-                self.told += line
-                self._news.notify_all()
+            with self._changed:
+                self.stderr += line
+                self._changed.notify_all()
 
-    def wait_until_told(self, words: bytes) -> None:
-        with self._news:
-            assert self._news.wait_for(lambda: words in self.told, LIMIT_S), self.told
+    def wait_for_log(self, words: bytes) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: words in self.stderr, LIMIT_S), self.stderr
 
     def write(self, line: bytes) -> None:
         assert self.child.stdin is not None
@@ -79,27 +79,31 @@ class Bridged:
             message["params"] = params
         self.write(json.dumps(message, ensure_ascii=False).encode())
 
-    def answer(self, number: Any) -> Any:
-        """The whole message that answers the request of that id."""
-        with self._news:
-            assert self._news.wait_for(lambda: number in self._answers, LIMIT_S), (number, self.told)
-            return self._answers.pop(number)
+    def response(self, number: Any) -> Any:
+        """Return the whole message that answers the request of that id."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: number in self._responses, LIMIT_S), (number, self.stderr)
+            return self._responses.pop(number)
 
-    def ask(self, number: Any, method: str, params: Mapping[str, Any] | None = None, *, modern: bool = False) -> Any:
+    def request(
+        self, number: Any, method: str, params: Mapping[str, Any] | None = None, *, modern: bool = False
+    ) -> Any:
         self.send(number, method, params, modern=modern)
-        return self.answer(number)
+        return self.response(number)
 
     def call(self, number: Any, tool: str, *, modern: bool = False, **arguments: Any) -> Any:
-        return self.ask(number, "tools/call", {"name": tool, "arguments": arguments}, modern=modern)
+        return self.request(number, "tools/call", {"name": tool, "arguments": arguments}, modern=modern)
 
     def initialize(self, version: str) -> Any:
         client = {"name": "old", "version": "1"}
-        answer = self.ask("i", "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client})
+        response = self.request(
+            "i", "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        )
         self.notify("notifications/initialized")
-        return answer
+        return response
 
     def end(self) -> int:
-        """Close standard input; the exit code once everything has ended."""
+        """Close standard input; return the exit code once everything has ended."""
         assert self.child.stdin is not None
         self.child.stdin.close()
         code = self.child.wait(LIMIT_S)
@@ -122,7 +126,7 @@ def bridge(url: str, *flags: str, **variables: str) -> Iterator[Bridged]:
             child.kill()
             for reader in bridged.readers:
                 reader.join(LIMIT_S)
-    assert b"Traceback" not in bridged.told
+    assert b"Traceback" not in bridged.stderr
 
 
 def free_port() -> int:
@@ -131,7 +135,7 @@ def free_port() -> int:
         return port
 
 
-class Mortal:
+class RestartableBoard:
     """`mcpboard serve` on a port that it keeps, to be killed and started again."""
 
     def __init__(self, folder: Path, simulator: Simulator) -> None:
@@ -150,7 +154,7 @@ class Mortal:
         assert self._child.stdout.readline().startswith("mcpboard: serving")
 
     def kill(self) -> None:
-        """As a power cut would: no drain, no goodbye."""
+        """As a power cut would: no drain, no end of a session."""
         if self._child is not None:
             with self._child as child:
                 child.kill()

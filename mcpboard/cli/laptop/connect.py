@@ -1,4 +1,4 @@
-"""`mcpboard connect`: what a known client needs to be told, printed, or written where it belongs."""
+"""`mcpboard connect`: the config entry of a known client, printed, or written where it belongs."""
 
 from __future__ import annotations
 

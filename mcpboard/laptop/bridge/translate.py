@@ -1,7 +1,7 @@
 """A client's request on its way from stdio to HTTP, as a calculation: which headers, which body.
 
 A request that carries the modern envelope goes as it came, under the headers that the revision
-demands. Any other belongs to an older client and is put into the form that the server speaks.
+demands. Any other belongs to an older client and is put into the revision that the server speaks.
 """
 
 from __future__ import annotations

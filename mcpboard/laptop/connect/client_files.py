@@ -99,13 +99,13 @@ def backups(path: str) -> list[Backup]:
     entries: list[str] = []
     with contextlib.suppress(OSError):  # the folder is not there yet
         entries = os.listdir(folder or os.curdir)
-    found = []
+    kept = []
     for entry in entries:
         match = _BACKUP.fullmatch(entry.removeprefix(name)) if entry.startswith(name) else None
         if match:
             whole = os.path.join(folder, entry)
-            found.append(Backup(whole, int(match["number"]), match["digest"], match["new"] is not None))
-    return found
+            kept.append(Backup(whole, int(match["number"]), match["digest"], match["new"] is not None))
+    return kept
 
 
 def _digest(content: bytes) -> str:
@@ -117,14 +117,14 @@ def _replace(path: str, content: bytes, like: str, mode: int) -> None:
     staged = staged_file(path, content)
     try:
         try:
-            found = os.stat(like)
+            status = os.stat(like)
         except FileNotFoundError:
             os.chmod(staged, mode)
         else:
             if hasattr(os, "chown"):  # not on Windows
                 with contextlib.suppress(PermissionError):  # only root may give files away
-                    os.chown(staged, found.st_uid, found.st_gid)
-            os.chmod(staged, stat.S_IMODE(found.st_mode))
+                    os.chown(staged, status.st_uid, status.st_gid)
+            os.chmod(staged, stat.S_IMODE(status.st_mode))
         os.replace(staged, path)
     except BaseException:
         with contextlib.suppress(OSError):

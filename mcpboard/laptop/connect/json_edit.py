@@ -69,7 +69,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
     """Return the members of the object that begins at `at`, by key, and where it ends."""
-    found: dict[str, Span] = {}
+    members: dict[str, Span] = {}
     at = _skip(text, at + 1)
     while text[at] != "}":
         if text[at] == ",":
@@ -77,9 +77,9 @@ def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
         key, at = _DECODER.raw_decode(text, at)
         start = _skip(text, _skip(text, at) + 1)  # over the colon
         _, end = _DECODER.raw_decode(text, start)
-        found[key] = Span(start, end)
+        members[key] = Span(start, end)
         at = _skip(text, end)
-    return found, at + 1
+    return members, at + 1
 
 
 def _skip(text: str, at: int) -> int:

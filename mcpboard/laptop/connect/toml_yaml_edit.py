@@ -70,8 +70,8 @@ def _parsed_toml(text: str) -> Any:
 
 def load_yaml(text: str) -> Any:
     """Return the document as plain values, {} for comments alone; raises ConfigError unless it is one document."""
-    found = _loaded_yaml(_yaml("safe"), text)
-    return {} if found is None else found
+    document = _loaded_yaml(_yaml("safe"), text)
+    return {} if document is None else document
 
 
 def put_yaml(text: str, path: Sequence[str], value: Any) -> str:

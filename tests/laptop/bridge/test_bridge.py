@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, Mortal, bridge, free_port
+from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, RestartableBoard, bridge, free_port
 from tests.support import ROOT
 from tests.support.served import Board
 
@@ -35,13 +35,13 @@ def bridged(board: Board) -> Iterator[Bridged]:
 
 
 def test_a_modern_client_is_passed_through(bridged: Bridged) -> None:
-    found = bridged.ask(0, "server/discover", modern=True)["result"]
+    found = bridged.request(0, "server/discover", modern=True)["result"]
     assert MODERN in found["supportedVersions"]
-    tools = bridged.ask(1, "tools/list", modern=True)["result"]
+    tools = bridged.request(1, "tools/list", modern=True)["result"]
     assert tools["resultType"] == "complete"
     assert isinstance(tools["ttlMs"], int)
     assert bridged.call(2, "phone_bridge_status", modern=True)["result"]["resultType"] == "complete"
-    assert bridged.ask(3, "initialize", {"protocolVersion": MODERN}, modern=True)["error"]["code"] == -32601
+    assert bridged.request(3, "initialize", {"protocolVersion": MODERN}, modern=True)["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", MODERN])
@@ -50,7 +50,7 @@ def test_an_old_client_is_answered_in_its_own_version(bridged: Bridged, version:
     assert result["protocolVersion"] == version
     assert result["serverInfo"]["name"] == "mcpboard"
     assert result["capabilities"] == {"tools": {}}
-    assert len(bridged.ask(1, "tools/list")["result"]["tools"]) > 10
+    assert len(bridged.request(1, "tools/list")["result"]["tools"]) > 10
     assert not bridged.call(2, "touch_gesture", **TAP)["result"].get("isError", False)
 
 
@@ -61,11 +61,11 @@ def test_an_unknown_version_is_answered_with_one_that_is_spoken(bridged: Bridged
 def test_a_ping_of_an_old_client_is_answered_barely(bridged: Bridged) -> None:
     """One client family rejects any member in the answer to a ping."""
     bridged.initialize("2025-11-25")
-    assert bridged.ask(7, "ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    assert bridged.request(7, "ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
 
 def test_an_old_client_may_skip_the_handshake(bridged: Bridged) -> None:
-    assert bridged.ask("x", "tools/list")["result"]["tools"]
+    assert bridged.request("x", "tools/list")["result"]["tools"]
 
 
 # --- messages ------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def test_a_bad_line_is_answered_and_the_next_one_works(
     bridged: Bridged, line: bytes, number: int | None, code: int
 ) -> None:
     bridged.write(line)
-    assert bridged.answer(number)["error"]["code"] == code
-    assert bridged.ask("next", "ping")["result"] == {}
+    assert bridged.response(number)["error"]["code"] == code
+    assert bridged.request("next", "ping")["result"] == {}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_bad_line_is_answered_and_the_next_one_works(
 )
 def test_what_wants_no_answer_gets_none(bridged: Bridged, line: bytes) -> None:
     bridged.write(line)
-    assert bridged.ask("next", "ping")["result"] == {}
+    assert bridged.request("next", "ping")["result"] == {}
     assert len(bridged.lines) == 1
 
 
@@ -147,9 +147,9 @@ def test_a_slow_call_does_not_hold_up_the_rest(bridged: Bridged, board: Board) -
     with board.simulator.hold("screenshot"):
         bridged.send(1, "tools/call", {"name": "screenshot", "arguments": {}})
         board.simulator.wait_for_call("screenshot", _calls(board, "screenshot") + 1)
-        assert bridged.ask(2, "ping")["result"] == {}
-        assert bridged.ask(3, "tools/list")["result"]["tools"]
-    assert "result" in bridged.answer(1)
+        assert bridged.request(2, "ping")["result"] == {}
+        assert bridged.request(3, "tools/list")["result"]["tools"]
+    assert "result" in bridged.response(1)
 
 
 def _calls(board: Board, tool: str) -> int:
@@ -159,17 +159,17 @@ def _calls(board: Board, tool: str) -> int:
 def test_an_id_in_use_is_refused(bridged: Bridged, board: Board) -> None:
     with board.simulator.hold("screenshot"):
         bridged.send(1, "tools/call", {"name": "screenshot", "arguments": {}})
-        assert "under way" in bridged.ask(1, "tools/list")["error"]["message"]
-    assert "result" in bridged.answer(1)
+        assert "under way" in bridged.request(1, "tools/list")["error"]["message"]
+    assert "result" in bridged.response(1)
 
 
 def test_too_many_calls_are_turned_away_and_the_rest_is_not() -> None:
     with bridge(f"http://127.0.0.1:{free_port()}/mcp", "--wait", "2") as bridged:
         for number in range(9):  # eight of them wait for the board
             bridged.send(number, "tools/call", {"name": "screenshot", "arguments": {}}, modern=True)
-        assert "too many" in bridged.answer(8)["error"]["message"]
+        assert "too many" in bridged.response(8)["error"]["message"]
         bridged.send("p", "ping")
-        assert "nothing listens there" in bridged.answer("p")["error"]["message"]
+        assert "nothing listens there" in bridged.response("p")["error"]["message"]
 
 
 def test_a_cancelled_call_is_not_answered(bridged: Bridged, board: Board) -> None:
@@ -177,7 +177,7 @@ def test_a_cancelled_call_is_not_answered(bridged: Bridged, board: Board) -> Non
         bridged.send(1, "tools/call", {"name": "screenshot", "arguments": {}})
         board.simulator.wait_for_call("screenshot", _calls(board, "screenshot") + 1)
         bridged.notify("notifications/cancelled", requestId=1)
-        assert bridged.ask(2, "ping")["result"] == {}
+        assert bridged.request(2, "ping")["result"] == {}
     board.simulator.wait_for_finish("screenshot", _calls(board, "screenshot"))
     assert bridged.end() == 0
     assert [json.loads(line)["id"] for line in bridged.lines] == [2]
@@ -187,7 +187,7 @@ def test_a_cancelled_call_is_not_answered(bridged: Bridged, board: Board) -> Non
 
 
 def test_a_bundle_of_sixteen_mebibytes_passes_in_one_line_and_flat_memory(bridged: Bridged, board: Board) -> None:
-    bridged.ask(0, "ping")
+    bridged.request(0, "ping")
     before = _peak_kib(bridged)
     board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
     resource = bridged.call(1, "support_bundle")["result"]["content"][-1]["resource"]
@@ -221,9 +221,9 @@ def test_a_bundle_that_breaks_off_is_an_error_and_no_half_a_line(bridged: Bridge
 
 
 @pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[tuple[Mortal, Simulator]]:
+def restartable(tmp_path: Path) -> Iterator[tuple[RestartableBoard, Simulator]]:
     with Simulator() as simulator:
-        board = Mortal(tmp_path, simulator)
+        board = RestartableBoard(tmp_path, simulator)
         try:
             yield board, simulator
         finally:
@@ -232,9 +232,9 @@ def mortal(tmp_path: Path) -> Iterator[tuple[Mortal, Simulator]]:
 
 @pytest.mark.parametrize("modern", [False, True], ids=["an old client", "a modern client"])
 def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
-    mortal: tuple[Mortal, Simulator], modern: bool
+    restartable: tuple[RestartableBoard, Simulator], modern: bool
 ) -> None:
-    board, simulator = mortal
+    board, simulator = restartable
     board.start()
     with bridge(board.url) as bridged:
         if not modern:
@@ -244,35 +244,37 @@ def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
         board.start()
         assert "result" in bridged.call(2, "touch_gesture", **TAP, modern=modern)
     assert [name for name, _ in simulator.calls] == ["touch_gesture", "touch_gesture"]
-    assert bridged.told == b""
+    assert bridged.stderr == b""
 
 
 @pytest.mark.parametrize("modern", [False, True], ids=["an old client", "a modern client"])
-def test_a_board_killed_during_a_tap_is_an_error_and_one_tap(mortal: tuple[Mortal, Simulator], modern: bool) -> None:
-    board, simulator = mortal
+def test_a_board_killed_during_a_tap_is_an_error_and_one_tap(
+    restartable: tuple[RestartableBoard, Simulator], modern: bool
+) -> None:
+    board, simulator = restartable
     board.start()
     with bridge(board.url) as bridged, simulator.hold("touch_gesture"):
         bridged.send(1, "tools/call", {"name": "touch_gesture", "arguments": TAP}, modern=modern)
         simulator.wait_for_call("touch_gesture")
         board.kill()
-        error = bridged.answer(1)["error"]
+        error = bridged.response(1)["error"]
         assert error["data"] == {"delivery": "unknown"}
         assert "look before repeating it" in error["message"]
         board.start()
-        assert "result" in bridged.ask(2, "tools/list", modern=modern)
+        assert "result" in bridged.request(2, "tools/list", modern=modern)
     assert [name for name, _ in simulator.calls] == ["touch_gesture"]
 
 
-def test_a_call_waits_for_a_board_that_boots_and_is_made_once(mortal: tuple[Mortal, Simulator]) -> None:
-    board, simulator = mortal
+def test_a_call_waits_for_a_board_that_boots_and_is_made_once(restartable: tuple[RestartableBoard, Simulator]) -> None:
+    board, simulator = restartable
     with bridge(board.url) as bridged:
         bridged.send("i", "initialize", {"protocolVersion": "2025-11-25"})
         bridged.send(1, "tools/call", {"name": "touch_gesture", "arguments": TAP}, modern=True)
-        bridged.wait_until_told(b"waiting up to 45 s")
+        bridged.wait_for_log(b"waiting up to 45 s")
         board.start()
-        assert "result" in bridged.answer("i")
-        assert "result" in bridged.answer(1)
-        bridged.wait_until_told(b"the server is there")
+        assert "result" in bridged.response("i")
+        assert "result" in bridged.response(1)
+        bridged.wait_for_log(b"the server is there")
     assert [name for name, _ in simulator.calls] == ["touch_gesture"]
 
 
@@ -287,7 +289,7 @@ def test_the_wait_for_a_board_is_bounded() -> None:
 def test_a_call_that_waits_can_be_cancelled() -> None:
     with bridge(f"http://127.0.0.1:{free_port()}/mcp") as bridged:
         bridged.send(1, "tools/call", {"name": "touch_gesture", "arguments": TAP}, modern=True)
-        bridged.wait_until_told(b"waiting up to")
+        bridged.wait_for_log(b"waiting up to")
         bridged.notify("notifications/cancelled", requestId=1)
         assert bridged.end() == 0
     assert bridged.lines == []
@@ -299,7 +301,7 @@ def test_a_call_that_waits_can_be_cancelled() -> None:
 def test_what_is_under_way_when_the_input_ends_is_finished(bridged: Bridged) -> None:
     bridged.send(1, "tools/call", {"name": "screenshot", "arguments": {}})
     assert bridged.end() == 0
-    assert "result" in bridged.answer(1)
+    assert "result" in bridged.response(1)
 
 
 def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:

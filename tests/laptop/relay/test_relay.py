@@ -48,7 +48,7 @@ def connected(url: str) -> closing[http.client.HTTPConnection]:
     return closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S))
 
 
-def asked(
+def fetch(
     url: str, method: str = "POST", path: str = "/mcp", body: bytes | None = None, **headers: str
 ) -> tuple[int, Mapping[str, str], bytes]:
     with connected(url) as connection:
@@ -57,18 +57,18 @@ def asked(
         return answer.status, dict(answer.getheaders()), answer.read()
 
 
-def posted(url: str, method: str, params: Mapping[str, Any] | None = None, **headers: str) -> tuple[int, Any]:
+def post(url: str, method: str, params: Mapping[str, Any] | None = None, **headers: str) -> tuple[int, Any]:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": ENVELOPE}}
     sent = {**MODERN, "Mcp-Method": method, **headers}
     if params is not None and "name" in params:
         sent["Mcp-Name"] = params["name"]
-    status, _, body = asked(url, body=json.dumps(message).encode(), **sent)
+    status, _, body = fetch(url, body=json.dumps(message).encode(), **sent)
     return status, json.loads(body)
 
 
 def test_a_modern_client_works_through_it(relay: str) -> None:
-    assert posted(relay, "server/discover")[0] == 200
-    status, answer = posted(relay, "tools/call", {"name": "screenshot", "arguments": {}})
+    assert post(relay, "server/discover")[0] == 200
+    status, answer = post(relay, "tools/call", {"name": "screenshot", "arguments": {}})
     assert status == 200
     assert answer["result"]["content"][0]["type"] == "image"
 
@@ -87,7 +87,7 @@ def test_a_modern_client_works_through_it(relay: str) -> None:
     ],
 )
 def test_paths_and_methods(relay: str, method: str, path: str, status: int) -> None:
-    found, headers, body = asked(relay, method, path)
+    found, headers, body = fetch(relay, method, path)
     assert found == status
     assert headers["Content-Type"] == "application/json"
     assert (body == b"") is (method == "HEAD")
@@ -112,20 +112,20 @@ def test_a_foreign_page_is_refused_before_the_board_hears_of_it(
 ) -> None:
     before = len(board.simulator.requests)
     headers = {"Origin": origin.format(board=board.url.removesuffix("/mcp")), "Host": host or urlsplit(relay).netloc}
-    status, answer = posted(relay, "tools/list", None, **headers)
+    status, answer = post(relay, "tools/list", None, **headers)
     assert status == 403
     assert "cross-origin" in answer["error"]
     assert len(board.simulator.requests) == before
 
 
 def test_a_page_of_the_relay_itself_passes_the_boards_rule_too(relay: str) -> None:
-    status, _ = posted(relay, "server/discover", Origin=relay.removesuffix("/mcp"))
+    status, _ = post(relay, "server/discover", Origin=relay.removesuffix("/mcp"))
     assert status == 200
 
 
 def test_the_board_sees_its_own_address_and_nothing_of_this_machine() -> None:
     with Raw(lambda sock, over: sock.sendall(OK)) as raw, relaying(raw.url) as url:
-        status, headers, body = asked(
+        status, headers, body = fetch(
             url, body=b"{}", Origin=url.removesuffix("/mcp"), Cookie="a=b", Authorization="Bearer x", Mcp_Name="n",
             Forwarded="for=1", Accept_Encoding="gzip",
         )  # fmt: skip
@@ -170,10 +170,10 @@ def test_as_a_process_it_passes_a_large_bundle_in_flat_memory_and_ends_at_a_sign
         assert child.stdout is not None
         words = child.stdout.readline().split()
         assert words[-1] == board.url
-        posted(words[2], "tools/list")
+        post(words[2], "tools/list")
         before = _peak_kib(child.pid)
         board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
-        _, answer = posted(words[2], "tools/call", {"name": "support_bundle", "arguments": {}})
+        _, answer = post(words[2], "tools/call", {"name": "support_bundle", "arguments": {}})
         assert len(answer["result"]["content"][-1]["resource"]["blob"]) > BUNDLE_BYTES
         assert _peak_kib(child.pid) - before < FLAT_KIB
         child.send_signal(signal.SIGTERM)
@@ -228,7 +228,7 @@ def test_an_answer_that_breaks_off_arrives_as_one_that_broke_off(head: bytes) ->
 def test_an_answer_whose_end_is_in_doubt_is_not_passed_on() -> None:
     twice = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n"
     with Raw(lambda sock, over: sock.sendall(twice)) as raw, relaying(raw.url) as url:
-        assert asked(url, body=b"{}")[0] == 502
+        assert fetch(url, body=b"{}")[0] == 502
 
 
 def test_a_client_that_leaves_takes_its_connection_to_the_board_along() -> None:
@@ -251,9 +251,9 @@ def test_a_client_that_leaves_takes_its_connection_to_the_board_along() -> None:
 
 def test_without_a_board_a_handshake_fails_and_a_call_is_an_error_inside_the_session() -> None:
     with relaying(f"http://127.0.0.1:{free_port()}/mcp") as url:
-        assert posted(url, "server/discover")[0] == 502
-        assert asked(url, "GET", "/health")[0] == 502
-        status, answer = posted(url, "tools/call", {"name": "screenshot", "arguments": {}})
+        assert post(url, "server/discover")[0] == 502
+        assert fetch(url, "GET", "/health")[0] == 502
+        status, answer = post(url, "tools/call", {"name": "screenshot", "arguments": {}})
     assert status == 200
     assert answer["id"] == 1
     assert answer["error"]["data"] == {"delivery": "not_sent"}
@@ -262,14 +262,14 @@ def test_without_a_board_a_handshake_fails_and_a_call_is_an_error_inside_the_ses
 
 def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
     with Raw(lambda sock, over: None) as raw, relaying(raw.url) as url:
-        _, answer = posted(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
+        _, answer = post(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
     assert answer["error"]["data"] == {"delivery": "unknown"}
 
 
 # --- the verb ------------------------------------------------------------------------------------
 
 
-def ended(*words: str) -> tuple[int, str, str]:
+def run(*words: str) -> tuple[int, str, str]:
     with process(*words) as child:
         out, err = child.communicate(timeout=LIMIT_S)
         return child.returncode, out, err
@@ -288,20 +288,20 @@ def ended(*words: str) -> tuple[int, str, str]:
     ],
 )
 def test_what_it_must_not_listen_on_is_one_line(listen: str, words: str) -> None:
-    code, out, err = ended("http://127.0.0.1:9/mcp", "--listen", listen)
+    code, out, err = run("http://127.0.0.1:9/mcp", "--listen", listen)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
 
 
 def test_a_port_in_use_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        code, out, err = ended("http://127.0.0.1:9/mcp", "--listen", f"127.0.0.1:{other.getsockname()[1]}")
+        code, out, err = run("http://127.0.0.1:9/mcp", "--listen", f"127.0.0.1:{other.getsockname()[1]}")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--listen" in err
 
 
 def test_the_launchd_daemon_runs_this_relay() -> None:
-    code, out, err = ended("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
+    code, out, err = run("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
     daemon = plistlib.loads(out.encode())
     assert code == 0
     assert daemon["ProgramArguments"] == [
@@ -313,7 +313,7 @@ def test_the_launchd_daemon_runs_this_relay() -> None:
 
 
 def test_the_systemd_unit_runs_this_relay() -> None:
-    code, out, err = ended("http://192.168.42.1:8080/m%20cp", "--print-service", "systemd")
+    code, out, err = run("http://192.168.42.1:8080/m%20cp", "--print-service", "systemd")
     (start,) = [line for line in out.splitlines() if line.startswith("ExecStart=")]
     assert code == 0
     assert shlex.split(start.removeprefix("ExecStart=")) == [
@@ -324,4 +324,4 @@ def test_the_systemd_unit_runs_this_relay() -> None:
 
 def test_the_service_of_this_system_is_the_one_printed() -> None:
     expected = "<plist" if sys.platform == "darwin" else "[Service]"
-    assert expected in ended("http://192.168.42.1:8080", "--print-service")[1]
+    assert expected in run("http://192.168.42.1:8080", "--print-service")[1]
