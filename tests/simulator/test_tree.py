@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 from mcpboard.simulator import Node, Phone
 from mcpboard.simulator.phone import display
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, flat, nothing
+from mcpboard.simulator.phone.elements import Element, flat
 from mcpboard.simulator.phone.view import APPS, NAMES, View
 from tests.simulator.simulating import Clock
 from tests.simulator.views import LYING, STILL, params
@@ -29,7 +29,7 @@ def _ink(view: View, element: Element) -> tuple[int, int, int, int] | None:
 
 def _named(view: View) -> list[Element]:
     """The elements that say something and paint it themselves."""
-    return [each for each in flat(display.elements(view)) if each.text and each.paint is not nothing]
+    return [each for each in flat(display.elements(view)) if each.text and each.shapes]
 
 
 @pytest.mark.parametrize("view", params(STILL | LYING))

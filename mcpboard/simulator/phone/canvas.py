@@ -6,7 +6,7 @@ import functools
 
 from PIL import Image, ImageDraw
 
-from mcpboard.simulator.phone import fonts, masks
+from mcpboard.simulator.phone import drawings, fonts, masks
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.view import Box
 
@@ -60,6 +60,14 @@ class Canvas:
     def stamp(self, image: Picture, left: float, top: float) -> None:
         """Paste a small drawing, in its own pixels."""
         self.image.paste(image, (self.px(left), self.px(top)), image if image.mode == "RGBA" else None)
+
+    def sign(self, name: str, left: float, top: float, side: float, color: str) -> None:
+        """Paste a sign of that many points."""
+        self.stamp(drawings.sign(name, self.px(side), color), left, top)
+
+    def icon(self, name: str, left: float, top: float, side: float, day: int) -> None:
+        """Paste the icon of an app, of that many points."""
+        self.stamp(drawings.icon(name, self.px(side), day), left, top)
 
     def stamp_round(self, image: Picture, left: float, top: float, radius: float) -> None:
         """Paste a picture with round corners."""

@@ -31,8 +31,8 @@ def elements(view: View) -> tuple[Element, ...]:
     over = [bars.toast(view)] if view.toast else []
     if view.pressed and not view.lifted:
         x, y = view.point(view.pressed)
-        over.append(decor(lambda canvas: canvas.disc(x, y, FINGER, "#ffffff", 0.75)))
-        over.append(decor(lambda canvas: canvas.disc(x, y, FINGER - 2, "#8fa6cc", 0.8)))
+        outer, inner = (Canvas.disc, x, y, FINGER, "#ffffff", 0.75), (Canvas.disc, x, y, FINGER - 2, "#8fa6cc", 0.8)
+        over.append(decor(outer, inner))
     return (*shown, *bars.frame(view), *over)
 
 

@@ -5,7 +5,7 @@ Painting, the tree and the finger all read the same elements, so that they canno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,7 @@ from mcpboard.simulator.phone import fonts
 from mcpboard.simulator.phone.canvas import LEADING, Canvas
 from mcpboard.simulator.phone.view import Box, Move, Place, Slide
 
-Paint = Callable[[Canvas], None]
-
-
-def nothing(canvas: Canvas) -> None:
-    """Paint an element that is drawn by its neighbors."""
+Shape = tuple[Any, ...]  # a method of Canvas, or a function that takes one, and its further arguments
 
 
 @dataclass(frozen=True)
@@ -29,13 +25,18 @@ class Element:
 
     role: str
     box: Box
-    paint: Paint = nothing
+    shapes: tuple[Shape, ...] = ()
     text: str = ""
     desc: str = ""
     id: str = ""
     tap: Move | None = None
     slide: Slide | None = None
     children: tuple[Element, ...] = ()
+
+    def paint(self, canvas: Canvas) -> None:
+        """Draw the shapes, in their order."""
+        for draw, *arguments in self.shapes:
+            draw(canvas, *arguments)
 
     @property
     def clickable(self) -> bool:
@@ -55,9 +56,9 @@ class Element:
         return lambda view: slide(view, max(0.0, min(1.0, share)))
 
 
-def decor(paint: Paint) -> Element:
+def decor(*shapes: Shape) -> Element:
     """Return an element that is only looked at."""
-    return Element("", (0, 0, 0, 0), paint)
+    return Element("", (0, 0, 0, 0), shapes)
 
 
 def label(
@@ -67,7 +68,7 @@ def label(
     x, y = place
     wide = fonts.width(text, round(size * scale), bold) / scale
     more = {"role": "text", "box": (x - 1, y, x + wide + 1, y + size * LEADING), **more}
-    return Element(paint=lambda canvas: canvas.text(x, y, text, size, color, bold), text=text, **more)
+    return Element(shapes=((Canvas.text, x, y, text, size, color, bold),), text=text, **more)
 
 
 def centered(
@@ -92,7 +93,7 @@ def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[
         elif box[3] - box[1] >= (lower - upper) / 2:
             yield replace(element, box=box, children=tuple(clipped(element.children, top, bottom)))
         elif lower > top and upper < bottom:
-            yield Element("", box, element.paint, children=tuple(clipped(element.children, top, bottom)))
+            yield Element("", box, element.shapes, children=tuple(clipped(element.children, top, bottom)))
 
 
 def flat(elements: Iterable[Element]) -> Iterator[Element]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import sign
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.view import HOME, View
 
@@ -27,26 +26,23 @@ def frame(view: View) -> Iterator[Element]:
     top = status_height(view) / 2 - (9 if view.landscape else 12)
     middle, left = width / 2, width - 122
     if not view.landscape:
-        yield decor(lambda canvas: canvas.fill((middle - 58, 12, middle + 58, 44), "#000000", 16))
-        yield decor(lambda canvas: canvas.disc(middle + 40, 28, 6, "#10131c"))
-        yield decor(lambda canvas: canvas.disc(middle + 40, 28, 2.5, "#1d2a4a"))
-
-    def paint(canvas: Canvas) -> None:
-        side, upper = canvas.px(18), top + 2
-        if "Airplane Mode" in view.on:
-            canvas.stamp(sign("plane", side, color), left + 2, upper)
-        else:
-            canvas.stamp(sign("mast", side, color), left, upper)
-        if "Wi-Fi" in view.on:
-            canvas.stamp(sign("wifi", side, color), left + 24, upper)
-        canvas.fill((left + 48, upper + 2, left + 77, upper + 16), color, 4.5, 0.38)
-        canvas.fill((left + 50, upper + 4, left + 50 + 25 * view.battery / 100, upper + 14), color, 2.5)
-        canvas.fill((left + 78, upper + 6.5, left + 80.5, upper + 11.5), color, 1, 0.5)
-
+        yield decor(
+            (Canvas.fill, (middle - 58, 12, middle + 58, 44), "#000000", 16),
+            (Canvas.disc, middle + 40, 28, 6, "#10131c"),
+            (Canvas.disc, middle + 40, 28, 2.5, "#1d2a4a"),
+        )
+    plane, upper = "Airplane Mode" in view.on, top + 2
+    shapes = (
+        (Canvas.sign, "plane", left + 2, upper, 18, color) if plane else (Canvas.sign, "mast", left, upper, 18, color),
+        *(((Canvas.sign, "wifi", left + 24, upper, 18, color),) if "Wi-Fi" in view.on else ()),
+        (Canvas.fill, (left + 48, upper + 2, left + 77, upper + 16), color, 4.5, 0.38),
+        (Canvas.fill, (left + 50, upper + 4, left + 50 + 25 * view.battery / 100, upper + 14), color, 2.5),
+        (Canvas.fill, (left + 78, upper + 6.5, left + 80.5, upper + 11.5), color, 1, 0.5),
+    )
     clock = label((46, top), view.clock, 17, color, bold=True, scale=view.scale, role="clock")
     battery = Element("battery", (width - 76, top, width - 34, top + 22), desc=f"{view.battery} % charged")
-    yield Element("status bar", (0, 0, width, status_height(view)), paint, id="status", children=(clock, battery))
-    yield decor(lambda canvas: canvas.fill((middle - 70, height - 12, middle + 70, height - 7), color, 2.5))
+    yield Element("status bar", (0, 0, width, status_height(view)), shapes, id="status", children=(clock, battery))
+    yield decor((Canvas.fill, (middle - 70, height - 12, middle + 70, height - 7), color, 2.5))
 
 
 def toast(view: View) -> Element:
@@ -56,12 +52,8 @@ def toast(view: View) -> Element:
     half = (word.box[2] - word.box[0]) / 2 + 24
     box = (x - half, y - 24, x + half, y + 24)
 
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, 24, 0.3, blur=10, drop=5)
-        canvas.fill(box, "#22242b", 24, 0.94)
-        word.paint(canvas)
-
-    return Element("toast", box, paint, view.toast, id="toast")
+    shapes = ((Canvas.shadow, box, 24, 0.3, 10, 5), (Canvas.fill, box, "#22242b", 24, 0.94), *word.shapes)
+    return Element("toast", box, shapes, view.toast, id="toast")
 
 
 def head_height(view: View) -> float:
@@ -73,16 +65,12 @@ def head(view: View, title: str, *, large: bool = False) -> Iterator[Element]:
     """Yield the bar with the page's title, opaque so that a list can pass below it; in an app with its way back."""
     theme, bottom, width = view.theme, head_height(view), view.size[0]
     middle = status_height(view) + 22
-    yield decor(lambda canvas: canvas.fill((0, 0, width, bottom), theme.paper))
+    yield decor((Canvas.fill, (0, 0, width, bottom), theme.paper))
     if view.page:
         name = label((36, middle - 11), view.app, 18, theme.accent, scale=view.scale)
-
-        def paint(canvas: Canvas) -> None:
-            canvas.stamp(sign("back", canvas.px(21), theme.accent), 12, middle - 10.5)
-            name.paint(canvas)
-
+        shapes = ((Canvas.sign, "back", 12, middle - 10.5, 21, theme.accent), *name.shapes)
         box = (8, middle - 20, name.box[2] + 8, middle + 20)
-        yield Element("button", box, paint, view.app, "back", "back", tap=moves.back)
+        yield Element("button", box, shapes, view.app, "back", "back", tap=moves.back)
     if large and not view.page:
         yield label((24, middle - 21), title, 32, theme.ink, bold=True, scale=view.scale, role="title")
     else:

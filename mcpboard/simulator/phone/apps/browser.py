@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from mcpboard.simulator.phone import fonts, moves
 from mcpboard.simulator.phone.apps import bars, keyboard
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import sign
 from mcpboard.simulator.phone.elements import Element, centered, clipped, decor, label
 from mcpboard.simulator.phone.scenery import landscape
 from mcpboard.simulator.phone.view import Box, View
@@ -41,9 +41,9 @@ def elements(view: View) -> Iterator[Element]:
     yield from clipped(
         _page(view, top) if view.url else _new_tab(view, top), top, keyboard.top(view) if view.focused else height
     )
-    yield decor(lambda canvas: canvas.fill((0, 0, width, top), view.theme.paper))
+    yield decor((Canvas.fill, (0, 0, width, top), view.theme.paper))
     description = "Address" if view.address else HINT
-    yield Element("field", bar, lambda canvas: _address(canvas, view, bar), view.address, description, "field/Browser",
+    yield Element("field", bar, ((_address, view, bar),), view.address, description, "field/Browser",
                   tap=moves.focused)  # fmt: skip
     if view.focused:
         yield from keyboard.elements(view)
@@ -55,8 +55,8 @@ def _address(canvas: Canvas, view: View, box: Box) -> None:
     canvas.shadow(box, 16, theme.shadow, blur=9, drop=3)
     canvas.outline(box, theme.accent if view.focused else theme.card, 16, 2, theme.card)
     secure = "lock" if view.url.startswith("https://") else "lens"
-    canvas.stamp(sign(secure, canvas.px(18), theme.pale), box[0] + 16, box[1] + 16)
-    canvas.stamp(sign("reload", canvas.px(18), theme.pale), box[2] - 34, box[1] + 16)
+    canvas.sign(secure, box[0] + 16, box[1] + 16, 18, theme.pale)
+    canvas.sign("reload", box[2] - 34, box[1] + 16, 18, theme.pale)
     left, top, right = box[0] + 44, box[1] + 13, box[2] - 48
     text = view.address[:SHOWN]
     if view.focused and not view.marked:
@@ -89,25 +89,19 @@ def _colors(host: str) -> tuple[str, str]:
 
 def _new_tab(view: View, top: float) -> Iterator[Element]:
     yield label((SIDE, top + 24), "Favourites", 22, view.theme.ink, bold=True, scale=view.scale, role="heading")
-    pitch = (view.size[0] - 2 * SIDE) / 4
+    pitch, y = (view.size[0] - 2 * SIDE) / 4, top + 108
     for index, host in enumerate(FAVORITES):
-        yield _favorite(view, SIDE + pitch * (index + 0.5), top + 108, host)
-
-
-def _favorite(view: View, x: float, y: float, host: str) -> Element:
-    name = host.partition(".")[0]
-    short = fonts.fitted(name, round(13 * view.scale), 96 * view.scale)
-    tag = centered((x, y + 52), short, 13, view.theme.ink, scale=view.scale)
-
-    def paint(canvas: Canvas) -> None:
+        x, name = SIDE + pitch * (index + 0.5), host.partition(".")[0]
+        short = fonts.fitted(name, round(13 * view.scale), 96 * view.scale)
         box = (x - 36, y - 36, x + 36, y + 36)
-        canvas.shadow(box, 18, 0.18, blur=8, drop=4)
-        canvas.slope(box, *_colors(host), 18)
-        canvas.middle(x, y, name[0].upper(), 34, "#ffffff", bold=True)
-        tag.paint(canvas)
-
-    return Element("link", (x - 48, y - 36, x + 48, y + 62), paint, short, host, f"favourite/{name}",
-                   tap=lambda view: moves.browsed(view, f"https://{host}"))  # fmt: skip
+        shapes = (
+            (Canvas.shadow, box, 18, 0.18, 8, 4),
+            (Canvas.slope, box, *_colors(host), 18),
+            (Canvas.middle, x, y, name[0].upper(), 34, "#ffffff", True),
+            *centered((x, y + 52), short, 13, view.theme.ink, scale=view.scale).shapes,
+        )
+        yield Element("link", (x - 48, y - 36, x + 48, y + 62), shapes, short, host, f"favourite/{name}",
+                      tap=partial(moves.browsed, url=f"https://{host}"))  # fmt: skip
 
 
 # --- the page of an address ----------------------------------------------------------------------------------------
@@ -129,16 +123,15 @@ def title_of(url: str) -> tuple[str, str]:
 def _page(view: View, body: float) -> Iterator[Element]:
     """Yield a hero, the paragraphs, the links between them, and a photograph at the end."""
     title, host = title_of(view.url)
-    (width, height), theme, room = view.size, view.theme, (view.size[0] - 2 * SIDE) * view.scale
-    top = body - view.scroll * height / 1000
+    (width, height), theme = view.size, view.theme
+    room, top = (width - 2 * SIDE) * view.scale, body - view.scroll * height / 1000
 
-    def paint_hero(canvas: Canvas) -> None:
-        canvas.fill((0, body, *view.size), theme.card)
-        canvas.slope((0, top, width, top + 190), *_colors(host))
-        canvas.disc(width - 60, top + 40, 90, "#ffffff", 0.10)
-        canvas.disc(width - 130, top + 150, 60, "#ffffff", 0.08)
-
-    yield decor(paint_hero)
+    yield decor(
+        (Canvas.fill, (0, body, *view.size), theme.card),
+        (Canvas.slope, (0, top, width, top + 190), *_colors(host)),
+        (Canvas.disc, width - 60, top + 40, 90, "#ffffff", 0.10),
+        (Canvas.disc, width - 130, top + 150, 60, "#ffffff", 0.08),
+    )
     headline = fonts.fitted(title, round(36 * view.scale), room, True)
     yield label((SIDE, top + 84), headline, 36, "#ffffff", bold=True, scale=view.scale, role="heading")
     yield label((SIDE, top + 136), fonts.fitted(host, round(16 * view.scale), room), 16, "#f2f4ff", scale=view.scale)
@@ -149,24 +142,19 @@ def _page(view: View, body: float) -> Iterator[Element]:
             y += LINE
         y += 14
     for name in LINKS:
-        yield _link(view, y, name, host)
+        box, url = (SIDE, y, width - SIDE, y + 62), f"https://{host}/{name.lower()}"
+        shapes = (
+            (Canvas.fill, box, theme.paper, 16),
+            (Canvas.text, SIDE + 20, y + 18, name, 19, theme.accent, True),
+            (Canvas.sign, "forward", box[2] - 34, y + 23, 15, theme.pale),
+        )
+        yield Element("link", box, shapes, name, url, f"link/{name}", tap=partial(moves.browsed, url=url))
         y += 74
-
-    def paint_photo(canvas: Canvas) -> None:
-        if y + 10 < height:
-            image = landscape(_number(host), canvas.px(width - 2 * SIDE), canvas.px(320))
-            canvas.stamp_round(image, SIDE, y + 10, 20)
-
-    yield decor(paint_photo)
+    yield decor((_photo, view, y + 10, host))
 
 
-def _link(view: View, y: float, name: str, host: str) -> Element:
-    box, theme = (SIDE, y, view.size[0] - SIDE, y + 62), view.theme
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, theme.paper, 16)
-        canvas.text(SIDE + 20, y + 18, name, 19, theme.accent, bold=True)
-        canvas.stamp(sign("forward", canvas.px(15), theme.pale), box[2] - 34, y + 23)
-
-    url = f"https://{host}/{name.lower()}"
-    return Element("link", box, paint, name, url, f"link/{name}", tap=lambda view: moves.browsed(view, url))
+def _photo(canvas: Canvas, view: View, top: float, host: str) -> None:
+    """Paint a photograph that a host always has."""
+    if top < view.size[1]:
+        image = landscape(_number(host), canvas.px(view.size[0] - 2 * SIDE), canvas.px(320))
+        canvas.stamp_round(image, SIDE, top, 20)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
+from functools import lru_cache, partial
 
 from mcpboard.simulator.phone import masks, moves
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import icon
-from mcpboard.simulator.phone.elements import Element, centered, decor, label
+from mcpboard.simulator.phone.elements import Element, Shape, centered, decor, label
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.scenery import wallpaper
 from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Box, Place, View
@@ -49,7 +48,7 @@ def background(view: View) -> Picture:
     return wallpaper(*view.pixels, view.hue, view.dark)
 
 
-@functools.lru_cache(maxsize=8)
+@lru_cache(maxsize=8)
 def _glass(size: tuple[int, int], hue: int, dark: bool, pixels: Box) -> Picture:
     """Draw a piece of the wallpaper behind frosted glass."""
     left, top, right, bottom = map(int, pixels)
@@ -60,7 +59,7 @@ def _glass(size: tuple[int, int], hue: int, dark: bool, pixels: Box) -> Picture:
 def elements(view: View) -> Iterator[Element]:
     if not view.landscape:
         yield from _widgets(view)
-    yield decor(lambda canvas: _dock(canvas, view))
+    yield decor((_dock, view))
     for index, name in enumerate(view.order):
         if name != view.lifted:
             yield _icon(view, index, name)
@@ -68,12 +67,10 @@ def elements(view: View) -> Iterator[Element]:
         side = ICON * 1.16
         x, y = view.point(view.pressed)
         left, top = x - side / 2, y - side / 2
-
-        def paint(canvas: Canvas) -> None:
-            canvas.shadow((left, top, left + side, top + side), 20, 0.4, blur=14, drop=10)
-            canvas.stamp(icon(view.lifted, canvas.px(side), view.moment.day), left, top)
-
-        yield decor(paint)
+        yield decor(
+            (Canvas.shadow, (left, top, left + side, top + side), 20, 0.4, 14, 10),
+            (Canvas.icon, view.lifted, left, top, side, view.moment.day),
+        )
 
 
 def _dock(canvas: Canvas, view: View) -> None:
@@ -92,18 +89,16 @@ def _icon(view: View, index: int, name: str) -> Element:
     half = ICON / 2
     tag = centered((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
 
-    def paint(canvas: Canvas) -> None:
-        corner = x - half, y - half
-        canvas.shadow((*corner, x + half, y + half), 18, 0.22, blur=7, drop=4)
-        canvas.stamp(icon(name, canvas.px(ICON), view.moment.day), *corner)
-        if not docked:
-            canvas.text(tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657")
-            tag.paint(canvas)
-
+    shapes: list[Shape] = [
+        (Canvas.shadow, (x - half, y - half, x + half, y + half), 18, 0.22, 7, 4),
+        (Canvas.icon, name, x - half, y - half, ICON, view.moment.day),
+    ]
+    if not docked:
+        shapes += [(Canvas.text, tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657"), *tag.shapes]
     low = y + half + (0 if docked else 24)
     box = (min(x - half, tag.box[0]), y - half, max(x + half, tag.box[2]), low)
     text = "" if docked else name
-    return Element("icon", box, paint, text, name, f"app/{name}", tap=lambda view: moves.shown(view, name))
+    return Element("icon", box, tuple(shapes), text, name, f"app/{name}", tap=partial(moves.shown, app=name))
 
 
 def _widgets(view: View) -> Iterator[Element]:
@@ -111,27 +106,23 @@ def _widgets(view: View) -> Iterator[Element]:
     today, dark = (36, 76, 237, 268), view.dark
     card, ink, pale = ("#1f2128", "#f4f5f8", "#a0a3ad") if dark else ("#ffffff", "#17181c", "#85868d")
 
-    def paint_today(canvas: Canvas) -> None:
-        canvas.shadow(today, RADIUS, 0.2, blur=12, drop=6)
-        canvas.fill(today, card, RADIUS)
-
-    yield Element("widget", today, paint_today, desc="Calendar widget", id="widget/Calendar", children=(
+    ground = ((Canvas.shadow, today, RADIUS, 0.2, 12, 6), (Canvas.fill, today, card, RADIUS))
+    yield Element("widget", today, ground, desc="Calendar widget", id="widget/Calendar", children=(
         label((58, 94), f"{view.moment:%A}".upper(), 14, "#f0483e", bold=True),
         label((57, 110), f"{view.moment.day}", 52, ink),
         label((58, 194), "No more events", 15, pale),
         label((58, 214), "today", 15, pale),
-    ), tap=lambda view: moves.shown(view, "Calendar"))  # fmt: skip
+    ), tap=partial(moves.shown, app="Calendar"))  # fmt: skip
     weather = (261, 76, 462, 268)
-
-    def paint_weather(canvas: Canvas) -> None:
-        canvas.shadow(weather, RADIUS, 0.2, blur=12, drop=6)
-        canvas.slope(weather, "#173a70" if dark else "#3f9df5", "#2b5a9c" if dark else "#86c8ff", RADIUS)
-        canvas.disc(430, 124, 30, "#ffffff", 0.16)
-        canvas.disc(430, 124, 20, "#ffd84d")
-
-    yield Element("widget", weather, paint_weather, desc="Weather widget", id="widget/Weather", children=(
+    sky = (
+        (Canvas.shadow, weather, RADIUS, 0.2, 12, 6),
+        (Canvas.slope, weather, "#173a70" if dark else "#3f9df5", "#2b5a9c" if dark else "#86c8ff", RADIUS),
+        (Canvas.disc, 430, 124, 30, "#ffffff", 0.16),
+        (Canvas.disc, 430, 124, 20, "#ffd84d"),
+    )
+    yield Element("widget", weather, sky, desc="Weather widget", id="widget/Weather", children=(
         label((283, 94), "Harbour", 17, "#ffffff", bold=True),
         label((282, 112), "21\u00b0", 52, "#ffffff"),
         label((283, 206), "Mostly sunny", 15, "#ffffff", bold=True),
         label((283, 226), "H 24\u00b0  L 13\u00b0", 15, "#d3e7ff"),
-    ), tap=lambda view: moves.shown(view, "Weather"))  # fmt: skip
+    ), tap=partial(moves.shown, app="Weather"))  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import sign
 from mcpboard.simulator.phone.elements import Element
 from mcpboard.simulator.phone.view import Box, Move, View
 
@@ -41,7 +41,7 @@ def top(view: View) -> float:
 def elements(view: View) -> Iterator[Element]:
     """Yield the keyboard with all its keys below it."""
     box = (0, top(view), *view.size)
-    yield Element("keyboard", box, lambda canvas: canvas.fill(box, view.theme.board), id="keyboard",
+    yield Element("keyboard", box, ((Canvas.fill, box, view.theme.board),), id="keyboard",
                   children=tuple(_keys(view)))  # fmt: skip
 
 
@@ -56,28 +56,24 @@ def _keys(view: View) -> Iterator[Element]:
         for column, letter in enumerate(letters):
             x = left + step * column
             box = (x, upper, x + step - GAP, upper + pitch - 10)
-            yield _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), _typing(letter))
+            yield _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), partial(moves.typed, text=letter))
     upper = start + 2 * pitch
     lower = upper + pitch - 10
     if view.keys != "123":
         case, kind = ("abc", PLAIN) if view.keys == "ABC" else ("ABC", DULL)
         shift = Cap("shift", image="shift", kind=kind)
-        yield _key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, lambda view: replace(view, keys=case))
+        yield _key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, partial(replace, keys=case))
     right = (width - EDGE - step * 1.3, upper, width - EDGE, lower)
     yield _key(view, right, Cap("delete", image="erase"), moves.erased)
     upper = start + 3 * pitch
     side, lower = width * 0.24, upper + pitch - 10
     other = "123" if view.keys != "123" else "abc"
-    yield _key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), lambda view: replace(view, keys=other))
+    yield _key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), partial(replace, keys=other))
     space = (side + GAP, upper, width - side - GAP, lower)
-    yield _key(view, space, Cap("space", "space", kind=PLAIN), _typing(" "))
+    yield _key(view, space, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" "))
     name = RETURNS.get(view.app, "return")
     enter = Cap(name, name, kind=STRONG if view.app in RETURNS else DULL)
     yield _key(view, (width - side, upper, width - EDGE, lower), enter, moves.returned)
-
-
-def _typing(letter: str) -> Move:
-    return lambda view: moves.typed(view, letter)
 
 
 def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
@@ -85,17 +81,16 @@ def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
     face = {PLAIN: theme.key, DULL: theme.dull_key, STRONG: theme.accent}[cap.kind]
     ink = "#ffffff" if cap.kind == STRONG else theme.ink
 
-    def paint(canvas: Canvas) -> None:
-        left, upper, right, lower = box
-        canvas.fill((left, upper + 1.5, right, lower + 1.5), "#000000", 7, 0.28)
-        canvas.fill(box, face, 7)
-        middle = (left + right) / 2, (upper + lower) / 2
-        if cap.image:
-            canvas.stamp(sign(cap.image, canvas.px(24), ink), middle[0] - 12, middle[1] - 12)
-        else:
-            canvas.middle(*middle, cap.text, cap.size, ink)
-
-    return Element("key", box, paint, cap.text, cap.name, f"key/{cap.name}", tap=move)
+    left, upper, right, lower = box
+    x, y = (left + right) / 2, (upper + lower) / 2
+    shapes = (
+        (Canvas.fill, (left, upper + 1.5, right, lower + 1.5), "#000000", 7, 0.28),
+        (Canvas.fill, box, face, 7),
+        (Canvas.sign, cap.image, x - 12, y - 12, 24, ink)
+        if cap.image
+        else (Canvas.middle, x, y, cap.text, cap.size, ink),
+    )
+    return Element("key", box, shapes, cap.text, cap.name, f"key/{cap.name}", tap=move)
 
 
 def shut(view: View) -> Element:

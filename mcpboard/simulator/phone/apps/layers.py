@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache, partial
 
 from mcpboard.simulator.phone import masks, moves
 from mcpboard.simulator.phone.apps.settings import slider
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import icon, sign
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.scenery import wallpaper
@@ -28,10 +27,14 @@ SHRUNK = 0.56  # of the screen's size that a card has
 SHOWN = 4  # cards that are drawn
 
 
-@functools.lru_cache(maxsize=2)
+@lru_cache(maxsize=2)
 def _glass(pixels: tuple[int, int], hue: int, dark: bool) -> Picture:
     """Draw the wallpaper behind dark frosted glass."""
     return masks.veiled(masks.frosted(wallpaper(*pixels, hue, dark), 30), "#0a1020", 0.5)
+
+
+def _background(canvas: Canvas, view: View) -> None:
+    canvas.image.paste(_glass(view.pixels, view.hue, view.dark))
 
 
 # --- the shade: the time, four switches, the brightness, what came in ----------------------------------------------
@@ -39,7 +42,7 @@ def _glass(pixels: tuple[int, int], hue: int, dark: bool) -> Picture:
 
 def shade(view: View) -> Iterator[Element]:
     """Yield the shade; on its side the switches are at the left, the news at the right."""
-    yield decor(lambda canvas: canvas.image.paste(_glass(view.pixels, view.hue, view.dark)))
+    yield decor((_background, view))
     yield Element("shade", (0, 0, *view.size), desc="Notification shade", id="shade", tap=moves.dismissed)
     if view.landscape:
         middle, top, left, upper = 250.0, 52, 24, 200
@@ -53,51 +56,31 @@ def shade(view: View) -> Iterator[Element]:
     yield centered((middle, top + 62), view.clock, 84, WHITE, scale=view.scale, role="clock")
     for index, (name, image) in enumerate(TILES):
         yield _tile(view, left + index * 115, upper, name, image)
-    yield _brightness(view, bar)
+    track = (bar[0] + 64, (bar[1] + bar[3]) / 2 - 3, bar[2] - 30, (bar[1] + bar[3]) / 2 + 3)
+    yield Element("slider", (track[0], bar[1], track[2], bar[3]), (
+        (Canvas.fill, bar, WHITE, 24, 0.14),
+        (Canvas.sign, "sun", bar[0] + 20, (bar[1] + bar[3]) / 2 - 13, 26, WHITE),
+        *slider(view, track, WHITE),
+    ), desc=f"Brightness {view.brightness} %", id="shade/Brightness", slide=moves.brightened)  # fmt: skip
     for index, (app, title, text) in enumerate(NEWS):
-        y = news[1] + index * pitch
-        yield _notice(view, (news[0], y, right, y + NOTICE), app, title, text)
+        x, y = news[0], news[1] + index * pitch
+        box = (x, y, right, y + NOTICE)
+        yield Element("notification", box, (
+            (Canvas.fill, box, WHITE, 24, 0.18),
+            (Canvas.icon, app, x + 20, y + 21, 50, view.moment.day),
+            (Canvas.text, x + 86, y + 20, title, 18, WHITE, True),
+            (Canvas.text, x + 86, y + 48, text, 15, HAZE),
+        ), f"{title}\n{text}", app, f"notice/{app}", tap=partial(moves.shown, app=app))  # fmt: skip
 
 
 def _tile(view: View, x: float, y: float, name: str, image: str) -> Element:
     """Return a switch as a round button over its name."""
     on = name in view.on
-    tag = centered((x + 52, y + 90), name, 14, WHITE, scale=view.scale)
-
-    def paint(canvas: Canvas) -> None:
-        canvas.disc(x + 52, y + 38, 36, WHITE, 0.94 if on else 0.16)
-        canvas.stamp(sign(image, canvas.px(32), "#0a74ff" if on else WHITE), x + 36, y + 22)
-        tag.paint(canvas)
-
-    return Element("switch", (x, y, x + 104, y + 102), paint, name, "on" if on else "off", f"shade/{name}",
-                   tap=lambda view: moves.toggled(view, name))  # fmt: skip
-
-
-def _brightness(view: View, box: Box) -> Element:
-    left, top, right, bottom = box
-    track = (left + 64, (top + bottom) / 2 - 3, right - 30, (top + bottom) / 2 + 3)
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, WHITE, 24, 0.14)
-        canvas.stamp(sign("sun", canvas.px(26), WHITE), left + 20, (top + bottom) / 2 - 13)
-        slider(canvas, view, track, WHITE)
-
-    reach = (track[0], top, track[2], bottom)
-    return Element("slider", reach, paint, desc=f"Brightness {view.brightness} %", id="shade/Brightness",
-                   slide=moves.brightened)  # fmt: skip
-
-
-def _notice(view: View, box: Box, app: str, title: str, text: str) -> Element:
-    left, top, _, _ = box
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, WHITE, 24, 0.18)
-        canvas.stamp(icon(app, canvas.px(50), view.moment.day), left + 20, top + 21)
-        canvas.text(left + 86, top + 20, title, 18, WHITE, bold=True)
-        canvas.text(left + 86, top + 48, text, 15, HAZE)
-
-    return Element("notification", box, paint, f"{title}\n{text}", app, f"notice/{app}",
-                   tap=lambda view: moves.shown(view, app))  # fmt: skip
+    return Element("switch", (x, y, x + 104, y + 102), (
+        (Canvas.disc, x + 52, y + 38, 36, WHITE, 0.94 if on else 0.16),
+        (Canvas.sign, image, x + 36, y + 22, 32, "#0a74ff" if on else WHITE),
+        *centered((x + 52, y + 90), name, 14, WHITE, scale=view.scale).shapes,
+    ), name, "on" if on else "off", f"shade/{name}", tap=partial(moves.toggled, switch=name))  # fmt: skip
 
 
 # --- the cards of the open apps, side by side ----------------------------------------------------------------------
@@ -105,7 +88,7 @@ def _notice(view: View, box: Box, app: str, title: str, text: str) -> Element:
 
 def cards(view: View, render: Callable[[View], Picture]) -> Iterator[Element]:
     """Yield the cards, the newest in front; `render` draws the screen of an app."""
-    yield decor(lambda canvas: canvas.image.paste(_glass(view.pixels, view.hue, view.dark)))
+    yield decor((_background, view))
     yield Element("switcher", (0, 0, *view.size), desc="App switcher", id="switcher", tap=moves.dismissed)
     apps = view.recent[:SHOWN]
     for index in reversed(range(len(apps))):
@@ -124,14 +107,18 @@ def _card(view: View, index: int, app: str, render: Callable[[View], Picture]) -
     box = (x - wide / 2, height * 0.53 - tall / 2, x + wide / 2, height * 0.53 + tall / 2)
     name = label((box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True, scale=view.scale)
 
-    def paint(canvas: Canvas) -> None:
-        inner = replace(view.still(), layer="", pressed=None, toast="")
-        picture = render(inner if app == view.app else replace(inner, app=app, page="", focused=False, scroll=0))
-        size = canvas.px(box[2] - box[0]), canvas.px(box[3] - box[1])
-        canvas.shadow(box, 26, 0.5, blur=18, drop=10)
-        canvas.stamp_round(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)
-        canvas.stamp(icon(app, canvas.px(30), view.moment.day), box[0] + 6, box[1] - 39)
-        name.paint(canvas)
-
     visible = (max(0, box[0]), box[1] - 42, box[2] if index == 0 else box[0] + width * 0.23, box[3])
-    return Element("card", visible, paint, app, id=f"card/{app}", tap=lambda view: moves.shown(view, app))
+    shapes = (
+        (Canvas.shadow, box, 26, 0.5, 18, 10),
+        (_paint_card, view, app, box, render),
+        (Canvas.icon, app, box[0] + 6, box[1] - 39, 30, view.moment.day),
+        *name.shapes,
+    )
+    return Element("card", visible, shapes, app, id=f"card/{app}", tap=partial(moves.shown, app=app))
+
+
+def _paint_card(canvas: Canvas, view: View, app: str, box: Box, render: Callable[[View], Picture]) -> None:
+    inner = replace(view.still(), layer="", pressed=None, toast="")
+    picture = render(inner if app == view.app else replace(inner, app=app, page="", focused=False, scroll=0))
+    size = canvas.px(box[2] - box[0]), canvas.px(box[3] - box[1])
+    canvas.stamp_round(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)

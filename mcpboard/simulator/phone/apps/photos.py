@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
@@ -37,17 +38,11 @@ def _wall(view: View) -> Iterator[Element]:
         row, column = divmod(index, COLUMNS[view.landscape])
         y = top + row * pitch
         if y + pitch > 0 and y < view.size[1]:
-            yield _photo(index, column * pitch, y, pitch - GAP)
-
-
-def _photo(index: int, x: float, y: float, side: float) -> Element:
-    name = f"{TITLES[index % len(TITLES)]} {index + 1}"  # the number leads back from the name to the photo
-
-    def paint(canvas: Canvas) -> None:
-        canvas.stamp(landscape(index, canvas.px(side) + 1, canvas.px(side) + 1), x, y)
-
-    return Element("photo", (x, y, x + side, y + side), paint, desc=name, id=f"photo/{index + 1}",
-                   tap=lambda view: moves.entered(view, name))  # fmt: skip
+            side, name = pitch - GAP, f"{TITLES[index % len(TITLES)]} {index + 1}"
+            x = column * pitch
+            # the number at the end of the name leads back to the photo
+            yield Element("photo", (x, y, x + side, y + side), ((_photo, index, x, y, side, side, 1),), desc=name,
+                          id=f"photo/{index + 1}", tap=partial(moves.entered, page=name))  # fmt: skip
 
 
 def _one(view: View) -> Iterator[Element]:
@@ -57,6 +52,10 @@ def _one(view: View) -> Iterator[Element]:
     tall = min(room, width * 1.25)
     wide = min(width, tall * 1.25)
     x, y = (width - wide) / 2, bars.head_height(view) + (room - tall) / 2
-    yield Element("photo", (x, y, x + wide, y + tall),
-                  lambda canvas: canvas.stamp(landscape(index, canvas.px(wide), canvas.px(tall)), x, y),
-                  desc=view.page, id=f"photo/{index + 1}")  # fmt: skip
+    yield Element("photo", (x, y, x + wide, y + tall), ((_photo, index, x, y, wide, tall, 0),), desc=view.page,
+                  id=f"photo/{index + 1}")  # fmt: skip
+
+
+def _photo(canvas: Canvas, index: int, x: float, y: float, wide: float, tall: float, more: int) -> None:
+    """Paint a photo, some pixels wider and taller than its place."""
+    canvas.stamp(landscape(index, canvas.px(wide) + more, canvas.px(tall) + more), x, y)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import sign
-from mcpboard.simulator.phone.elements import Element, centered, clipped, decor, label
+from mcpboard.simulator.phone.elements import Element, Shape, centered, clipped, decor, label
 from mcpboard.simulator.phone.scenery import wallpaper
 from mcpboard.simulator.phone.view import HUES, Box, View
 
@@ -99,13 +99,12 @@ def _card(view: View, top: float, lines: int) -> Element:
     """Return the rounded ground of a group."""
     box, theme = (SIDE, top, view.size[0] - SIDE, top + lines * LINE), view.theme
 
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, RADIUS, theme.shadow * 0.35, blur=8, drop=2)
-        canvas.fill(box, theme.card, RADIUS)
-        for line in range(1, lines):
-            canvas.fill((SIDE + 62, top + LINE * line - 0.5, box[2], top + LINE * line + 0.5), theme.line)
-
-    return decor(paint)
+    tops = [top + LINE * line for line in range(1, lines)]
+    return decor(
+        (Canvas.shadow, box, RADIUS, theme.shadow * 0.35, 8, 2),
+        (Canvas.fill, box, theme.card, RADIUS),
+        *((Canvas.fill, (SIDE + 62, each - 0.5, box[2], each + 0.5), theme.line) for each in tops),
+    )
 
 
 def _line(view: View, line: SettingsLine, top: float) -> Element:
@@ -113,40 +112,40 @@ def _line(view: View, line: SettingsLine, top: float) -> Element:
     box: Box = (SIDE, top, view.size[0] - SIDE, top + LINE)
     name, theme, on = line.name, view.theme, line.name in view.on
 
-    def paint(canvas: Canvas) -> None:
-        canvas.slope((SIDE + 14, top + 12, SIDE + 48, top + 46), line.color, line.color, 9)
-        canvas.stamp(sign(line.sign, canvas.px(22), "#ffffff"), SIDE + 20, top + 18)
-        canvas.text(SIDE + 62, top + 17, name, 19, theme.ink)
-        if line.kind == PAGE:
-            canvas.stamp(sign("forward", canvas.px(15), theme.pale), box[2] - 32, top + 21)
-        elif line.kind == SWITCH:
-            left, upper = box[2] - 70, top + 13
-            canvas.fill((left, upper, left + 54, upper + 32), theme.on if on else theme.off, 16)
-            middle = left + (38 if on else 16)
-            canvas.shadow((middle - 14, upper + 2, middle + 14, upper + 30), 14, 0.25, blur=3, drop=2)
-            canvas.disc(middle, upper + 16, 14, "#ffffff")
-
+    shapes: tuple[Shape, ...] = (
+        (Canvas.slope, (SIDE + 14, top + 12, SIDE + 48, top + 46), line.color, line.color, 9),
+        (Canvas.sign, line.sign, SIDE + 20, top + 18, 22, "#ffffff"),
+        (Canvas.text, SIDE + 62, top + 17, name, 19, theme.ink),
+    )
     if line.kind == PAGE:
-        return Element("row", box, paint, name, id=f"settings/{name}", tap=lambda view: moves.entered(view, name))
+        shapes += ((Canvas.sign, "forward", box[2] - 32, top + 21, 15, theme.pale),)
+        return Element("row", box, shapes, name, id=f"settings/{name}", tap=partial(moves.entered, page=name))
     if line.kind == SWITCH:
-        state = "on" if on else "off"
-        return Element("switch", box, paint, name, state, f"settings/{name}",
-                       tap=lambda view: moves.toggled(view, name))  # fmt: skip
+        left, upper = box[2] - 70, top + 13
+        middle, state = left + (38 if on else 16), "on" if on else "off"
+        shapes += (
+            (Canvas.fill, (left, upper, left + 54, upper + 32), theme.on if on else theme.off, 16),
+            (Canvas.shadow, (middle - 14, upper + 2, middle + 14, upper + 30), 14, 0.25, 3, 2),
+            (Canvas.disc, middle, upper + 16, 14, "#ffffff"),
+        )
+        return Element("switch", box, shapes, name, state, f"settings/{name}", tap=partial(moves.toggled, switch=name))
     left, right, state = SIDE + 176, box[2] - 28, f"{view.brightness} %"
     track = Element("slider", (left, top + 6, right, top + LINE - 6),
-                    lambda canvas: slider(canvas, view, (left, top + 26, right, top + 32), "#ffffff"),
+                    slider(view, (left, top + 26, right, top + 32), "#ffffff"),
                     desc=state, id="slider/Brightness", slide=moves.brightened)  # fmt: skip
-    return Element("row", box, paint, name, state, f"settings/{name}", children=(track,))
+    return Element("row", box, shapes, name, state, f"settings/{name}", children=(track,))
 
 
-def slider(canvas: Canvas, view: View, box: Box, knob_color: str) -> None:
-    """Paint the track of the brightness, filled up to its knob."""
+def slider(view: View, box: Box, knob_color: str) -> tuple[Shape, ...]:
+    """Return the track of the brightness, filled up to its knob."""
     left, top, right, bottom = box
     at, middle = left + (right - left) * view.brightness / 100, (top + bottom) / 2
-    canvas.fill(box, view.theme.off, 3)
-    canvas.fill((left, top, at, bottom), view.theme.accent, 3)
-    canvas.shadow((at - 13, middle - 13, at + 13, middle + 13), 13, 0.28, blur=4, drop=2)
-    canvas.disc(at, middle, 13, knob_color)
+    return (
+        (Canvas.fill, box, view.theme.off, 3),
+        (Canvas.fill, (left, top, at, bottom), view.theme.accent, 3),
+        (Canvas.shadow, (at - 13, middle - 13, at + 13, middle + 13), 13, 0.28, 4, 2),
+        (Canvas.disc, at, middle, 13, knob_color),
+    )
 
 
 # --- the pages behind the lines --------------------------------------------------------------------------------
@@ -157,13 +156,12 @@ def _nothing(view: View) -> Iterator[Element]:
     line = next(line for line in LINES if line.name == view.page)
     middle, top = view.size[0] / 2, bars.head_height(view) + 40
 
-    def paint(canvas: Canvas) -> None:
-        box = (middle - 44, top, middle + 44, top + 88)
-        canvas.shadow(box, 22, 0.2, blur=10, drop=5)
-        canvas.fill(box, line.color, 22)
-        canvas.stamp(sign(line.sign, canvas.px(58), "#ffffff"), middle - 29, top + 15)
-
-    yield decor(paint)
+    box = (middle - 44, top, middle + 44, top + 88)
+    yield decor(
+        (Canvas.shadow, box, 22, 0.2, 10, 5),
+        (Canvas.fill, box, line.color, 22),
+        (Canvas.sign, line.sign, middle - 29, top + 15, 58, "#ffffff"),
+    )
     theme, text = view.theme, "All is set, nothing to choose here."
     yield centered((middle, top + 122), line.name, 24, theme.ink, bold=True, scale=view.scale)
     yield centered((middle, top + 154), text, 16, theme.pale, scale=view.scale)
@@ -185,19 +183,19 @@ def _wallpapers(view: View) -> Iterator[Element]:
     for index, hue in enumerate(HUES):
         column, row = index % 2, index // 2
         x, y = view.size[0] / 2 + (column - 1) * (wide + 28) + 14, bars.head_height(view) + 20 + row * (tall + 28)
-        yield _thumbnail(view, (x, y, x + wide, y + tall), (wide, tall), hue)
+        box = (x, y, x + wide, y + tall)
+        around = (x - 4, y - 4, x + wide + 4, y + tall + 4)
+        yield Element("choice", box, (
+            (Canvas.shadow, box, 22, 0.2, 10, 5),
+            *(((Canvas.fill, around, view.theme.accent, 25),) if hue == view.hue else ()),
+            (_thumbnail, view, x, y, wide, tall, hue),
+        ), desc=f"Wallpaper {index + 1}", id=f"wallpaper/{hue}",
+            tap=partial(moves.moving, motion="fade", hue=hue))  # fmt: skip
 
 
-def _thumbnail(view: View, box: Box, size: tuple[int, int], hue: int) -> Element:
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, 22, 0.2, blur=10, drop=5)
-        if hue == view.hue:
-            canvas.fill((box[0] - 4, box[1] - 4, box[2] + 4, box[3] + 4), view.theme.accent, 25)
-        small = wallpaper(*view.pixels, hue, view.dark).resize((canvas.px(size[0]), canvas.px(size[1])))
-        canvas.stamp_round(small, box[0], box[1], 22)
-
-    return Element("choice", box, paint, desc=f"Wallpaper {HUES.index(hue) + 1}", id=f"wallpaper/{hue}",
-                   tap=lambda view: moves.moving(view, "fade", hue=hue))  # fmt: skip
+def _thumbnail(canvas: Canvas, view: View, x: float, y: float, wide: int, tall: int, hue: int) -> None:
+    small = wallpaper(*view.pixels, hue, view.dark).resize((canvas.px(wide), canvas.px(tall)))
+    canvas.stamp_round(small, x, y, 22)
 
 
 PAGES = {"About": _about, "Wallpaper": _wallpapers}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import calendar as months
-import functools
 import math
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import lru_cache, partial
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import Stencil, icon, sign
+from mcpboard.simulator.phone.drawings import Stencil
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.fonts import width
 from mcpboard.simulator.phone.frames import Picture
@@ -34,23 +34,21 @@ def clock(view: View) -> Iterator[Element]:
     side = DIAL if not view.landscape else 330
     box = (x - side / 2, y - side / 2, x + side / 2, y + side / 2)
 
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow(box, side / 2, theme.shadow, blur=14, drop=6)
-        canvas.disc(x, y, side / 2, theme.card)
-        canvas.stamp(_dial(canvas.px(side), view.minute % 720, theme.ink, theme.pale), box[0], box[1])
-
-    yield Element("clock", box, paint, desc=view.clock, id="dial")
+    yield Element("clock", box, (
+        (Canvas.shadow, box, side / 2, theme.shadow, 14, 6),
+        (Canvas.disc, x, y, side / 2, theme.card),
+        (_paint_dial, view, box, side),
+    ), desc=view.clock, id="dial")  # fmt: skip
     if not view.landscape:
         yield centered((x, y + 196), f"{view.moment:%A}, {view.moment.day} {view.moment:%B}", 19, theme.pale)
     left, top = (16, y + 232) if not view.landscape else (470, 96)
     right = view.size[0] - 16
     card = (left, top, right, top + CITY * len(CITIES))
-    yield decor(lambda canvas: canvas.shadow(card, 18, theme.shadow * 0.4, blur=8, drop=2))
-    yield decor(lambda canvas: canvas.fill(card, theme.card, 18))
+    yield decor((Canvas.shadow, card, 18, theme.shadow * 0.4, 8, 2), (Canvas.fill, card, theme.card, 18))
     for index, (city, hours) in enumerate(CITIES):
         row = top + CITY * index
         if index:
-            yield decor(functools.partial(Canvas.fill, box=(left + 22, row - 0.5, right, row + 0.5), color=theme.line))
+            yield decor((Canvas.fill, (left + 22, row - 0.5, right, row + 0.5), theme.line))
         there = view.moment + timedelta(hours=hours)
         day = DAYS[(there.date() - view.moment.date()).days]
         yield label((left + 22, row + 13), city, 20, theme.ink, scale=view.scale)
@@ -58,7 +56,11 @@ def clock(view: View) -> Iterator[Element]:
         yield label((right - 104, row + 17), f"{there:%H:%M}", 31, theme.ink, scale=view.scale)
 
 
-@functools.lru_cache(maxsize=4)
+def _paint_dial(canvas: Canvas, view: View, box: Box, side: float) -> None:
+    canvas.stamp(_dial(canvas.px(side), view.minute % 720, view.theme.ink, view.theme.pale), box[0], box[1])
+
+
+@lru_cache(maxsize=4)
 def _dial(side: int, minute: int, ink: str, pale: str) -> Picture:
     pen = Stencil(side)
     for tick in range(60):
@@ -95,13 +97,15 @@ def calendar(view: View) -> Iterator[Element]:
             y, day = top + 52 + row * index, week[column]
             today = day == view.moment.day
             if today:
-                yield decor(functools.partial(Canvas.disc, x=x, y=y, radius=23, color=RED))
+                yield decor((Canvas.disc, x, y, 23, RED))
             if day:
                 ink = "#ffffff" if today else theme.pale if column > 4 else theme.ink
                 yield centered((x, y), str(day), 20, ink, bold=today, scale=view.scale)
     left, upper = (32 + across, top) if view.landscape else (16, top + 52 + row * len(weeks))
-    yield decor(lambda canvas: canvas.fill((left, upper, view.size[0] - 16, upper + 104), theme.card, 18))
-    yield decor(lambda canvas: canvas.fill((left + 16, upper + 20, left + 20, upper + 84), RED, 2))
+    yield decor(
+        (Canvas.fill, (left, upper, view.size[0] - 16, upper + 104), theme.card, 18),
+        (Canvas.fill, (left + 16, upper + 20, left + 20, upper + 84), RED, 2),
+    )
     title = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
     yield label((left + 36, upper + 24), title, 19, theme.ink, bold=True, scale=view.scale)
     yield label((left + 36, upper + 54), "Nothing planned", 17, theme.pale, scale=view.scale)
@@ -120,17 +124,15 @@ PAPER, DIGIT, SIGN, CLEAR = "#0b0c10", "#2c2e36", "#ff9f0a", "#8d909b"
 
 
 def calculator(view: View) -> Iterator[Element]:
-    yield decor(lambda canvas: canvas.fill((0, 0, *view.size), PAPER))
+    yield decor((Canvas.fill, (0, 0, *view.size), PAPER))
     bottom = _key_box(view, 0, 0)[1]
     right, size = view.size[0] - 34, 64 if not view.landscape else 40
     text = view.figures or "0"
     while size > 20 and width(text, round(size * view.scale)) / view.scale > right - 20:
         size -= 4
-
-    def paint(canvas: Canvas) -> None:
-        canvas.text(right - canvas.width(text, size), bottom - size * 1.6, text, size, "#ffffff")
-
-    yield Element("display", (22, bottom - size * 1.6, right + 6, bottom - 8), paint, text, id="display")
+    left, top = right - width(text, round(size * view.scale)) / view.scale, bottom - size * 1.6
+    digits = (Canvas.text, left, top, text, size, "#ffffff")
+    yield Element("display", (22, top, right + 6, bottom - 8), (digits,), text, id="display")
     for row, keys in enumerate(KEYS):
         for column, key in enumerate(keys):
             color = CLEAR if key == "C" else SIGN if column == 3 else DIGIT
@@ -150,13 +152,12 @@ def _key_box(view: View, row: int, column: int) -> Box:
 
 def _key(box: Box, key: str, color: str) -> Element:
     left, top, right, bottom = box
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, color, min(right - left, bottom - top) / 2)
-        ink = "#0b0c10" if key == "C" else "#ffffff"
-        canvas.middle((left + right) / 2, (top + bottom) / 2, key, 32, ink)
-
-    return Element("key", box, paint, key, id=f"key/{key}", tap=lambda view: moves.counted(view, key))
+    ink = "#0b0c10" if key == "C" else "#ffffff"
+    shapes = (
+        (Canvas.fill, box, color, min(right - left, bottom - top) / 2),
+        (Canvas.middle, (left + right) / 2, (top + bottom) / 2, key, 32, ink),
+    )
+    return Element("key", box, shapes, key, id=f"key/{key}", tap=partial(moves.counted, key=key))
 
 
 # --- the weather: always the same fine day, and the week after it --------------------------------------------------
@@ -171,7 +172,7 @@ ROW = 46  # points of one day's line
 
 def weather(view: View) -> Iterator[Element]:
     top, bottom = NIGHT if view.dark else SKY
-    yield decor(lambda canvas: canvas.slope((0, 0, *view.size), top, bottom))
+    yield decor((Canvas.slope, (0, 0, *view.size), top, bottom))
     middle, start = (view.size[0] / 2, 96) if not view.landscape else (250, 60)
     yield centered((middle, start), "Harbour", 30, WHITE, scale=view.scale, role="title")
     yield centered((middle + 10, start + 76), "21\u00b0", 92, WHITE, scale=view.scale)
@@ -183,19 +184,15 @@ def weather(view: View) -> Iterator[Element]:
     for index, degrees in enumerate(HOURS):
         x, y = left + 12 + pitch * (index + 0.5), start + 212
         yield centered((x, y + 52), f"{(view.moment.hour + 3 * index) % 24:02d}", 15, HAZE, scale=view.scale)
-        yield _sun(x, y + 82)
+        yield decor((Canvas.sign, "sun", x - 15, y + 82 - 15, 30, SUN))
         yield centered((x, y + 114), f"{degrees}\u00b0", 18, WHITE, bold=True, scale=view.scale)
     left, upper = (16, start + 372) if not view.landscape else (508, 60)
     yield from _week(view, (left, upper, view.size[0] - 16, upper + 48 + ROW * len(WEEK)))
 
 
 def _panel(view: View, box: Box, title: str) -> Iterator[Element]:
-    yield decor(lambda canvas: canvas.fill(box, PANEL, 20, 0.28))
+    yield decor((Canvas.fill, box, PANEL, 20, 0.28))
     yield label((box[0] + 20, box[1] + 14), title, 13, HAZE, bold=True, scale=view.scale)
-
-
-def _sun(x: float, y: float) -> Element:
-    return decor(lambda canvas: canvas.stamp(sign("sun", canvas.px(30), SUN), x - 15, y - 15))
 
 
 def _week(view: View, box: Box) -> Iterator[Element]:
@@ -205,13 +202,14 @@ def _week(view: View, box: Box) -> Iterator[Element]:
         y = box[1] + 42 + ROW * index
         day = "Today" if index == 0 else f"{view.moment + timedelta(days=index):%A}"
         yield label((box[0] + 20, y + 10), day, 18, WHITE, scale=view.scale)
-        yield _sun(box[0] + 158, y + 21)
+        yield decor((Canvas.sign, "sun", box[0] + 158 - 15, y + 21 - 15, 30, SUN))
         yield label((box[0] + 192, y + 10), f"{low}\u00b0", 18, HAZE, scale=view.scale)
         # the day's range within the week's
         first, last = (left + (right - left) * (each - COLDEST) / (WARMEST - COLDEST) for each in (low, high))
-        for span, color, alpha in (((left, right), PANEL, 0.35), ((first, last), SUN, 1.0)):
-            line = (span[0], y + 21 - 3, span[1], y + 21 + 3)
-            yield decor(functools.partial(Canvas.fill, box=line, color=color, radius=3, alpha=alpha))
+        yield decor(
+            (Canvas.fill, (left, y + 21 - 3, right, y + 21 + 3), PANEL, 3, 0.35),
+            (Canvas.fill, (first, y + 21 - 3, last, y + 21 + 3), SUN, 3),
+        )
         yield label((box[2] - 54, y + 10), f"{high}\u00b0", 18, WHITE, scale=view.scale)
 
 
@@ -222,11 +220,9 @@ def front(view: View) -> Iterator[Element]:
     yield from bars.head(view, view.app, large=True)
     x, y = view.size[0] / 2, view.size[1] * 0.42
     left, top = x - FRONT / 2, y - FRONT / 2
-
-    def paint(canvas: Canvas) -> None:
-        canvas.shadow((left, top, x + FRONT / 2, y + FRONT / 2), 30, 0.24, blur=14, drop=8)
-        canvas.stamp(icon(view.app, canvas.px(FRONT), view.moment.day), left, top)
-
-    yield decor(paint)
+    yield decor(
+        (Canvas.shadow, (left, top, x + FRONT / 2, y + FRONT / 2), 30, 0.24, 14, 8),
+        (Canvas.icon, view.app, left, top, FRONT, view.moment.day),
+    )
     yield centered((x, y + 98), f"Nothing in {view.app} yet", 21, view.theme.ink, bold=True, scale=view.scale)
     yield centered((x, y + 130), "This app is only a front.", 16, view.theme.pale, scale=view.scale)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from mcpboard.simulator.phone import fonts, moves
 from mcpboard.simulator.phone.apps import bars, keyboard
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import sign
 from mcpboard.simulator.phone.elements import Element, clipped, decor, label
 from mcpboard.simulator.phone.view import Box, View
 
@@ -27,7 +26,7 @@ def notes(view: View) -> Iterator[Element]:
     if view.focused:
         middle = bars.status_height(view) + 22
         done = (width - 92, middle - 18, width - 20, middle + 18)
-        yield Element("button", done, lambda canvas: canvas.middle(width - 56, middle, "Done", 18, AMBER, bold=True),
+        yield Element("button", done, ((Canvas.middle, width - 56, middle, "Done", 18, AMBER, True),),
                       "Done", id="done", tap=moves.dismissed)  # fmt: skip
     upper = bars.head_height(view) - 6
     lower = keyboard.top(view) - 12 if view.focused else height - bars.FOOT - 10
@@ -36,7 +35,7 @@ def notes(view: View) -> Iterator[Element]:
     hints = [label((36, upper + 14), date, 14, view.theme.pale, scale=view.scale)]
     if not view.notes and not view.focused:
         hints.append(label((36, upper + 46), "Tap to write", SIZE, view.theme.pale, scale=view.scale))
-    yield Element("field", sheet, lambda canvas: _sheet(canvas, view, sheet), view.notes, "Note", "field/Notes",
+    yield Element("field", sheet, ((_sheet, view, sheet),), view.notes, "Note", "field/Notes",
                   tap=moves.focused, children=tuple(hints))  # fmt: skip
     if view.focused:
         yield from keyboard.elements(view)
@@ -74,17 +73,16 @@ def messages(view: View) -> Iterator[Element]:
     bottom = keyboard.top(view) - 10 if view.focused else height - bars.FOOT - 8
     field = (16, bottom - 46, width - 72, bottom)
     yield from clipped(_thread(view, field[1] - 14), bars.head_height(view), field[1])
-    yield decor(lambda canvas: canvas.fill((0, field[1] - 8, width, height), theme.paper))
+    yield decor((Canvas.fill, (0, field[1] - 8, width, height), theme.paper))
     yield from bars.head(view, "Messages", large=True)
-    yield Element("field", field, lambda canvas: _draft(canvas, view, field), view.draft, "Message", "field/Messages",
+    yield Element("field", field, ((_draft, view, field),), view.draft, "Message", "field/Messages",
                   tap=moves.focused)  # fmt: skip
     x, y = width - 40, (field[1] + field[3]) / 2
-
-    def paint_send(canvas: Canvas) -> None:
-        canvas.disc(x, y, 22, theme.accent if view.draft.strip() else theme.off)
-        canvas.stamp(sign("shift", canvas.px(22), "#ffffff"), x - 11, y - 11)
-
-    yield Element("button", (x - 22, y - 22, x + 22, y + 22), paint_send, desc="Send", id="send", tap=moves.sent)
+    shapes = (
+        (Canvas.disc, x, y, 22, theme.accent if view.draft.strip() else theme.off),
+        (Canvas.sign, "shift", x - 11, y - 11, 22, "#ffffff"),
+    )
+    yield Element("button", (x - 22, y - 22, x + 22, y + 22), shapes, desc="Send", id="send", tap=moves.sent)
     if view.focused:
         yield from keyboard.elements(view)
 
@@ -107,13 +105,10 @@ def _bubble(view: View, text: str, bottom: float, *, mine: bool) -> Element:
     left = width - 16 - wide if mine else 16
     box = (left, bottom - BUBBLE_LINE * len(lines) - 16, left + wide, bottom)
     ground, ink = (theme.accent, "#ffffff") if mine else (theme.off, theme.ink)
-
-    def paint(canvas: Canvas) -> None:
-        canvas.fill(box, ground, 20)
-        for row, line in enumerate(lines):
-            canvas.text(left + PAD, box[1] + 9 + BUBBLE_LINE * row, line, BUBBLE_SIZE, ink)
-
-    return Element("message", box, paint, text, "sent" if mine else "received")
+    tops = [box[1] + 9 + BUBBLE_LINE * row for row in range(len(lines))]
+    texts = ((Canvas.text, left + PAD, y, line, BUBBLE_SIZE, ink) for y, line in zip(tops, lines, strict=True))
+    shapes = ((Canvas.fill, box, ground, 20), *texts)
+    return Element("message", box, shapes, text, "sent" if mine else "received")
 
 
 def _draft(canvas: Canvas, view: View, box: Box) -> None:
