@@ -123,10 +123,15 @@ class Relay:
     def _forward(self, environ: Environ, start_response: StartResponse, forwarded: ForwardedRequest) -> None:
         body = b""
         try:
-            path = _checked_path(environ)
+            if not access.same_origin(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")):
+                raise Refused(403, {"error": ORIGIN_REFUSED})
+            path: str = environ.get("PATH_INFO", "")
+            if path not in MCP_PATHS and path not in PAGES:
+                raise Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
             body = environ["wsgi.input"].read()  # whole already, and bounded by the server
             request = HttpRequest(self._headers(environ), body, environ["REQUEST_METHOD"])
-            exchange = self._client.exchange(request, Deadline(TIMEOUT_SECONDS), forwarded.cancel_token, path)
+            there = None if path in MCP_PATHS else path  # None for the path of the board's URL
+            exchange = self._client.exchange(request, Deadline(TIMEOUT_SECONDS), forwarded.cancel_token, there)
             response = forwarded.begin(exchange)
         except (Refused, ClientError) as error:
             if isinstance(error, ClientError) and not forwarded.cancel_token.cancelled:
@@ -171,18 +176,6 @@ class Relay:
     def _forget(self, forwarded: ForwardedRequest) -> None:
         with self._lock:
             self._under_way.discard(forwarded)
-
-
-def _checked_path(environ: Environ) -> str | None:
-    """Return the path to ask the board for, None for that of its URL; raises Refused."""
-    if not access.same_origin(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")):
-        raise Refused(403, {"error": ORIGIN_REFUSED})
-    path: str = environ.get("PATH_INFO", "")
-    if path in MCP_PATHS:
-        return None
-    if path not in PAGES:
-        raise Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
-    return path
 
 
 def _own_response(error: Refused | ClientError, body: bytes) -> tuple[int, list[tuple[str, str]], Iterator[bytes]]:
