@@ -32,7 +32,7 @@ def python(*words: str, variables: Mapping[str, str] = os.environ) -> subprocess
     """What such a Python does, in an environment of `variables`."""
     return subprocess.run(
         [sys.executable, *words], check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=RUN_S, cwd=ROOT,
-        env={**variables, "PYTHONPATH": FOREIGN, "HYPOTHESIS_NO_PLUGINS": "1"},  # else it loads a guest that is POSIX alone
+        env={**variables, "PYTHONPATH": FOREIGN, "HYPOTHESIS_NO_PLUGINS": "1"},  # else it loads a guest that is for POSIX only
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_what_is_to_be_missing_is_missing() -> None:
     assert b"import of fcntl halted" in python("-c", PROOF).stderr
 
 
-# What the vision extra brings its libraries for, loaded by `sight` alone.
+# What the vision extra brings its libraries for, loaded on the first use of vision only.
 WITH_VISION = tuple(
     f"mcpboard.host.vision.{name}" for name in ("icons.index", "icons.blobs", "icons.descriptor", "ocr", "engine")
 )
