@@ -11,8 +11,9 @@ from PIL import Image
 from mcpboard.simulator.phone import masks
 from mcpboard.simulator.phone.apps import bars, home_screen, keyboard, layers, page
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, Node, at, decor, flat, node
+from mcpboard.simulator.phone.elements import Element, Node, decor, flat, node
 from mcpboard.simulator.phone.frames import Picture
+from mcpboard.simulator.phone.scenery import wallpaper
 from mcpboard.simulator.phone.view import FRAMES, HOME, Place, View
 
 FINGER = 23  # points of the radius of a finger that lies on the screen
@@ -38,7 +39,9 @@ def elements(view: View) -> tuple[Element, ...]:
 
 def element_at(view: View, place: Place) -> Element | None:
     """Return the uppermost element that a touch at this place (0 to 1000) meets."""
-    return at(elements(view.still()), view.point(place))
+    x, y = view.point(place)
+    under = [each for each in flat(elements(view.still())) if each.clickable and each.covers(x, y)]
+    return under[-1] if under else None
 
 
 def tree(view: View) -> Node:
@@ -74,7 +77,11 @@ def picture(view: View) -> Picture:
 @functools.lru_cache(maxsize=8)
 def still(view: View) -> Picture:
     """Draw the screen of a view that does not move. Not to be drawn upon."""
-    ground = home_screen.background(view) if view.app == HOME else Image.new("RGB", view.pixels, view.theme.paper)
+    ground = (
+        wallpaper(*view.pixels, view.hue, view.dark)
+        if view.app == HOME
+        else Image.new("RGB", view.pixels, view.theme.paper)
+    )
     image = ground.copy()
     canvas = Canvas(image, view.scale)
     for element in flat(elements(view)):

@@ -103,12 +103,6 @@ def flat(elements: Iterable[Element]) -> Iterator[Element]:
         yield from flat(element.children)
 
 
-def at(elements: Iterable[Element], place: Place) -> Element | None:
-    """Return the uppermost element that a finger at this point touches."""
-    under = [each for each in flat(elements) if each.clickable and each.covers(*place)]
-    return under[-1] if under else None
-
-
 # --- the tree ------------------------------------------------------------------------------------------------
 
 

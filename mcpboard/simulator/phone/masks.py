@@ -69,9 +69,3 @@ def shadow(width: int, height: int, radius: int, blur: int, alpha: int) -> Pictu
 def veiled(image: Picture, color: str, strength: float) -> Picture:
     """Return the picture behind a veil of one color."""
     return Image.blend(image, Image.new("RGB", image.size, color), strength)
-
-
-def frosted(image: Picture, blur: float) -> Picture:
-    """Return the picture as through frosted glass."""
-    small = image.reduce(6)
-    return small.filter(ImageFilter.GaussianBlur(blur / 6)).resize(image.size, Image.Resampling.BICUBIC)

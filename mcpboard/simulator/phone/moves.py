@@ -179,24 +179,21 @@ def counted(view: View, key: str) -> View:
 def result(line: str) -> str:
     """Return the value of a line of numbers and the four signs, or `Error`."""
     try:
-        value = _sum(line.replace("\u2212", "-"))
+        value = _value(line.replace("\u2212", "-"))
     except (ValueError, ZeroDivisionError, OverflowError):
         return "Error" if line else ""
     return f"{value:.10g}".replace("-", "\u2212")
 
 
-def _sum(line: str) -> float:
+def _value(line: str, signs: str = "+-") -> float:
     """Calculate additions of products; a sign at the front belongs to the first number."""
     for at in range(len(line) - 1, 0, -1):
-        if line[at] in "+-" and line[at - 1] not in "\u00d7\u00f7+-e":
-            left, right = _sum(line[:at]), _product(line[at + 1 :])
-            return left + right if line[at] == "+" else left - right
-    return _product(line)
-
-
-def _product(line: str) -> float:
-    for at in range(len(line) - 1, 0, -1):
-        if line[at] in "\u00d7\u00f7":
-            left, right = _product(line[:at]), float(line[at + 1 :])
-            return left * right if line[at] == "\u00d7" else left / right
-    return float(line)
+        sign = line[at]
+        if sign in signs and (sign in "\u00d7\u00f7" or line[at - 1] not in "\u00d7\u00f7+-e"):
+            left = _value(line[:at], signs)
+            if sign in "+-":
+                right = _value(line[at + 1 :], "\u00d7\u00f7")
+                return left + right if sign == "+" else left - right
+            right = float(line[at + 1 :])
+            return left * right if sign == "\u00d7" else left / right
+    return _value(line, "\u00d7\u00f7") if signs == "+-" else float(line)

@@ -65,11 +65,6 @@ class Phone:
         return self._state.pressed
 
     @property
-    def animating(self) -> bool:
-        """True while the screen is in motion."""
-        return self._frame() < FRAMES
-
-    @property
     def landscape(self) -> bool:
         """True while the phone lies on its side."""
         return self._state.landscape
@@ -82,7 +77,8 @@ class Phone:
     def view(self) -> View:
         """Return the frozen state of this moment."""
         with self._lock:
-            now, frame, before = self._clock(), self._frame(), self._state.before
+            now, before, (began, length) = self._clock(), self._state.before, self._animated
+            frame = max(0, min(FRAMES, int((now - began) / length * FRAMES + 1e-6)))
             minute = int((now + BOARD_OFFSET_S) // 60)
             toast = self._state.toast if now < self._toasted + TOAST_S else ""
             view = replace(self._state, minute=minute, toast=toast)
@@ -130,14 +126,11 @@ class Phone:
 
     def rotate(self, landscape: bool) -> None:
         """Lay the phone on its side or put it upright."""
-        self._turn("Landscape", landscape)
+        self.do(lambda view: view if view.landscape is landscape else moves.toggled(view, "Landscape"))
 
     def darken(self, dark: bool) -> None:
         """Turn dark mode on or off."""
-        self._turn("Dark Mode", dark)
-
-    def _turn(self, switch: str, on: bool) -> None:
-        self.do(lambda view: view if (switch in view.on) is on else moves.toggled(view, switch))
+        self.do(lambda view: view if view.dark is dark else moves.toggled(view, "Dark Mode"))
 
     # --- fingers -----------------------------------------------------------------------------------------------
 
@@ -216,10 +209,6 @@ class Phone:
     def _tell(self, word: str) -> None:
         self._toasted = self._clock()
         self.do(lambda view: replace(view, toast=word))
-
-    def _frame(self) -> int:
-        began, length = self._animated
-        return max(0, min(FRAMES, int((self._clock() - began) / length * FRAMES + 1e-6)))
 
 
 def _stroked(view: View, start: Place, end: Place) -> View:

@@ -10,13 +10,14 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from mcpboard.simulator.phone import masks
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.view import Place
+from mcpboard.simulator.phone.view import Box, Place
 
 # Of each light: the place (shares of the sides), the reach (share of the longer one), the brightness (percent).
 LIGHTS = ((0.15, 0.1, 0.8, 74), (0.95, 0.34, 0.9, 66), (0.3, 0.78, 0.8, 62))
 USUAL_TURNS = (40, -38, 74)  # degrees from the wallpaper's hue to those of its lights
 TURNS = {18: (24, -40, -58)}  # where the usual ones would clash
 HILLS = ((0.70, 0.06, -6, 40, 90), (0.82, 0.045, -30, 28, 120))  # height, swing, turn of the hue, lightness, opacity
+Wall = tuple[int, int, int, bool]  # width and height in pixels, hue, dark: what a wallpaper is drawn from
 SKIES = ((208, 36), (224, 330), (196, 150), (24, 46), (262, 12), (336, 30), (168, 60))  # hues above and below
 
 
@@ -36,6 +37,15 @@ def wallpaper(width: int, height: int, hue: int, dark: bool) -> Picture:
         outline = [(2 * x, 2 * y) for x, y in (*crest, (width + 8, height), (-1, height))]
         _fill(image, outline, _hsl(hue + turn, 60, lightness * depth), alpha)
     return image
+
+
+@functools.lru_cache(maxsize=8)
+def glass(wall: Wall, box: Box, blur: float, veil: str, strength: float) -> Picture:
+    """Draw a piece of a wallpaper behind frosted glass; `box` is in its pixels."""
+    left, top, right, bottom = map(int, box)
+    piece = wallpaper(*wall).crop((left, top, right, bottom))
+    frosted = piece.reduce(6).filter(ImageFilter.GaussianBlur(blur / 6)).resize(piece.size, Image.Resampling.BICUBIC)
+    return masks.veiled(frosted, veil, strength)
 
 
 def _hsl(hue: float, saturation: float, lightness: float) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 
-from mcpboard.simulator.phone import masks, moves
+from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, Shape, centered, decor, label
-from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.scenery import wallpaper
-from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Box, Place, View
+from mcpboard.simulator.phone.scenery import glass
+from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Place, View
 
 ICON = 76  # points of an icon's side
 RADIUS = 30  # points of the round corners of widgets and dock
@@ -43,26 +42,27 @@ def icon_under(view: View, place: Place) -> str:
     return "" if index is None else view.order[index]
 
 
-def background(view: View) -> Picture:
-    """Return the wallpaper. Not to be drawn upon."""
-    return wallpaper(*view.pixels, view.hue, view.dark)
-
-
-@lru_cache(maxsize=8)
-def _glass(size: tuple[int, int], hue: int, dark: bool, pixels: Box) -> Picture:
-    """Draw a piece of the wallpaper behind frosted glass."""
-    left, top, right, bottom = map(int, pixels)
-    piece = wallpaper(*size, hue, dark).crop((left, top, right, bottom))
-    return masks.veiled(masks.frosted(piece, 24), "#000000" if dark else "#ffffff", 0.28 if dark else 0.34)
-
-
 def elements(view: View) -> Iterator[Element]:
     if not view.landscape:
         yield from _widgets(view)
     yield decor((_dock, view))
+    half = ICON / 2
     for index, name in enumerate(view.order):
-        if name != view.lifted:
-            yield _icon(view, index, name)
+        if name == view.lifted:
+            continue
+        # those in the dock are drawn without a name, and described by it
+        (x, y), docked = view.point(slot(view, index)), index >= len(NAMES) - DOCK
+        tag = centered((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
+        shapes: list[Shape] = [
+            (Canvas.shadow, (x - half, y - half, x + half, y + half), 18, 0.22, 7, 4),
+            (Canvas.icon, name, x - half, y - half, ICON, view.moment.day),
+        ]
+        if not docked:
+            shapes += [(Canvas.text, tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657"), *tag.shapes]
+        low = y + half + (0 if docked else 24)
+        box = (min(x - half, tag.box[0]), y - half, max(x + half, tag.box[2]), low)
+        yield Element("icon", box, tuple(shapes), "" if docked else name, name, f"app/{name}",
+                      tap=partial(moves.shown, app=name))  # fmt: skip
     if view.lifted and view.pressed:  # the icon that hangs on the finger, a little larger
         side = ICON * 1.16
         x, y = view.point(view.pressed)
@@ -80,25 +80,9 @@ def _dock(canvas: Canvas, view: View) -> None:
     reach = 380 if view.landscape else width / 2 - 14
     box = (width / 2 - reach, middle - 53, width / 2 + reach, min(middle + 53, height - 16))
     left, top, right, bottom = map(canvas.px, box)
-    canvas.stamp_round(_glass(view.pixels, view.hue, view.dark, (left, top, right, bottom)), box[0], box[1], RADIUS)
-
-
-def _icon(view: View, index: int, name: str) -> Element:
-    """Return an icon; those in the dock are drawn without a name, and described by it."""
-    (x, y), docked = view.point(slot(view, index)), index >= len(NAMES) - DOCK
-    half = ICON / 2
-    tag = centered((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
-
-    shapes: list[Shape] = [
-        (Canvas.shadow, (x - half, y - half, x + half, y + half), 18, 0.22, 7, 4),
-        (Canvas.icon, name, x - half, y - half, ICON, view.moment.day),
-    ]
-    if not docked:
-        shapes += [(Canvas.text, tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657"), *tag.shapes]
-    low = y + half + (0 if docked else 24)
-    box = (min(x - half, tag.box[0]), y - half, max(x + half, tag.box[2]), low)
-    text = "" if docked else name
-    return Element("icon", box, tuple(shapes), text, name, f"app/{name}", tap=partial(moves.shown, app=name))
+    veil, strength = ("#000000", 0.28) if view.dark else ("#ffffff", 0.34)
+    pane = glass((*view.pixels, view.hue, view.dark), (left, top, right, bottom), 24, veil, strength)
+    canvas.stamp_round(pane, box[0], box[1], RADIUS)
 
 
 def _widgets(view: View) -> Iterator[Element]:

@@ -39,41 +39,38 @@ def top(view: View) -> float:
 
 
 def elements(view: View) -> Iterator[Element]:
-    """Yield the keyboard with all its keys below it."""
-    box = (0, top(view), *view.size)
-    yield Element("keyboard", box, ((Canvas.fill, box, view.theme.board),), id="keyboard",
-                  children=tuple(_keys(view)))  # fmt: skip
-
-
-def _keys(view: View) -> Iterator[Element]:
+    """Yield the keyboard with all its keys as its children."""
     width, height = view.size
     start = top(view) + 10
     pitch = (height - 30 - start) / 4
     step = (width - 2 * EDGE + GAP) / 10
+    keys: list[Element] = []
     for row, letters in enumerate(ROWS[view.keys]):
         left = (width - step * len(letters) + GAP) / 2
         upper = start + pitch * row
         for column, letter in enumerate(letters):
             x = left + step * column
             box = (x, upper, x + step - GAP, upper + pitch - 10)
-            yield _key(view, box, Cap(letter, letter, size=23, kind=PLAIN), partial(moves.typed, text=letter))
+            keys.append(_key(view, box, Cap(letter, letter, size=23, kind=PLAIN), partial(moves.typed, text=letter)))
     upper = start + 2 * pitch
     lower = upper + pitch - 10
     if view.keys != "123":
         case, kind = ("abc", PLAIN) if view.keys == "ABC" else ("ABC", DULL)
         shift = Cap("shift", image="shift", kind=kind)
-        yield _key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, partial(replace, keys=case))
+        keys.append(_key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, partial(replace, keys=case)))
     right = (width - EDGE - step * 1.3, upper, width - EDGE, lower)
-    yield _key(view, right, Cap("delete", image="erase"), moves.erased)
+    keys.append(_key(view, right, Cap("delete", image="erase"), moves.erased))
     upper = start + 3 * pitch
     side, lower = width * 0.24, upper + pitch - 10
     other = "123" if view.keys != "123" else "abc"
-    yield _key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), partial(replace, keys=other))
+    keys.append(_key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), partial(replace, keys=other)))
     space = (side + GAP, upper, width - side - GAP, lower)
-    yield _key(view, space, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" "))
+    keys.append(_key(view, space, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" ")))
     name = RETURNS.get(view.app, "return")
     enter = Cap(name, name, kind=STRONG if view.app in RETURNS else DULL)
-    yield _key(view, (width - side, upper, width - EDGE, lower), enter, moves.returned)
+    keys.append(_key(view, (width - side, upper, width - EDGE, lower), enter, moves.returned))
+    ground = ((Canvas.fill, (0, start - 10, width, height), view.theme.board),)
+    yield Element("keyboard", (0, start - 10, width, height), ground, id="keyboard", children=tuple(keys))
 
 
 def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:

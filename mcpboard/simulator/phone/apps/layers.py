@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
-from mcpboard.simulator.phone import masks, moves
+from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps.settings import slider
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.scenery import wallpaper
+from mcpboard.simulator.phone.scenery import glass
 from mcpboard.simulator.phone.view import Box, View
 
 TILES = (("Wi-Fi", "wifi"), ("Bluetooth", "bluetooth"), ("Focus", "moon"), ("Dark Mode", "sun"))
@@ -27,14 +27,10 @@ SHRUNK = 0.56  # of the screen's size that a card has
 SHOWN = 4  # cards that are drawn
 
 
-@lru_cache(maxsize=2)
-def _glass(pixels: tuple[int, int], hue: int, dark: bool) -> Picture:
-    """Draw the wallpaper behind dark frosted glass."""
-    return masks.veiled(masks.frosted(wallpaper(*pixels, hue, dark), 30), "#0a1020", 0.5)
-
-
 def _background(canvas: Canvas, view: View) -> None:
-    canvas.image.paste(_glass(view.pixels, view.hue, view.dark))
+    """Paint the wallpaper behind dark frosted glass."""
+    wall = (*view.pixels, view.hue, view.dark)
+    canvas.image.paste(glass(wall, (0, 0, *view.pixels), 30, "#0a1020", 0.5))
 
 
 # --- the shade: the time, four switches, the brightness, what came in ----------------------------------------------
@@ -55,7 +51,12 @@ def shade(view: View) -> Iterator[Element]:
     yield centered((middle, top), today, 19, HAZE, bold=True, scale=view.scale)
     yield centered((middle, top + 62), view.clock, 84, WHITE, scale=view.scale, role="clock")
     for index, (name, image) in enumerate(TILES):
-        yield _tile(view, left + index * 115, upper, name, image)
+        x, on = left + index * 115, name in view.on
+        yield Element("switch", (x, upper, x + 104, upper + 102), (
+            (Canvas.disc, x + 52, upper + 38, 36, WHITE, 0.94 if on else 0.16),
+            (Canvas.sign, image, x + 36, upper + 22, 32, "#0a74ff" if on else WHITE),
+            *centered((x + 52, upper + 90), name, 14, WHITE, scale=view.scale).shapes,
+        ), name, "on" if on else "off", f"shade/{name}", tap=partial(moves.toggled, switch=name))  # fmt: skip
     track = (bar[0] + 64, (bar[1] + bar[3]) / 2 - 3, bar[2] - 30, (bar[1] + bar[3]) / 2 + 3)
     yield Element("slider", (track[0], bar[1], track[2], bar[3]), (
         (Canvas.fill, bar, WHITE, 24, 0.14),
@@ -73,16 +74,6 @@ def shade(view: View) -> Iterator[Element]:
         ), f"{title}\n{text}", app, f"notice/{app}", tap=partial(moves.shown, app=app))  # fmt: skip
 
 
-def _tile(view: View, x: float, y: float, name: str, image: str) -> Element:
-    """Return a switch as a round button over its name."""
-    on = name in view.on
-    return Element("switch", (x, y, x + 104, y + 102), (
-        (Canvas.disc, x + 52, y + 38, 36, WHITE, 0.94 if on else 0.16),
-        (Canvas.sign, image, x + 36, y + 22, 32, "#0a74ff" if on else WHITE),
-        *centered((x + 52, y + 90), name, 14, WHITE, scale=view.scale).shapes,
-    ), name, "on" if on else "off", f"shade/{name}", tap=partial(moves.toggled, switch=name))  # fmt: skip
-
-
 # --- the cards of the open apps, side by side ----------------------------------------------------------------------
 
 
@@ -90,31 +81,21 @@ def cards(view: View, render: Callable[[View], Picture]) -> Iterator[Element]:
     """Yield the cards, the newest in front; `render` draws the screen of an app."""
     yield decor((_background, view))
     yield Element("switcher", (0, 0, *view.size), desc="App switcher", id="switcher", tap=moves.dismissed)
-    apps = view.recent[:SHOWN]
-    for index in reversed(range(len(apps))):
-        yield _card(view, index, apps[index], render)
+    (width, height), apps = view.size, view.recent[:SHOWN]
+    for index, app in reversed(list(enumerate(apps))):  # the newest at the right, the older ones look out behind it
+        shrink = 1 - 0.05 * index
+        wide, tall = width * SHRUNK * shrink, height * SHRUNK * shrink
+        x = width * 0.60 - index * width * 0.23
+        box = (x - wide / 2, height * 0.53 - tall / 2, x + wide / 2, height * 0.53 + tall / 2)
+        visible = (max(0, box[0]), box[1] - 42, box[2] if index == 0 else box[0] + width * 0.23, box[3])
+        yield Element("card", visible, (
+            (Canvas.shadow, box, 26, 0.5, 18, 10),
+            (_paint_card, view, app, box, render),
+            (Canvas.icon, app, box[0] + 6, box[1] - 39, 30, view.moment.day),
+            *label((box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True, scale=view.scale).shapes,
+        ), app, id=f"card/{app}", tap=partial(moves.shown, app=app))  # fmt: skip
     if not apps:
-        middle = view.size[0] / 2, view.size[1] / 2
-        yield centered(middle, "No app is open", 21, WHITE, scale=view.scale)
-
-
-def _card(view: View, index: int, app: str, render: Callable[[View], Picture]) -> Element:
-    """Return one card: the newest stands at the right, the older ones look out behind it."""
-    width, height = view.size
-    shrink = 1 - 0.05 * index
-    wide, tall = width * SHRUNK * shrink, height * SHRUNK * shrink
-    x = width * 0.60 - index * width * 0.23
-    box = (x - wide / 2, height * 0.53 - tall / 2, x + wide / 2, height * 0.53 + tall / 2)
-    name = label((box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True, scale=view.scale)
-
-    visible = (max(0, box[0]), box[1] - 42, box[2] if index == 0 else box[0] + width * 0.23, box[3])
-    shapes = (
-        (Canvas.shadow, box, 26, 0.5, 18, 10),
-        (_paint_card, view, app, box, render),
-        (Canvas.icon, app, box[0] + 6, box[1] - 39, 30, view.moment.day),
-        *name.shapes,
-    )
-    return Element("card", visible, shapes, app, id=f"card/{app}", tap=partial(moves.shown, app=app))
+        yield centered((width / 2, height / 2), "No app is open", 21, WHITE, scale=view.scale)
 
 
 def _paint_card(canvas: Canvas, view: View, app: str, box: Box, render: Callable[[View], Picture]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mcpboard.simulator.phone import fonts, moves
 from mcpboard.simulator.phone.apps import bars, keyboard
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, clipped, decor, label
+from mcpboard.simulator.phone.elements import Element, Shape, clipped, decor, label
 from mcpboard.simulator.phone.view import Box, View
 
 # --- notes ---------------------------------------------------------------------------------------------------------
@@ -89,26 +89,22 @@ def messages(view: View) -> Iterator[Element]:
 
 def _thread(view: View, bottom: float) -> Iterator[Element]:
     """Yield the thread from its end upwards, as far as there is room."""
+    theme, width, size = view.theme, view.size[0], round(BUBBLE_SIZE * view.scale)
     bubbles: list[Element] = []
     for mine, text in reversed(view.thread):
         if bottom < bars.head_height(view):
             break
-        bubbles.append(_bubble(view, text, bottom, mine=mine))
-        bottom = bubbles[-1].box[1] - 8
+        lines = fonts.wrapped(text[:SHOWN], size, width * WIDEST * view.scale - 2 * PAD * view.scale)
+        wide = max(fonts.width(line, size) for line in lines) / view.scale + 2 * PAD
+        left = width - 16 - wide if mine else 16
+        box = (left, bottom - BUBBLE_LINE * len(lines) - 16, left + wide, bottom)
+        ground, ink = (theme.accent, "#ffffff") if mine else (theme.off, theme.ink)
+        shapes: list[Shape] = [(Canvas.fill, box, ground, 20)]
+        for row, line in enumerate(lines):
+            shapes.append((Canvas.text, left + PAD, box[1] + 9 + BUBBLE_LINE * row, line, BUBBLE_SIZE, ink))
+        bubbles.append(Element("message", box, tuple(shapes), text, "sent" if mine else "received"))
+        bottom = box[1] - 8
     yield from reversed(bubbles)
-
-
-def _bubble(view: View, text: str, bottom: float, *, mine: bool) -> Element:
-    theme, width, size = view.theme, view.size[0], round(BUBBLE_SIZE * view.scale)
-    lines = fonts.wrapped(text[:SHOWN], size, width * WIDEST * view.scale - 2 * PAD * view.scale)
-    wide = max(fonts.width(line, size) for line in lines) / view.scale + 2 * PAD
-    left = width - 16 - wide if mine else 16
-    box = (left, bottom - BUBBLE_LINE * len(lines) - 16, left + wide, bottom)
-    ground, ink = (theme.accent, "#ffffff") if mine else (theme.off, theme.ink)
-    tops = [box[1] + 9 + BUBBLE_LINE * row for row in range(len(lines))]
-    texts = ((Canvas.text, left + PAD, y, line, BUBBLE_SIZE, ink) for y, line in zip(tops, lines, strict=True))
-    shapes = ((Canvas.fill, box, ground, 20), *texts)
-    return Element("message", box, shapes, text, "sent" if mine else "received")
 
 
 def _draft(canvas: Canvas, view: View, box: Box) -> None:
