@@ -10,10 +10,10 @@ CORE = tests/protocol tests/board tests/serving
 help: ## this menu
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv-demo/ready ## a pretend phone behind a real server: prints the URL, runs an MCP session, keeps serving
+demo: .venv-demo/ready ## a simulated phone behind a real server: prints the URL, runs an MCP session, keeps serving
 	.venv-demo/bin/mcpboard demo
 
-demo-host: .venv-demo/ready ## three pretend phones and a board behind one address: two clients want one phone, keeps serving
+demo-host: .venv-demo/ready ## three simulated phones and a board behind one address: two clients want one phone, keeps serving
 	.venv-demo/bin/device-host-agent run --demo --data demo/host
 
 test: .venv-test/ready ## the whole test suite; installs what the tests need (pip, npm, and apt when root)

@@ -1,4 +1,4 @@
-"""A pretend board with mcpboard in front of it, for tests that leave no trace on either."""
+"""A simulated board with mcpboard in front of it, for tests that leave no trace on either."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
 
 @pytest.fixture(scope="session")
 def strict_board(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
-    """The same pretend board, served with `strict_meta = true`."""
+    """The same simulated board, served with `strict_meta = true`."""
     config = served.settings_file(tmp_path_factory.mktemp("strict"), board.simulator, strict_meta=True)
     with served.process(config) as url:
         yield Board(board.simulator, url)

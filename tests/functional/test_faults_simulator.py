@@ -1,4 +1,4 @@
-"""The pretend board's own fault switches, seen through mcpboard by a client."""
+"""The simulated board's own fault switches, seen through mcpboard by a client."""
 
 from __future__ import annotations
 

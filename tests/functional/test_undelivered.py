@@ -18,7 +18,7 @@ OK = "The earlier enter_text finished OK"
 
 
 class Board:
-    """A pretend board, a client of mcpboard in front of it, and the log that tells when a call is over."""
+    """A simulated board, a client of mcpboard in front of it, and the log that tells when a call is over."""
 
     def __init__(self, simulator: Simulator, client: rig.Client, lines: rig.Lines) -> None:
         self.simulator, self.client, self.lines = simulator, client, lines

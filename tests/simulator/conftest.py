@@ -1,4 +1,4 @@
-"""One pretend board for each test."""
+"""One simulated board for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pretend board whose time only moves when it sleeps, and the ways these tests talk to it."""
+"""A simulated board whose time only moves when it sleeps, and the requests of these tests to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -52,14 +52,14 @@ def new_board(**options: Any) -> Simulator:
     return Simulator(clock=clock, sleep=clock.sleep, **options)
 
 
-def ask(base: str, method: str, path: str, body: bytes | None = None) -> Answer:
+def http_request(base: str, method: str, path: str, body: bytes | None = None) -> Response:
     """One request on a connection of its own."""
     where = urlsplit(base)
     connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=LIMIT_S)
     with contextlib.closing(connection):
         connection.request(method, path, body)
         reply = connection.getresponse()
-        return Answer(reply.status, dict(reply.getheaders()), reply.read())
+        return Response(reply.status, dict(reply.getheaders()), reply.read())
 
 
 def open_socket(base: str) -> socket.socket:
@@ -68,7 +68,7 @@ def open_socket(base: str) -> socket.socket:
 
 
 def head(method: str, path: str, body: bytes = b"", *more: str) -> bytes:
-    """A request as bytes, closed after its answer."""
+    """A request as bytes, closed after its response."""
     lines = [f"{method} {path} HTTP/1.1", "Host: board", "Connection: close", f"Content-Length: {len(body)}", *more]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
@@ -85,30 +85,30 @@ def tool_post(name: str, given: Any) -> bytes:
 
 
 def run_tool(board: Simulator, tool: str, /, **given: Any) -> Any:
-    """The answer of one tool as an object."""
-    answer = ask(board.agent_url, "POST", f"/api/tools/{tool}", json.dumps({"input": given}).encode())
-    assert answer.status == 200
-    return answer.json
+    """Call one tool, and return its response as an object."""
+    response = http_request(board.agent_url, "POST", f"/api/tools/{tool}", json.dumps({"input": given}).encode())
+    assert response.status == 200
+    return response.json
 
 
-def output(answer: Any) -> Any:
-    """The object inside the answer's `output` text."""
-    return json.loads(answer["output"])
+def output(response: Any) -> Any:
+    """The object inside the response's `output` text."""
+    return json.loads(response["output"])
 
 
 class Caller(threading.Thread):
-    """A call under way in a thread of its own; `result()` gives its answer within the limit."""
+    """A call under way in a thread of its own; `result()` returns the response within the limit."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__(daemon=True)
         self._work = work
-        self._answer: Any = None
+        self._result: Any = None
         self.start()
 
     def run(self) -> None:
-        self._answer = self._work()
+        self._result = self._work()
 
     def result(self) -> Any:
         self.join(LIMIT_S)
         assert not self.is_alive(), "the call did not end"
-        return self._answer
+        return self._result

@@ -1,4 +1,4 @@
-"""What the pretend board puts on the wire: statuses, bodies, framing."""
+"""The HTTP responses of the simulated board: statuses, bodies, framing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.simulator.simulating import ask, exchange, head, output, run_tool, tool_post
+from tests.simulator.simulating import exchange, head, http_request, output, run_tool, tool_post
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ from tests.simulator.simulating import ask, exchange, head, output, run_tool, to
 def test_the_agent_refuses_in_text(
     sim: Simulator, method: str, path: str, body: bytes | None, status: int, text: str
 ) -> None:
-    answer = ask(sim.agent_url, method, path, body)
-    assert (answer.status, answer.text) == (status, text + "\n")
-    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert "Allow" not in answer.headers
+    response = http_request(sim.agent_url, method, path, body)
+    assert (response.status, response.text) == (status, text + "\n")
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Allow" not in response.headers
     assert not sim.calls
 
 
@@ -62,9 +62,9 @@ def test_the_agent_refuses_in_text(
     ],
 )
 def test_config_web_knows_no_405(sim: Simulator, method: str, path: str) -> None:
-    answer = ask(sim.config_web_url, method, path)
-    assert (answer.status, answer.text) == (404, "Not Found\n")
-    assert "X-Aiden-API-Version" not in answer.headers
+    response = http_request(sim.config_web_url, method, path)
+    assert (response.status, response.text) == (404, "Not Found\n")
+    assert "X-Aiden-API-Version" not in response.headers
 
 
 def test_a_long_reply_comes_in_chunks_without_a_length(sim: Simulator) -> None:
@@ -141,8 +141,8 @@ def test_a_request_that_cannot_be_read_is_answered_in_text(sim: Simulator, reque
     ],
 )  # fmt: skip
 def test_the_input_is_found_where_the_agent_finds_it(sim: Simulator, body: bytes, expected: str) -> None:
-    answer = ask(sim.agent_url, "POST", "/api/tools/shell", body)
-    assert (answer.status, answer.json["output"]) == (200, expected)
+    response = http_request(sim.agent_url, "POST", "/api/tools/shell", body)
+    assert (response.status, response.json["output"]) == (200, expected)
 
 
 def test_names_are_looked_up_in_any_case(sim: Simulator) -> None:
@@ -151,12 +151,12 @@ def test_names_are_looked_up_in_any_case(sim: Simulator) -> None:
 
 
 def test_an_answer_has_the_keys_of_the_agent(sim: Simulator) -> None:
-    answer = run_tool(sim, "shell", command="pwd")
-    assert list(answer) == ["tool", "raw_input", "output", "is_error", "duration_ms", "called_at"]
-    assert answer["raw_input"] == '{"command":"pwd"}'
-    assert answer["called_at"] == "2026-05-18T12:34:56.250000000+08:00"
-    assert answer["duration_ms"] == 0
-    assert json.loads(answer["tool"]["example_input"]) == {"command": "pwd"}
+    response = run_tool(sim, "shell", command="pwd")
+    assert list(response) == ["tool", "raw_input", "output", "is_error", "duration_ms", "called_at"]
+    assert response["raw_input"] == '{"command":"pwd"}'
+    assert response["called_at"] == "2026-05-18T12:34:56.250000000+08:00"
+    assert response["duration_ms"] == 0
+    assert json.loads(response["tool"]["example_input"]) == {"command": "pwd"}
 
 
 def test_html_characters_are_escaped_as_go_does(sim: Simulator) -> None:
@@ -165,7 +165,7 @@ def test_html_characters_are_escaped_as_go_does(sim: Simulator) -> None:
 
 
 def test_the_catalogue_is_sorted_and_whole(sim: Simulator) -> None:
-    entries = ask(sim.agent_url, "GET", "/api/tools").json["tools"]
+    entries = http_request(sim.agent_url, "GET", "/api/tools").json["tools"]
     names = [entry["name"] for entry in entries]
     assert names == sorted(names)
     assert {"keyboard_text", "mouse_move", "run_script"} < set(names), "tools that mcpboard must filter out"
@@ -176,26 +176,29 @@ def test_the_catalogue_is_sorted_and_whole(sim: Simulator) -> None:
 
 
 def test_the_device_status_is_config_webs(sim: Simulator) -> None:
-    answer = ask(sim.config_web_url, "GET", "/api/device/status")
-    assert answer.headers["X-Aiden-API-Version"] == "1"
-    assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
-    assert answer.json["agent_status"]["state"] == "running"
+    response = http_request(sim.config_web_url, "GET", "/api/device/status")
+    assert response.headers["X-Aiden-API-Version"] == "1"
+    assert response.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert response.json["agent_status"]["state"] == "running"
 
 
 def test_the_bridge_status_tells_a_phone_from_none(sim: Simulator) -> None:
-    assert ask(sim.agent_url, "GET", "/api/phone-bridge/status").json["environment"]["battery"]["charging"] is True
+    assert (
+        http_request(sim.agent_url, "GET", "/api/phone-bridge/status").json["environment"]["battery"]["charging"]
+        is True
+    )
     sim.phone.bridge_connected = False
-    status = ask(sim.agent_url, "GET", "/api/phone-bridge/status").json
+    status = http_request(sim.agent_url, "GET", "/api/phone-bridge/status").json
     assert status["connected"] is False
     assert "environment" not in status
 
 
 def test_the_bundle_is_a_tar_of_three_flat_files(sim: Simulator) -> None:
-    answer = ask(sim.config_web_url, "GET", "/api/logs/support")
-    assert answer.headers["Content-Type"] == "application/gzip"
-    assert answer.headers["Content-Length"] == str(len(answer.body))
-    assert "Content-Disposition" not in answer.headers
-    with tarfile.open(fileobj=io.BytesIO(answer.body), mode="r:gz") as archive:
+    response = http_request(sim.config_web_url, "GET", "/api/logs/support")
+    assert response.headers["Content-Type"] == "application/gzip"
+    assert response.headers["Content-Length"] == str(len(response.body))
+    assert "Content-Disposition" not in response.headers
+    with tarfile.open(fileobj=io.BytesIO(response.body), mode="r:gz") as archive:
         members = archive.getmembers()
     assert [member.name for member in members[:2]] == ["langfuse.yaml", "agent.log"]
     assert re.fullmatch(r"llm-http-.+\.log", members[2].name)
@@ -203,13 +206,15 @@ def test_the_bundle_is_a_tar_of_three_flat_files(sim: Simulator) -> None:
 
 
 def test_the_live_page_shows_the_screen(sim: Simulator) -> None:
-    page = ask(sim.agent_url, "GET", "/")
+    page = http_request(sim.agent_url, "GET", "/")
     assert b'<img src="/screen.jpg"' in page.body
-    picture = ask(sim.agent_url, "GET", "/screen.jpg?123")
+    picture = http_request(sim.agent_url, "GET", "/screen.jpg?123")
     assert picture.headers["Content-Type"] == "image/jpeg"
     assert picture.body.startswith(b"\xff\xd8\xff")
 
 
 def test_the_calls_are_told_over_http(sim: Simulator) -> None:
     output(run_tool(sim, "screenshot"))
-    assert ask(sim.agent_url, "GET", "/simulator/calls").json == {"calls": [{"name": "screenshot", "input": {}}]}
+    assert http_request(sim.agent_url, "GET", "/simulator/calls").json == {
+        "calls": [{"name": "screenshot", "input": {}}]
+    }

@@ -1,4 +1,4 @@
-"""Who waits for whom, what a caller's leaving ends, and how the board starts and stops."""
+"""Callers that wait for each other, callers that leave, and a board that starts and stops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.simulator.simulating import Caller, ask, exchange, head, new_board, open_socket, run_tool, tool_post
+from tests.simulator.simulating import Caller, exchange, head, http_request, new_board, open_socket, run_tool, tool_post
 
 NEW_NOTE = {"app": "Notes"}
 
@@ -55,23 +55,23 @@ def test_a_caller_leaves(sim: Simulator, tool: str, given: dict[str, object], ou
 def test_an_input_tool_ends_at_its_limit() -> None:
     with new_board(input_limit_s=5) as board:
         run_tool(board, "open_app", app="Notes")
-        answer = run_tool(board, "touch_gesture", type="long_press", point={"x": 500, "y": 20}, hold_ms=9000)
-    assert answer["is_error"] is True
-    assert answer["tool_error"]["code"] == "deadline_exceeded"
-    assert "action_completed" not in answer["tool_error"].get("details", {})
+        response = run_tool(board, "touch_gesture", type="long_press", point={"x": 500, "y": 20}, hold_ms=9000)
+    assert response["is_error"] is True
+    assert response["tool_error"]["code"] == "deadline_exceeded"
+    assert "action_completed" not in response["tool_error"].get("details", {})
 
 
 def test_a_limit_in_the_wait_for_the_screen_says_that_the_action_is_done() -> None:
     with new_board(input_limit_s=0.2) as board:
-        answer = run_tool(board, "open_app", app="Notes")
+        response = run_tool(board, "open_app", app="Notes")
         assert board.phone.app == "Notes"
-    assert answer["tool_error"]["code"] == "deadline_exceeded"
-    assert answer["tool_error"]["details"]["action_completed"] is True
+    assert response["tool_error"]["code"] == "deadline_exceeded"
+    assert response["tool_error"]["details"]["action_completed"] is True
 
 
 def test_a_hold_works_on_the_statuses_too(sim: Simulator) -> None:
     with sim.hold("support_bundle") as hold:
-        caller = Caller(lambda: ask(sim.config_web_url, "GET", "/api/logs/support"))
+        caller = Caller(lambda: http_request(sim.config_web_url, "GET", "/api/logs/support"))
         assert hold.entered.wait(5)
         hold.release()
         assert caller.result().status == 200
@@ -116,14 +116,14 @@ def test_a_stopped_board_refuses_and_comes_back_on_the_same_port() -> None:
     board.stop()
     with board:
         assert board.agent_url == url
-        assert ask(url, "GET", "/health").status == 200
+        assert http_request(url, "GET", "/health").status == 200
 
 
 def test_one_port_can_be_stopped_alone(sim: Simulator) -> None:
     sim.config_web.stop()
     with pytest.raises(ConnectionRefusedError):
         open_socket(sim.config_web_url)
-    assert ask(sim.agent_url, "GET", "/health").status == 200
+    assert http_request(sim.agent_url, "GET", "/health").status == 200
 
 
 def test_a_taken_port_is_an_error_that_leaves_nothing_behind(sim: Simulator) -> None:

@@ -1,4 +1,4 @@
-"""What fingers, keys and commands make of the pretend phone, and that each of it is seen."""
+"""Fingers, keys and commands change the simulated phone, and each change is seen."""
 
 from __future__ import annotations
 

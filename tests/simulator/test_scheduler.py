@@ -25,9 +25,9 @@ class Peer:
     def __init__(self, scheduler: Scheduler) -> None:
         self.parts = urlsplit(scheduler.url)
         self.token = ""
-        status, answer = self.post("/v1/hosts/register", enrol_token=scheduler.enrol_token)
+        status, response = self.post("/v1/hosts/register", enrol_token=scheduler.enrol_token)
         assert status == 200
-        self.id, self.token, self.told = answer["host_id"], answer["host_token"], answer
+        self.id, self.token, self.times = response["host_id"], response["host_token"], response
 
     def post(self, path: str, **body: Any) -> tuple[int, Any]:
         with contextlib.closing(http.client.HTTPConnection(self.parts.netloc, timeout=LIMIT_S)) as connection:
@@ -37,12 +37,12 @@ class Peer:
         return response.status, json.loads(content) if content else None
 
     def beat(self, **members: Any) -> Any:
-        status, answer = self.post(f"/v1/hosts/{self.id}/heartbeat", **{**BEAT, **members})
-        return answer if status == 200 else status
+        status, response = self.post(f"/v1/hosts/{self.id}/heartbeat", **{**BEAT, **members})
+        return response if status == 200 else status
 
     def claim(self, *free: str, wait_s: float = 0) -> Any:
-        status, answer = self.post(f"/v1/hosts/{self.id}/claim", wait_s=wait_s, free_device_ids=free)
-        return answer["assignment"] if status == 200 else status
+        status, response = self.post(f"/v1/hosts/{self.id}/claim", wait_s=wait_s, free_device_ids=free)
+        return response["assignment"] if status == 200 else status
 
     def report(self, kind: str, job: Any, **members: Any) -> int:
         return self.post(f"/v1/assignments/{job['id']}/{kind}", lease_id=job["lease_id"], **members)[0]
@@ -62,7 +62,7 @@ def peer(scheduler: Scheduler) -> Peer:
 
 
 def test_a_host_is_told_its_times_and_a_secret_of_its_own(scheduler: Scheduler, peer: Peer) -> None:
-    assert (peer.told["heartbeat_s"], peer.told["claim_wait_s"], peer.told["lease_s"]) == (30.0, 25.0, 90.0)
+    assert (peer.times["heartbeat_s"], peer.times["claim_wait_s"], peer.times["lease_s"]) == (30.0, 25.0, 90.0)
     assert Peer(scheduler).token != peer.token
     assert {scheduler.enrol_token, peer.token} <= set(scheduler.secrets)
 

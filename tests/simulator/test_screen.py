@@ -1,4 +1,4 @@
-"""How the pretend phone looks, with whatever fonts there are."""
+"""The pictures of the simulated phone, with whatever fonts there are."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 from mcpboard.simulator import Simulator
 from mcpboard.simulator.board.bundle import sized, smallest_sized
 from mcpboard.simulator.board.faults import KINDS
-from tests.simulator.simulating import ask, exchange, head, open_socket, output, run_tool, tool_post
+from tests.simulator.simulating import exchange, head, http_request, open_socket, output, run_tool, tool_post
 
 TAP = {"type": "tap", "point": {"x": 500, "y": 20}}
 
@@ -67,7 +67,7 @@ def test_a_drip_is_slow_but_whole(sim: Simulator) -> None:
 def test_a_chunked_body_breaks_off(sim: Simulator) -> None:
     sim.faults.set("truncated", tool="tools", keep=50)
     with pytest.raises(http.client.IncompleteRead):
-        ask(sim.agent_url, "GET", "/api/tools")
+        http_request(sim.agent_url, "GET", "/api/tools")
 
 
 def test_a_body_is_shorter_than_its_length(sim: Simulator) -> None:
@@ -79,17 +79,17 @@ def test_a_body_is_shorter_than_its_length(sim: Simulator) -> None:
 
 def test_a_body_is_far_too_big(sim: Simulator) -> None:
     sim.faults.set("oversized", tool="screenshot")
-    answer = ask(sim.agent_url, "POST", "/api/tools/screenshot")
-    assert len(answer.body) > 10 << 20
-    assert answer.json["is_error"] is False
+    response = http_request(sim.agent_url, "POST", "/api/tools/screenshot")
+    assert len(response.body) > 10 << 20
+    assert response.json["is_error"] is False
 
 
 @pytest.mark.parametrize("honest", [True, False])
 def test_a_body_is_labelled_gzip(sim: Simulator, honest: bool) -> None:
     sim.faults.set("gzip", tool="health", honest=honest)
-    answer = ask(sim.agent_url, "GET", "/health")
-    assert answer.headers["Content-Encoding"] == "gzip"
-    assert (gzip.decompress(answer.body) if honest else answer.body) == b'{"ok":true}\n'
+    response = http_request(sim.agent_url, "GET", "/health")
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert (gzip.decompress(response.body) if honest else response.body) == b'{"ok":true}\n'
 
 
 @pytest.mark.parametrize(
@@ -113,23 +113,23 @@ def test_another_answer_comes(
     sim: Simulator, kind: str, settings: dict[str, Any], status: int, header: tuple[str, str], body: bytes
 ) -> None:
     sim.faults.set(kind, tool="shell", **settings)
-    answer = ask(sim.agent_url, "POST", "/api/tools/shell", b'{"input":{"command":"pwd"}}')
-    assert answer.status == status
-    assert answer.headers[header[0]] == header[1]
-    assert answer.body.startswith(body)
+    response = http_request(sim.agent_url, "POST", "/api/tools/shell", b'{"input":{"command":"pwd"}}')
+    assert response.status == status
+    assert response.headers[header[0]] == header[1]
+    assert response.body.startswith(body)
 
 
 def test_a_missing_tool_is_not_listed(sim: Simulator) -> None:
     sim.faults.set("missing_tool", tool="enter_text")
-    names = [entry["name"] for entry in ask(sim.agent_url, "GET", "/api/tools").json["tools"]]
+    names = [entry["name"] for entry in http_request(sim.agent_url, "GET", "/api/tools").json["tools"]]
     assert "enter_text" not in names
     assert len(names) == 13
 
 
 def test_an_old_catalogue_has_no_schemas(sim: Simulator) -> None:
     sim.faults.set("old_catalogue", times=1)
-    assert not any("args_schema" in entry for entry in ask(sim.agent_url, "GET", "/api/tools").json["tools"])
-    assert all("args_schema" in entry for entry in ask(sim.agent_url, "GET", "/api/tools").json["tools"])
+    assert not any("args_schema" in entry for entry in http_request(sim.agent_url, "GET", "/api/tools").json["tools"])
+    assert all("args_schema" in entry for entry in http_request(sim.agent_url, "GET", "/api/tools").json["tools"])
 
 
 @pytest.mark.parametrize(
@@ -150,38 +150,42 @@ def test_a_tool_answers_with_a_sentence(
     sim: Simulator, kind: str, tool: str, given: dict[str, Any], is_error: bool, text: str
 ) -> None:
     sim.faults.set(kind, tool=tool)
-    answer = run_tool(sim, tool, **given)
-    assert (answer["is_error"], answer["output"]) == (is_error, text)
-    assert ("tool_error" in answer) is is_error
+    response = run_tool(sim, tool, **given)
+    assert (response["is_error"], response["output"]) == (is_error, text)
+    assert ("tool_error" in response) is is_error
 
 
 def test_a_soft_failure_moves_nothing(sim: Simulator) -> None:
     sim.faults.set("soft_failure", suggestion="try again")
-    answer = run_tool(sim, "open_app", app="Maps")
-    assert answer["is_error"] is False
-    assert json.loads(output(answer)["action_output"]) == {"ok": False, "suggestion": "try again"}
+    response = run_tool(sim, "open_app", app="Maps")
+    assert response["is_error"] is False
+    assert json.loads(output(response)["action_output"]) == {"ok": False, "suggestion": "try again"}
     assert sim.phone.app == "Home"
 
 
 @pytest.mark.parametrize("kind", ["action_completed", "stale_frame"])
 def test_an_action_is_done_although_its_picture_failed(sim: Simulator, kind: str) -> None:
     sim.faults.set(kind, tool="open_app")
-    answer = run_tool(sim, "open_app", app="Maps")
+    response = run_tool(sim, "open_app", app="Maps")
     assert sim.phone.app == "Maps"
-    assert answer["is_error"] is True
-    assert answer["tool_error"]["details"]["action_completed"] is True
-    assert answer["output"].startswith("open_app completed with output")
+    assert response["is_error"] is True
+    assert response["tool_error"]["details"]["action_completed"] is True
+    assert response["output"].startswith("open_app completed with output")
 
 
 def test_a_failure_of_an_old_agent_has_no_tool_error(sim: Simulator) -> None:
     sim.faults.set("no_tool_error")
-    answer = run_tool(sim, "keyboard_tap")
-    assert (answer["is_error"], answer["error"], "tool_error" in answer) == (True, "keys array is required", False)
+    response = run_tool(sim, "keyboard_tap")
+    assert (response["is_error"], response["error"], "tool_error" in response) == (
+        True,
+        "keys array is required",
+        False,
+    )
 
 
 def test_a_bridge_that_is_down_is_told_by_status_and_tools(sim: Simulator) -> None:
     sim.faults.set("bridge_down")
-    assert ask(sim.agent_url, "GET", "/api/phone-bridge/status").json["connected"] is False
+    assert http_request(sim.agent_url, "GET", "/api/phone-bridge/status").json["connected"] is False
     error = run_tool(sim, "open_url", url="https://example.com")["tool_error"]
     assert error["code"] == "bridge_not_connected"
     assert "fallback" in error["details"]
@@ -199,7 +203,7 @@ def test_an_older_agent_does_not_wrap_open_url(sim: Simulator) -> None:
 
 def test_a_slow_tool_still_answers(sim: Simulator) -> None:
     sim.faults.set("slow", tool="device_status", seconds=0.05)
-    assert ask(sim.config_web_url, "GET", "/api/device/status").status == 200
+    assert http_request(sim.config_web_url, "GET", "/api/device/status").status == 200
 
 
 @pytest.mark.parametrize("size", [smallest_sized(), 65_559, 200_000, 3_000_001])
@@ -213,29 +217,29 @@ def test_a_bundle_has_the_size_that_was_asked_for(size: int) -> None:
 @pytest.mark.parametrize("length", [True, False])
 def test_a_big_bundle_comes_with_or_without_its_length(sim: Simulator, length: bool) -> None:
     sim.faults.set("bundle", bytes=300_000, length=length)
-    answer = ask(sim.config_web_url, "GET", "/api/logs/support")
-    assert len(gzip.decompress(answer.body)) > 290_000
-    assert answer.headers.get("Content-Length") == ("300000" if length else None)
+    response = http_request(sim.config_web_url, "GET", "/api/logs/support")
+    assert len(gzip.decompress(response.body)) > 290_000
+    assert response.headers.get("Content-Length") == ("300000" if length else None)
 
 
 @pytest.mark.parametrize("length", [True, False])
 def test_a_bundle_dies_midway(sim: Simulator, length: bool) -> None:
     sim.faults.set("bundle", bytes=300_000, length=length, dies_after=100_000)
     with pytest.raises(http.client.IncompleteRead) as broken:
-        ask(sim.config_web_url, "GET", "/api/logs/support")
+        http_request(sim.config_web_url, "GET", "/api/logs/support")
     assert len(broken.value.partial) <= 100_000
 
 
 def test_a_slow_bundle_arrives(sim: Simulator) -> None:
     sim.faults.set("bundle", bytes=50_000, bytes_per_second=500_000)
-    assert len(ask(sim.config_web_url, "GET", "/api/logs/support").body) == 50_000
+    assert len(http_request(sim.config_web_url, "GET", "/api/logs/support").body) == 50_000
 
 
 def test_a_bundle_that_cannot_be_made_is_said_in_json(sim: Simulator) -> None:
     sim.faults.set("bundle_error", error="disk full")
-    answer = ask(sim.config_web_url, "GET", "/api/logs/support")
-    assert (answer.status, answer.json) == (500, {"ok": False, "error": "disk full"})
-    assert answer.headers["X-Aiden-API-Version"] == "1"
+    response = http_request(sim.config_web_url, "GET", "/api/logs/support")
+    assert (response.status, response.json) == (500, {"ok": False, "error": "disk full"})
+    assert response.headers["X-Aiden-API-Version"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -254,25 +258,25 @@ def test_a_fault_that_cannot_be_is_refused_when_set(
     with pytest.raises(ValueError, match=told):
         sim.faults.set(kind, **settings)
     body = json.dumps({"kind": kind, **settings}).encode()
-    answer = ask(sim.agent_url, "POST", "/simulator/faults", body)
-    assert answer.status == 400
-    assert told in answer.text
+    response = http_request(sim.agent_url, "POST", "/simulator/faults", body)
+    assert response.status == 400
+    assert told in response.text
 
 
 def test_faults_are_set_listed_and_cleared_over_http(sim: Simulator) -> None:
     body = b'{"kind": "status", "tool": "*", "times": 2, "status": 500}'
-    listed = ask(sim.agent_url, "POST", "/simulator/faults", body).json["faults"]
+    listed = http_request(sim.agent_url, "POST", "/simulator/faults", body).json["faults"]
     assert [(fault["kind"], fault["times"], fault["hits"]) for fault in listed] == [("status", 2, 0)]
-    assert ask(sim.agent_url, "GET", "/api/tools").status == 500
-    assert ask(sim.config_web_url, "GET", "/api/device/status").status == 500
-    assert ask(sim.agent_url, "GET", "/api/tools").status == 200, "twice, then it is over"
+    assert http_request(sim.agent_url, "GET", "/api/tools").status == 500
+    assert http_request(sim.config_web_url, "GET", "/api/device/status").status == 500
+    assert http_request(sim.agent_url, "GET", "/api/tools").status == 200, "twice, then it is over"
     sim.faults.set("shutting_down")
-    assert ask(sim.agent_url, "POST", "/simulator/faults", b'{"clear": true}').json == {"faults": []}
+    assert http_request(sim.agent_url, "POST", "/simulator/faults", b'{"clear": true}').json == {"faults": []}
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"kind": []}', b'{"self": 1}', b"\xff"])
 def test_a_switch_that_makes_no_sense_is_refused(sim: Simulator, body: bytes) -> None:
-    assert ask(sim.agent_url, "POST", "/simulator/faults", body).status == 400
+    assert http_request(sim.agent_url, "POST", "/simulator/faults", body).status == 400
 
 
 def test_clearing_leaves_other_faults(sim: Simulator) -> None:

@@ -1,4 +1,4 @@
-"""What the pretend tools answer, and what they do to the phone."""
+"""The simulated tools: their responses, and their effects on the phone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from PIL import Image
 
 from mcpboard.simulator import Simulator
 from mcpboard.simulator.board.agent_catalog import ROWS
-from tests.simulator.simulating import ask, new_board, output, run_tool
+from tests.simulator.simulating import http_request, new_board, output, run_tool
 
-CENTRE = {"x": 500, "y": 500}
+CENTER = {"x": 500, "y": 500}
 NOTES_ICON = {"x": 384, "y": 330}
 NOTES_FIELD = {"x": 450, "y": 105}
 
@@ -60,37 +60,37 @@ def test_text_goes_into_the_field_that_was_named(sim: Simulator) -> None:
 
 
 def test_text_without_a_field_is_a_soft_failure(sim: Simulator) -> None:
-    answer = run_tool(sim, "enter_text", text="hello", focus=CENTRE)
-    assert answer["is_error"] is False
-    assert "tool_error" not in answer
-    assert json.loads(output(answer)["action_output"])["ok"] is False
+    response = run_tool(sim, "enter_text", text="hello", focus=CENTER)
+    assert response["is_error"] is False
+    assert "tool_error" not in response
+    assert json.loads(output(response)["action_output"])["ok"] is False
 
 
 def test_a_hard_failure_of_enter_text_says_it_in_json(sim: Simulator) -> None:
-    answer = run_tool(sim, "enter_text", text=" ", focus=CENTRE)
-    assert answer["is_error"] is True
-    assert output(answer)["ok"] is False
-    assert answer["tool_error"]["message"] == answer["output"] == answer["error"]
+    response = run_tool(sim, "enter_text", text=" ", focus=CENTER)
+    assert response["is_error"] is True
+    assert output(response)["ok"] is False
+    assert response["tool_error"]["message"] == response["output"] == response["error"]
 
 
 def test_an_app_that_is_not_there_is_a_soft_failure_of_the_search(sim: Simulator) -> None:
-    answer = run_tool(sim, "open_app", app="Chess")
-    inner = json.loads(output(answer)["action_output"])
-    assert (answer["is_error"], inner["ok"], inner["target"]) == (False, False, "Chess")
+    response = run_tool(sim, "open_app", app="Chess")
+    inner = json.loads(output(response)["action_output"])
+    assert (response["is_error"], inner["ok"], inner["target"]) == (False, False, "Chess")
 
 
 def test_a_bare_word_is_an_app(sim: Simulator) -> None:
     body = json.dumps({"raw_input": "Settings"}).encode()
-    answer = ask(sim.agent_url, "POST", "/api/tools/open_app", body).json
-    assert answer["raw_input"] == "Settings"
+    response = http_request(sim.agent_url, "POST", "/api/tools/open_app", body).json
+    assert response["raw_input"] == "Settings"
     assert sim.phone.app == "Settings"
 
 
 def test_the_search_opens_apps_without_a_bridge(sim: Simulator) -> None:
     sim.phone.bridge_connected = False
-    answer = run_tool(sim, "open_app", name="Maps")
-    assert json.loads(output(answer)["action_output"])["vlm_calls"] == 2
-    assert answer["duration_ms"] >= 2000
+    response = run_tool(sim, "open_app", name="Maps")
+    assert json.loads(output(response)["action_output"])["vlm_calls"] == 2
+    assert response["duration_ms"] >= 2000
     assert sim.phone.app == "Maps"
 
 
@@ -132,7 +132,7 @@ def test_a_drag_spans_two_calls(sim: Simulator) -> None:
                          {"action": "move_to", "x": 500, "y": 600, "duration_ms": 40},
                          {"action": "touch_up"}]}, "Home", id="a swipe in steps",
         ),
-        pytest.param({"type": "swipe", "start": CENTRE, "direction": "down"}, "Settings", id="a scroll"),
+        pytest.param({"type": "swipe", "start": CENTER, "direction": "down"}, "Settings", id="a scroll"),
     ],
 )  # fmt: skip
 def test_gestures_move_the_phone(sim: Simulator, given: dict[str, Any], app: str) -> None:
@@ -152,13 +152,13 @@ def test_gestures_move_the_phone(sim: Simulator, given: dict[str, Any], app: str
                      id="a type that is no text"),
         pytest.param("touch_gesture", {"type": "swipe"}, "invalid_arguments", "start is required for swipe",
                      id="no start"),
-        pytest.param("touch_gesture", {"type": "swipe", "start": CENTRE}, "invalid_arguments",
+        pytest.param("touch_gesture", {"type": "swipe", "start": CENTER}, "invalid_arguments",
                      "end or direction is required for swipe", id="no end"),
-        pytest.param("touch_gesture", {"type": "swipe", "start": CENTRE, "end": CENTRE, "direction": "up"},
+        pytest.param("touch_gesture", {"type": "swipe", "start": CENTER, "end": CENTER, "direction": "up"},
                      "invalid_arguments", "swipe accepts either end or direction, not both", id="two ends"),
-        pytest.param("touch_gesture", {"type": "swipe", "start": CENTRE, "direction": "up", "duration_ms": 0},
+        pytest.param("touch_gesture", {"type": "swipe", "start": CENTER, "direction": "up", "duration_ms": 0},
                      "invalid_arguments", "duration_ms must be in range [1, 10000]", id="no duration"),
-        pytest.param("touch_gesture", {"type": "tap", "point": CENTRE, "hold_ms": "x"}, "invalid_arguments",
+        pytest.param("touch_gesture", {"type": "tap", "point": CENTER, "hold_ms": "x"}, "invalid_arguments",
                      "hold_ms must be in range [0, 60000]", id="a hold that is no number"),
         pytest.param("touch_gesture", {"actions": [{"action": "wait", "ms": 1}]}, "invalid_arguments",
                      "actions must end with touch_up", id="a finger left down"),
@@ -184,10 +184,10 @@ def test_gestures_move_the_phone(sim: Simulator, given: dict[str, Any], app: str
 def test_a_tool_says_what_is_wrong(
     sim: Simulator, tool: str, given: dict[str, Any], code: str | None, message: str
 ) -> None:
-    answer = run_tool(sim, tool, **given)
-    assert answer["output"] == message
-    assert answer["is_error"] is (code is not None)
-    assert answer.get("tool_error", {}).get("code") == code
+    response = run_tool(sim, tool, **given)
+    assert response["output"] == message
+    assert response["is_error"] is (code is not None)
+    assert response.get("tool_error", {}).get("code") == code
 
 
 ODD: list[Any] = [
@@ -228,9 +228,9 @@ def test_quick_actions_can_be_listed(sim: Simulator) -> None:
 
 
 def test_a_background_command_is_polled_and_stopped(sim: Simulator) -> None:
-    answer = run_tool(sim, "shell", command="echo hi", background=True)
-    assert answer["output"].startswith('{\n  "session_id"')
-    name = output(answer)["session_id"]
+    response = run_tool(sim, "shell", command="echo hi", background=True)
+    assert response["output"].startswith('{\n  "session_id"')
+    name = output(response)["session_id"]
     assert output(run_tool(sim, "shell", action="poll", session_id=name))["output"] == "hi\n"
     assert output(run_tool(sim, "shell", action="stop", session_id=name))["stopped"] is True
     assert run_tool(sim, "shell", action="poll", session_id=name)["is_error"] is True
@@ -249,20 +249,20 @@ def test_a_moving_screen_is_waited_for_and_then_taken_as_it_is(sim: Simulator) -
 
 def test_input_that_is_no_json_fails_the_tool_not_the_request(sim: Simulator) -> None:
     body = json.dumps({"raw_input": "not json"}).encode()
-    answer = ask(sim.agent_url, "POST", "/api/tools/keyboard_tap", body)
-    assert answer.status == 200
-    assert answer.json["tool_error"]["code"] == "invalid_arguments"
+    response = http_request(sim.agent_url, "POST", "/api/tools/keyboard_tap", body)
+    assert response.status == 200
+    assert response.json["tool_error"]["code"] == "invalid_arguments"
 
 
 def test_a_seed_and_a_clock_decide_everything() -> None:
     """Two boards with the same seed answer the same bytes; another seed looks different."""
-    answers = []
+    responses = []
     for seed in (7, 7, 9):
         with new_board(seed=seed) as board:
-            shot = run_tool(board, "touch_gesture", type="tap", point=CENTRE)
-            answers.append((shot, board.phone.view()))
-    assert answers[0] == answers[1]
-    assert answers[0][1] != answers[2][1]
+            shot = run_tool(board, "touch_gesture", type="tap", point=CENTER)
+            responses.append((shot, board.phone.view()))
+    assert responses[0] == responses[1]
+    assert responses[0][1] != responses[2][1]
 
 
 def test_a_clock_needs_its_sleep() -> None:

@@ -1,4 +1,4 @@
-"""Screens of the pretend phone that several tests draw."""
+"""Screens of the simulated phone that several tests draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mcpboard as people run it, a process of its own in front of a pretend board; and any WSGI app in a thread."""
+"""mcpboard as people run it, a process of its own in front of a simulated board; and any WSGI app in a thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOP_S = 10.0  # the drain's grace is four
 
 @dataclass(frozen=True)
 class Board:
-    """A pretend board, and the MCP URL in front of it."""
+    """A simulated board, and the MCP URL in front of it."""
 
     simulator: Simulator
     url: str

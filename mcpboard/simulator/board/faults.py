@@ -34,7 +34,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "old_catalogue": {},  # entries without args_schema
     # what a tool does
     "slow": {"seconds": 1.0},
-    "no_tool_error": {},  # a failure as old Agents told it: is_error and error alone
+    "no_tool_error": {},  # a failure as old Agents report it: is_error and error only
     "empty_output": {},
     "soft_failure": {"suggestion": "tap the field first"},  # ok:false, is_error:false
     "legacy_error": {"text": "error: no model is configured"},  # is_error:false

@@ -22,7 +22,7 @@ def raw_input(body: bytes) -> str:
     try:
         post = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text)[0]
     except json.JSONDecodeError as error:
-        # Go's words: the character where a value should begin, or that the text ended too early
+        # Go's message: the character where a value should begin, or that the text ended too early
         at = text[error.pos : error.pos + 1]
         if not at or error.msg.startswith("Unterminated"):
             raise BadBody("unexpected EOF") from None

@@ -97,16 +97,16 @@ def pictured(letter: str) -> bool:
 @functools.lru_cache(maxsize=2048)
 def runs(text: str, bold: bool) -> tuple[tuple[str, str], ...]:
     """Return the text in pieces that one font draws, each as (font, letters)."""
-    made: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
     for letter in text:
         if unicodedata.category(letter) in ("Mn", "Cf", "Cc"):  # marks and controls take no room of their own here
             continue
         by = drawn_by(letter, bold)
-        if made and made[-1][0] == by:
-            made[-1] = by, made[-1][1] + letter
+        if pieces and pieces[-1][0] == by:
+            pieces[-1] = by, pieces[-1][1] + letter
         else:
-            made.append((by, letter))
-    return tuple(made)
+            pieces.append((by, letter))
+    return tuple(pieces)
 
 
 def run_width(by: str, letters: str, size: int) -> float:

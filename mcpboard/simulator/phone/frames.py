@@ -53,9 +53,9 @@ def around(image: Picture, x: float, y: float, radius: float) -> tuple[float, fl
 
 def jpeg(image: Picture, quality: int = QUALITY) -> bytes:
     """Return the bytes of a JPEG file; equal pictures give equal bytes."""
-    made = io.BytesIO()
-    image.save(made, "JPEG", quality=quality)
-    return made.getvalue()
+    data = io.BytesIO()
+    image.save(data, "JPEG", quality=quality)
+    return data.getvalue()
 
 
 def difference(first: Picture, second: Picture) -> float:
