@@ -129,7 +129,16 @@ def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
     """Carry out a list of touch steps; checked whole before the first one moves anything."""
     if not isinstance(steps, list) or not 1 <= len(steps) <= 128:
         raise invalid("actions must have 1 to 128 steps")
-    checked = [_step(index, step) for index, step in enumerate(steps)]
+    checked: list[tuple[str, Place | None, float]] = []  # action, place, milliseconds
+    for index, step in enumerate(steps):
+        if not isinstance(step, Mapping) or step.get("action") not in ("touch_down", "move_to", "wait", "touch_up"):
+            raise invalid(f"actions[{index}]: unsupported action")
+        action = str(step["action"])
+        point = step.get("point") or ({"x": step["x"], "y": step["y"]} if "x" in step and "y" in step else None)
+        if point is None and action in ("touch_down", "move_to"):
+            raise invalid(f"actions[{index}]: point is required for {action}")
+        ms = number(step, "ms" if "ms" in step else "duration_ms", 0, 0, 30000)
+        checked.append((action, None if point is None else place(point, f"actions[{index}].point"), ms))
     if steps[-1]["action"] != "touch_up":
         raise invalid("actions must end with touch_up")
     if sum(ms for _, _, ms in checked) > LONGEST_WAIT_MS:
@@ -140,14 +149,3 @@ def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
         here = at or phone.pressed
         if here is not None and action in moves:
             moves[action](*here)
-
-
-def _step(index: int, step: object) -> tuple[str, Place | None, float]:
-    """Check one step: its action, its place if it has one, its wait in milliseconds."""
-    if not isinstance(step, Mapping) or step.get("action") not in ("touch_down", "move_to", "wait", "touch_up"):
-        raise invalid(f"actions[{index}]: unsupported action")
-    at = step.get("point") or ({"x": step["x"], "y": step["y"]} if "x" in step and "y" in step else None)
-    if at is None and step["action"] in ("touch_down", "move_to"):
-        raise invalid(f"actions[{index}]: point is required for {step['action']}")
-    ms = number(step, "ms" if "ms" in step else "duration_ms", 0, 0, 30000)
-    return str(step["action"]), None if at is None else place(at, f"actions[{index}].point"), ms

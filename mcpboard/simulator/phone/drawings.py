@@ -44,25 +44,25 @@ class Stencil:
         self._pen.ellipse(self._pixels((x - across, y - along, x + across, y + along)), fill=color)
 
     def ring(self, x: float, y: float, across: float, along: float, thick: float, color: str) -> None:
-        """An oval that is only an outline."""
+        """Draw an oval that is only an outline."""
         corners = self._pixels((x - across, y - along, x + across, y + along))
         self._pen.ellipse(corners, outline=color, width=round(thick * self._unit))
 
     def bow(self, x: float, y: float, radius: float, angles: tuple[float, float], thick: float, color: str) -> None:
-        """A part of a ring, from angle to angle in degrees, clockwise from three o'clock."""
+        """Draw a part of a ring, from angle to angle in degrees, clockwise from three o'clock."""
         corners = self._pixels((x - radius, y - radius, x + radius, y + radius))
         self._pen.arc(corners, *angles, fill=color, width=round(thick * self._unit))
 
     def slab(self, box: Corners, radius: float, color: str) -> None:
-        """A rectangle with round corners."""
+        """Draw a rectangle with round corners."""
         self._pen.rounded_rectangle(self._pixels(box), radius * self._unit, fill=color)
 
     def patch(self, points: Iterable[Place], color: str) -> None:
-        """A polygon."""
+        """Draw a polygon."""
         self._pen.polygon([(x * self._unit, y * self._unit) for x, y in points], fill=color)
 
     def stroke(self, points: Iterable[Place], thick: float, color: str) -> None:
-        """A line with round ends and joints."""
+        """Draw a line with round ends and joints."""
         path = list(points)
         self._pen.line([(x * self._unit, y * self._unit) for x, y in path], color, round(thick * self._unit), "curve")
         for x, y in (path[0], path[-1]):
