@@ -13,7 +13,9 @@ from mcpboard.simulator.phone import fonts
 from mcpboard.simulator.phone.canvas import LEADING, Canvas
 from mcpboard.simulator.phone.view import Box, Move, Place, Slide
 
-Shape = tuple[Any, ...]  # a method of Canvas, or a function that takes one, and its further arguments
+# A method of Canvas, or a function that takes one, and its further arguments. Data and no closure, since a closure
+# made in a loop would be painted with the values of the loop's end.
+Shape = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
