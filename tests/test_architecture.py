@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,37 @@ def _target(each: Import) -> str:
 
 def test_every_folder_has_a_direction() -> None:
     assert {room(each.file) for each in ALL} <= set(DIRECTIONS)
+
+
+def test_there_is_no_import_cycle() -> None:
+    """Imports for typing and inside functions count like all others."""
+    graph = _module_graph()
+    assert not _cycle(graph)
+
+
+def _module_graph() -> dict[str, set[str]]:
+    """Module -> modules of ours that it imports by name."""
+    modules = {_dotted(path): path for path in PACKAGE.rglob("*.py")}
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for each in ALL:
+        target = each.module if each.module in modules else each.module.rpartition(".")[0]
+        if target in modules:
+            graph[_dotted(PACKAGE / each.file)].add(target)
+    graph["mcpboard"] = set()
+    return graph
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _cycle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules that a cycle goes through or leads to; empty when there is none."""
+    left = dict(graph)
+    while ends := [name for name, targets in left.items() if not targets & left.keys() - {name}]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
 
 
 WAITING = {"socket", "threading", "time", "os", "logging", "random", "secrets", "requests", "werkzeug", "waitress"}
