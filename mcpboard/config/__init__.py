@@ -88,7 +88,7 @@ class SettingsWatcher:
         try:
             loaded = _load(*self._origin, files)
         except ConfigError as error:
-            log.warning("%s (until then the last good settings stay in force)", error)
+            log.warning("%s (until then the last good settings stay effective)", error)
             # Files behind the broken one were not reached; they are looked at again, or each
             # call would take their change for a new one.
             self._looks = {path: look(path) for path in self._looks} | files.looks

@@ -26,7 +26,7 @@ from mcpboard.host.devices import autodiscovery
 from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.registry import DeviceSpec, Registry
-from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import Driver
@@ -74,7 +74,7 @@ class HostRole:
         manager: DeviceManager,
         owners: Owners,
         tokens: Tokens,
-        survey: StatusSurvey,
+        statuses: DeviceStatuses,
         vision: VisionService,
         pages: Console,
         follow: Callable[[], None],
@@ -86,7 +86,7 @@ class HostRole:
         self._tokens = tokens
         self._vision = vision
         self._follow = follow
-        self._survey = survey
+        self._statuses = statuses
         self._console = pages
         self._cloud = cloud
         self._discovery = discovery
@@ -123,7 +123,7 @@ class HostRole:
         row = self._rows[call.name]
         try:
             if isinstance(row, StatusTool):
-                return Outcome(row.work(self._survey, call.arguments))
+                return Outcome(row.work(self._statuses, call.arguments))
             return Outcome(self._run_leased(call, row))
         except McpboardError:
             raise
@@ -155,7 +155,7 @@ class HostRole:
         if self._discovery is not None:
             self._discovery.close()
         self.manager.close()
-        self._survey.close()
+        self._statuses.close()
         self._vision.close()
 
     # --- a call that leases its device ---
@@ -245,15 +245,15 @@ def build(
     adb = factory.adb_server(settings)
     registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb))
     discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
-    survey = StatusSurvey(manager)
+    statuses = DeviceStatuses(manager)
     vision = vision or create_service(folder / ICONS)
     enrolled = enrolled or enrollment.read(folder)
-    cloud = Worker(manager, survey.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
+    cloud = Worker(manager, statuses.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
     cloud_status = cloud.status if cloud else None
     pages = console.build(
-        manager, survey, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status
+        manager, statuses, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status
     )
-    return HostRole(manager, owners, tokens, survey, vision, pages, registry.follow, cloud, discovery)
+    return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery)
 
 
 __all__ = ["CONNECTIONS", "THREADS", "DeviceSpec", "HostRole", "build"]

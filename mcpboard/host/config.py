@@ -53,7 +53,7 @@ def bind_host(value: object) -> str:
             raise ValueError
         return str(ipaddress.ip_address(value))
     except ValueError:
-        raise ConfigError("an IP address such as 127.0.0.1 is expected, or localhost, without blanks") from None
+        raise ConfigError("an IP address such as 127.0.0.1 is expected, or localhost, without spaces") from None
 
 
 def port(value: object) -> int:

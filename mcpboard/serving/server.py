@@ -33,7 +33,7 @@ LEAVE_SECONDS = 0.5  # for the threads to end after that; one that waits for a b
 SWEEP_SECONDS = 1.0  # how late a limit of connection.py may strike
 IP_FREEBIND = 15  # Linux; not in the socket module
 
-# What the kernel says where it has no IPv6, left out or switched off.
+# What the kernel says where it has no IPv6, left out or disabled.
 NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT})
 
 # errno of a listener that cannot be opened -> what to do about it.

@@ -36,7 +36,7 @@ PARTIAL_SECONDS = 5.0  # a claim waits no longer while devices are taken: they a
 
 SHUTTING_DOWN = (FAILED, "the host agent is shutting down", "shutting_down")
 
-Survey = Callable[[], Sequence[Mapping[str, Any]]]  # id and state of every device, within a few seconds
+DeviceReports = Callable[[], Sequence[Mapping[str, Any]]]  # id and state of every device, within a few seconds
 
 
 # --- as the console shows it ---------------------------------------------------------------------
@@ -81,14 +81,14 @@ class Heartbeat:
     """
 
     def __init__(
-        self, manager: DeviceManager, survey: Survey, cloud: CloudApi, pool: AssignmentPool, runner: Runner,
+        self, manager: DeviceManager, statuses: DeviceReports, cloud: CloudApi, pool: AssignmentPool, runner: Runner,
         events: WorkerEvents, clock: WorkerClock, seconds: float,
     ) -> None:  # fmt: skip
         self.retry = Retry("heartbeat", events.stopping, seconds)
         self.answered_at: float | None = None
         self.busy_ids: tuple[str, ...] = ()
         self._manager = manager
-        self._survey = survey
+        self._statuses = statuses
         self._cloud = cloud
         self._pool = pool
         self._runner = runner
@@ -97,8 +97,8 @@ class Heartbeat:
         self._seconds = seconds
         self._boot_id = secrets.token_hex(8)
         self._seq = 0
-        self._states: dict[str, str] = {}  # of devices, as the survey found them last
-        self._surveyed_at = float("-inf")
+        self._states: dict[str, str] = {}  # of devices, as they were found last
+        self._states_at = float("-inf")
 
     def beat_forever(self) -> None:
         """Send heartbeats until `closing` is set, and one more then."""
@@ -149,11 +149,11 @@ class Heartbeat:
         self._obey(response.get("commands"))
 
     def _devices(self) -> list[dict[str, str]]:
-        """Return id, kind and state of every device; surveyed anew when the last survey is half a heartbeat old."""
+        """Return id, kind and state of every device; probed anew when the last states are half a heartbeat old."""
         now = self._clock.now()
-        if now - self._surveyed_at >= self._seconds / 2 and not self._events.closing.is_set():
-            self._surveyed_at = now
-            self._states = {str(each["id"]): str(each["state"]) for each in self._survey()}
+        if now - self._states_at >= self._seconds / 2 and not self._events.closing.is_set():
+            self._states_at = now
+            self._states = {str(each["id"]): str(each["state"]) for each in self._statuses()}
         devices = self._manager.states()
         return [{"id": each.id, "kind": each.kind, "state": self._states.get(each.id, "unknown")} for each in devices]
 
@@ -241,7 +241,7 @@ class Worker:
     def __init__(
         self,
         manager: DeviceManager,
-        survey: Survey,
+        statuses: DeviceReports,
         vision: VisionService,
         enrollment: Enrollment,
         folder: Path,
@@ -255,7 +255,7 @@ class Worker:
         self._outbox = outbox = Outbox(folder, enrollment.host_id)
         self._runner = runner = Runner(manager, vision, cloud, outbox, clock, enrollment.host_id, enrollment.lease_s)
         self._pool = pool = AssignmentPool(runner.execute, events.run_ended)
-        self._heartbeat = Heartbeat(manager, survey, cloud, pool, runner, events, clock, enrollment.heartbeat_s)
+        self._heartbeat = Heartbeat(manager, statuses, cloud, pool, runner, events, clock, enrollment.heartbeat_s)
         self._claims = Claims(manager, cloud, pool, runner, outbox, events, clock, enrollment.claim_wait_s)
         self._delivery = Delivery(cloud, outbox, events, clock)
         manager.watch(events.lease_changed)

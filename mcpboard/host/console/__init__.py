@@ -20,7 +20,7 @@ from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find, par
 from mcpboard.host.console.templating import LiveFragment, renderer
 from mcpboard.host.console.views import ConsoleRequest, Views
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.protocol.messages import PageRequest, Reply
 from mcpboard.protocol.sessions import Session
 
@@ -90,7 +90,7 @@ class Console:
 
 def build(
     manager: DeviceManager,
-    survey: StatusSurvey,
+    statuses: DeviceStatuses,
     sessions: Callable[[], Sequence[Session]],
     folder: Path,
     follow: Callable[[], None],
@@ -103,7 +103,7 @@ def build(
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
     is true for the token that opens the console. `cloud` is left out on a host that is not enrolled.
     """
-    presenter = Presenter(manager, survey, sessions, clock, cloud)
+    presenter = Presenter(manager, statuses, sessions, clock, cloud)
     logins = LoginSessions(clock)
     render = renderer()
     if render is None:

@@ -12,7 +12,7 @@ from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.cache import CachedValue, RevalidatingCache
 from mcpboard.host.devices.leases import IDLE_SECONDS, MCP
 from mcpboard.host.devices.manager import DeviceManager, DeviceState
-from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import OFFLINE, READY, Screenshot
 from mcpboard.protocol import versions
 from mcpboard.protocol.sessions import Session
@@ -85,7 +85,7 @@ class Presenter:
     """The source of what pages show; every method returns what is known now and waits for nothing."""
 
     manager: DeviceManager
-    survey: StatusSurvey
+    statuses: DeviceStatuses
     sessions: Callable[[], Sequence[Session]]
     clock: Callable[[], float]
     cloud: Callable[[], CloudStatus] | None
@@ -138,7 +138,7 @@ class Presenter:
 
     def _fetch_state(self, device_id: str) -> dict[str, Any] | None:
         try:
-            return self.survey.status(device_id)
+            return self.statuses.status(device_id)
         except UnknownDevice:
             return None  # removed meanwhile
 

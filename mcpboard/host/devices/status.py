@@ -16,7 +16,7 @@ WORKERS = 16  # probes at a time; a silent device keeps one of them for two seco
 SILENT = Probe("no answer")
 
 
-class StatusSurvey:
+class DeviceStatuses:
     """Probe devices without a lease; one probe a device at a time."""
 
     def __init__(self, manager: DeviceManager) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import ToolFailed
-from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.specs import TOOLS
@@ -43,7 +43,7 @@ class StatusTool:
     """A tool that reads the status of devices and leases none."""
 
     tool: Tool
-    work: Callable[[StatusSurvey, Mapping[str, Any]], Content]
+    work: Callable[[DeviceStatuses, Mapping[str, Any]], Content]
 
 
 # --- on a device -------------------------------------------------------------------------------
@@ -157,13 +157,13 @@ def _tree(driver: Driver, vision: VisionService) -> UiNode | None:
 # --- on none -----------------------------------------------------------------------------------
 
 
-def _list_devices(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
-    devices = survey.devices()
+def _list_devices(statuses: DeviceStatuses, arguments: Mapping[str, Any]) -> Content:
+    devices = statuses.devices()
     return _json(devices, {"devices": devices})  # as text the list itself; structured content has to be an object
 
 
-def _device_status(survey: StatusSurvey, arguments: Mapping[str, Any]) -> Content:
-    status = survey.status(str(arguments["device_id"]))
+def _device_status(statuses: DeviceStatuses, arguments: Mapping[str, Any]) -> Content:
+    status = statuses.status(str(arguments["device_id"]))
     return _json(status, status)
 
 

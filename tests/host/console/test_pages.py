@@ -23,7 +23,7 @@ from mcpboard.host.console import presenter
 from mcpboard.host.console.templating import ago
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.status import StatusSurvey
+from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import OFFLINE, Probe, Screenshot
 from mcpboard.protocol.messages import PageRequest, RequestHead
 from mcpboard.protocol.sessions import Session
@@ -214,11 +214,11 @@ CLOUDS = [
 @pytest.mark.parametrize(("state", "message"), CLOUDS)
 def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, message: str) -> None:
     manager, sessions = DeviceManager(Clock()), list[Session]()
-    survey = StatusSurvey(manager)
-    with closing(survey), closing(manager):
+    statuses = DeviceStatuses(manager)
+    with closing(statuses), closing(manager):
         made = console.build(
             manager,
-            survey,
+            statuses,
             lambda: sessions,
             tmp_path,
             lambda: None,
