@@ -119,7 +119,7 @@ def test_the_words_that_the_bridge_s_table_quotes_are_said() -> None:
 
 
 def test_people_behind_a_proxy_are_told_the_literal_address() -> None:
-    """BL-610: some clients take no ranges, some ignore the variable; curl shows whether the board itself answers."""
+    """Some clients take no ranges, some ignore the variable; curl shows whether the board itself answers."""
     advice = section("Setting up a client")
     assert all(f"`{name}=192.168.42.1`" in advice for name in ("NO_PROXY", "no_proxy"))
     assert "some ignore\nthe variable" in advice

@@ -308,8 +308,8 @@ def test_a_log_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
-    with Simulator() as pretend:
-        yield pretend
+    with Simulator() as simulator:
+        yield simulator
 
 
 def states(load: Callable[[], Settings], agent_port: int = 9) -> dict[str, CheckResult]:

@@ -130,7 +130,7 @@ def _executable(source: Path, place: Path) -> None:
 
 
 def _recorded() -> Iterator[dict[str, object]]:
-    """What the pretend board answers to the requests of the session."""
+    """What the simulated board answers to the requests of the session."""
     with Simulator() as simulator:
         for method, base, path in (
             ("GET", simulator.agent_url, "/api/tools"),

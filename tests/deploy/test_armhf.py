@@ -1,4 +1,4 @@
-"""The server on 32-bit ARM for real: Debian's Python, PyPI's wheels, emulated; the pretend phone runs natively."""
+"""The server on 32-bit ARM for real: Debian's Python, PyPI's wheels, emulated; the simulated phone runs natively."""
 
 from __future__ import annotations
 

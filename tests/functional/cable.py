@@ -42,13 +42,13 @@ def unplugged() -> Iterator[Link]:
 @contextlib.contextmanager
 def agent(link: Link) -> Iterator[Simulator]:
     """The Agent on the board's own loopback, which no flap touches."""
-    pretend = Simulator(speed=50)
-    link.board.run(pretend.start)
-    pretend.phone.show("Notes")
+    simulator = Simulator(speed=50)
+    link.board.run(simulator.start)
+    simulator.phone.show("Notes")
     try:
-        yield pretend
+        yield simulator
     finally:
-        pretend.stop()
+        simulator.stop()
 
 
 @contextlib.contextmanager

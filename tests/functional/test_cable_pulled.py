@@ -32,8 +32,8 @@ def link() -> Iterator[Link]:
 
 @pytest.fixture
 def simulator(link: Link) -> Iterator[Simulator]:
-    with agent(link) as pretend, served(link, pretend):
-        yield pretend
+    with agent(link) as simulator, served(link, simulator):
+        yield simulator
 
 
 @contextmanager

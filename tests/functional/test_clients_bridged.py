@@ -34,8 +34,8 @@ def program(tmp_path: Path) -> str:
 
 @pytest.fixture
 def simulator() -> Iterator[Simulator]:
-    with Simulator() as pretend:
-        yield pretend
+    with Simulator() as simulator:
+        yield simulator
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ def link() -> Iterator[Link]:
 
 @pytest.fixture
 def simulator(link: Link) -> Iterator[Simulator]:
-    with agent(link) as pretend:
-        yield pretend
+    with agent(link) as simulator:
+        yield simulator
 
 
 LISTENERS = [

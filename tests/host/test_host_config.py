@@ -31,7 +31,7 @@ def test_every_spelling_of_loopback_is_served_without_more(host: str, bound: str
 @pytest.mark.parametrize("allow", NO)
 @pytest.mark.parametrize("host", OPEN)
 def test_an_address_beyond_loopback_alone_refuses_to_start(host: str, allow: str | None) -> None:
-    """Mission: to expose on a different interface set both; both are required."""
+    """To expose it on a different interface both are required: the address and the permission."""
     with pytest.raises(ConfigError, match=f"{ALLOW_VARIABLE}=true as well") as refused:
         load(host, allow)
     assert "\n" not in str(refused.value)
@@ -52,7 +52,7 @@ def test_what_is_no_address_is_refused_and_never_guessed(host: str, allow: str |
 
 @pytest.mark.parametrize("allow", YES)
 def test_the_switch_alone_changes_nothing(allow: str) -> None:
-    """Mission: by default this is 127.0.0.1 (loopback only), port 8765."""
+    """By default it is loopback only, port 8765."""
     found = load(None, allow)
     assert (found.bind_host, found.port, found.url) == ("127.0.0.1", 8765, "http://127.0.0.1:8765/mcp")
 
@@ -93,7 +93,7 @@ def test_a_flag_goes_over_the_environment_and_that_over_the_file(tmp_path: Path)
 
 
 def test_the_data_folder_is_where_the_identity_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mission: default `tasks/host_mcp_token.json` next to `host_identity.json`."""
+    """The token lies next to `host_identity.json`, in `tasks/` by default."""
     monkeypatch.chdir(tmp_path)
     assert load().folder == tmp_path / "tasks"
     assert load(data="elsewhere").identity_path == str(tmp_path / "elsewhere" / "host_identity.json")

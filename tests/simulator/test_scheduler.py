@@ -89,7 +89,7 @@ def test_an_assignment_is_given_once_to_a_host_whose_device_is_free(scheduler: S
 
 
 def test_a_device_that_a_heartbeat_calls_busy_gets_nothing_unless_blindly(scheduler: Scheduler, peer: Peer) -> None:
-    """The mission: normally it won't even try."""
+    """The cloud was told that the device is busy, so it does not even try."""
     peer.beat(mcp_busy_device_ids=["X"])
     scheduler.dispatch("X", [])
     assert peer.claim("X") == 204

@@ -58,7 +58,7 @@ def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
 
 
 def test_run_is_the_verb_when_none_is_given_and_ends_well(tmp_path: Path) -> None:
-    """Mission: the first time it starts it generates a token; the port is served at /mcp."""
+    """The first time it starts it generates a token; MCP is served at /mcp of its port."""
     with running(tmp_path / "data") as (child, url):
         assert url.endswith("/mcp")
         caller = Caller(url, read_main_token(tmp_path / "data"))
@@ -74,7 +74,7 @@ LOOPBACK = {"localhost": "127.0.0.1", "::1": "[::1]", "127.0.0.2": "127.0.0.2"}
 
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_an_address_of_loopback_is_bound_as_it_was_asked_for(tmp_path: Path, host: str) -> None:
-    """BL-511: never wider, never another."""
+    """Never wider than asked for, never another address."""
     with running(tmp_path / "data", "--bind", host) as (_, url):
         assert url.startswith(f"http://{LOOPBACK[host]}:")
         assert Caller(url, read_main_token(tmp_path / "data")).call("list_devices").text == "[]"
@@ -84,7 +84,7 @@ def test_an_address_of_loopback_is_bound_as_it_was_asked_for(tmp_path: Path, hos
 
 
 def test_the_token_alone_is_printed(tmp_path: Path) -> None:
-    """Mission: to print it for copy/paste: device-host-agent mcp-token."""
+    """`device-host-agent mcp-token` prints the token for copy and paste."""
     with running(tmp_path / "data"):
         done = run("mcp-token", "--data", str(tmp_path / "data"))
     assert (done.returncode, done.stdout, done.stderr) == (0, read_main_token(tmp_path / "data") + "\n", "")
@@ -320,7 +320,7 @@ def test_a_call_that_hangs_does_not_keep_the_agent_from_ending(tmp_path: Path) -
 
 
 def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path) -> None:
-    """BL-502, with the agent's own log at DEBUG."""
+    """Not even with the agent's own log at DEBUG."""
     log = tmp_path / "log"
     with running(tmp_path / "data", "--log-level", "debug", "--log", str(log)) as (child, url):
         secret = read_main_token(tmp_path / "data")
@@ -346,7 +346,7 @@ def connect(form: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_hermes_is_configured_as_the_mission_writes_it(tmp_path: Path) -> None:
-    """Mission, Hermes Agent configuration: mcp_servers, apex_device, url and the Authorization header."""
+    """Hermes Agent is configured by mcp_servers, apex_device, url and the Authorization header."""
     data = str(tmp_path / "data")
     with running(tmp_path / "data") as (_, url):
         printed = connect("hermes", url, "--data", data)

@@ -1,4 +1,4 @@
-"""The board's two loopback APIs in little memory: answers recorded from the pretend board, and a bundle of any size."""
+"""The board's two loopback APIs in little memory: answers recorded from the simulated board, and a bundle of any size."""
 
 import json
 import threading

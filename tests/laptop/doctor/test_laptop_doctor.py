@@ -54,8 +54,8 @@ def skipping(found: Results) -> list[str]:
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
-    with Simulator() as pretend:
-        yield pretend
+    with Simulator() as simulator:
+        yield simulator
 
 
 @contextlib.contextmanager
@@ -242,9 +242,9 @@ def test_a_picture_that_clients_refuse(
 ) -> None:
     picture = b"\xff\xd8\xff\xc0" + struct.pack(">HBHH", 17, 8, pixels[1], pixels[0]) + bytes(extra)
     shown = {"format": "jpeg", "width": 1, "height": 1, "data": base64.b64encode(picture).decode()}
-    with Simulator() as pretend:
+    with Simulator() as simulator:
         monkeypatch.setattr("mcpboard.simulator.board.camera.Camera.shot", lambda *_: shown)
-        with fronted(pretend) as url:
+        with fronted(simulator) as url:
             found = results(url)
     assert failing(found) == ["picture"]
     assert message in found["picture"].message
