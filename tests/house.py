@@ -29,7 +29,7 @@ COMMON_FUNCTION = 25  # lines that nine of ten functions stay within
 LONG_FUNCTION = 60  # lines
 
 # One per role: the same thing of each role under the same name.
-RECURRING_MODULES = frozenset({"config", "doctor", "tools", "tool_specs", "board", "probes", "rules"})
+RECURRING_MODULES = frozenset({"config", "doctor", "tools", "board", "probes", "rules"})
 
 QUESTION = re.compile(r"(What|Whether|Who|How)\b")
 # Words by which documents were cited that no reader of the repository has.

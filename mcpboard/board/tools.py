@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcpboard.board import readers
-from mcpboard.board.tool_specs import TOOLS
+from mcpboard.board.tool_descriptions import TOOLS
 from mcpboard.protocol.tools import Content, Tool
 
 if TYPE_CHECKING:

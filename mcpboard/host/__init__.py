@@ -31,8 +31,8 @@ from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
+from mcpboard.host.tools.descriptions import INSTRUCTIONS
 from mcpboard.host.tools.rows import ROWS, DeviceTool, StatusTool, VisionTool
-from mcpboard.host.tools.specs import INSTRUCTIONS
 from mcpboard.host.vision.service import VisionService, create_service
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (

@@ -12,7 +12,7 @@ from mcpboard.errors import ToolFailed
 from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools.arguments import Arguments
-from mcpboard.host.tools.specs import TOOLS
+from mcpboard.host.tools.descriptions import TOOLS
 from mcpboard.host.vision import describe, find
 from mcpboard.host.vision.service import NO_VISION, VisionService
 from mcpboard.host.vision.tree import UiNode
