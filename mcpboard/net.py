@@ -35,7 +35,9 @@ def is_loopback(host: str) -> bool:
     No name is looked up, so no other name passes, and no IPv4 address written as IPv6.
     """
     try:
-        return IPv6Address(host) == _LOOPBACK_V6 if ":" in host else IPv4Address(host) in _LOOPBACK_V4
+        if ":" in host:
+            return IPv6Address(host.partition("%")[0]) == _LOOPBACK_V6  # whatever the zone
+        return IPv4Address(host) in _LOOPBACK_V4
     except AddressValueError:
         return host.lower() == "localhost"
 

@@ -6,7 +6,7 @@ import pytest
 
 from mcpboard.net import host_port, in_url, is_loopback, reachable_here
 
-LOOPBACK = ["127.0.0.1", "127.1.2.3", "::1", "0:0:0:0:0:0:0:1", "localhost", "LocalHost"]
+LOOPBACK = ["127.0.0.1", "127.1.2.3", "::1", "0:0:0:0:0:0:0:1", "::1%lo", "localhost", "LocalHost"]
 ELSEWHERE = [
     *("192.168.42.1", "0.0.0.0", "::", "::ffff:127.0.0.1", "127.1", "0x7f000001", "0127.0.0.1", "localhost."),
     *("localhost.example", "board.local", "", "fe80::1", "[::1]", "127.0.0.1:80"),

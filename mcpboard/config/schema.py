@@ -126,7 +126,7 @@ def base_url(value: object) -> str:
     """
     found = _BASE_URL.fullmatch(value) if isinstance(value, str) else None
     host = (found["v6"] or found["host"]) if found else ""
-    if found is None or not is_loopback(host):
+    if found is None or not is_loopback(host) or (found["v6"] and ":" not in host):
         raise ConfigError(_BASE_URL_FORM)
     port = int(found["port"]) if found["port"] else None
     if port is not None and not 0 < port <= HIGHEST_PORT:

@@ -76,11 +76,12 @@ def adb_server(value: object) -> tuple[str, int]:
     """Return loopback address and port of the adb server: whoever reaches one may do anything on its phones."""
     address, _, number = str(value).rpartition(":")
     host = address.strip("[]")
-    literal = host.lower() != "localhost" and is_loopback(
-        host
-    )  # connections are made to literals, no name is looked up
-    if literal and number.isdecimal() and 0 < int(number) <= HIGHEST_PORT:
-        return host, int(number)
+    try:
+        # Connections are made to literals: no name is looked up, `localhost` neither.
+        if host.lower() != "localhost" and is_loopback(host) and 0 < int(number) <= HIGHEST_PORT:
+            return host, int(number)
+    except ValueError:  # no number
+        pass
     raise ConfigError("a loopback address with a port such as 127.0.0.1:5037 is expected")
 
 
@@ -160,13 +161,15 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     process's own where it is left out. Raises ConfigError, one line with the cure.
     """
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    found = dict(defaults(HOST_SETTINGS))
+    found: dict[str, Found] = {}
     if "config" in given:
         found |= _from_file(file_path(given["config"]))
     found |= _from_environment(config.environment() if environ is None else environ)
     found |= from_flags(HOST_SETTINGS, given)
     if "data" in given:
         found["identity_path"] = Found(os.path.join(file_path(given["data"]), IDENTITY_FILE), "--data")
+    # For the missing keys only: a default path cannot be made absolute where the working directory is gone.
+    found |= defaults(row for row in HOST_SETTINGS if row.key not in found)
     settings = HostSettings(
         **{key: each.value for key, each in found.items()}, sources={key: each.source for key, each in found.items()}
     )

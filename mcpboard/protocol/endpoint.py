@@ -143,7 +143,7 @@ class Endpoint:
             return self._handshake(request.id, negotiated, modern=version.modern)
         info = request.params.get("clientInfo")
         names = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
-        client = one_line(" ".join(name for name in names if isinstance(name, str)), CLIENT_NAME_LIMIT)
+        client = one_line(" ".join(name for name in names if isinstance(name, str))[:CLIENT_NAME_LIMIT])
         return OpenSession(request.id, negotiated, client, principal)
 
     def _handshake(

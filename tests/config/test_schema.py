@@ -121,6 +121,7 @@ def test_a_base_url_on_loopback_is_normalised(value: str, expected: str) -> None
         pytest.param("http://127.0.0.1\\@example.com", id="a backslash"),
         pytest.param("http://127.0.0.1\n", id="a line end"),
         pytest.param("http://127.\t0.0.1", id="a tab inside"),
+        pytest.param("http://[127.0.0.1]:8081", id="IPv4 in brackets"),
         pytest.param("http://", id="no host"),
         pytest.param("127.0.0.1:8081", id="no scheme"),
         pytest.param("", id="empty"),

@@ -100,6 +100,20 @@ def test_the_data_folder_is_where_the_identity_is(tmp_path: Path, monkeypatch: p
     assert load(config=written(tmp_path, 'identity_path = "/var/lib/agent/me.json"')).folder == Path("/var/lib/agent")
 
 
+def test_a_folder_that_is_named_needs_no_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert load(data=str(tmp_path / "data")).folder == tmp_path / "data"
+
+
+@pytest.mark.parametrize("port", ["9" * 5000, "x", "", "0", "65536"])
+def test_an_adb_server_needs_a_port(tmp_path: Path, port: str) -> None:
+    with pytest.raises(ConfigError, match="a loopback address with a port"):
+        load(config=written(tmp_path, f'adb_server = "127.0.0.1:{port}"'))
+
+
 MISTAKES = [
     pytest.param('bind_hots = "127.0.0.1"', "did you mean bind_host", id="a key mistyped"),
     pytest.param("port = 70000", "a port is 0 to 65535", id="no port"),
