@@ -8,9 +8,9 @@ from functools import partial
 
 from mcpboard import __version__
 from mcpboard.board.backend import Backend
-from mcpboard.board.catalog import Catalog
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
+from mcpboard.board.live_schemas import Catalog
 from mcpboard.board.pages import PAGES, page
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
 from mcpboard.board.undelivered import UndeliveredOutcomes

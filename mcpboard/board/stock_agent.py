@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpboard.board.backend import Backend
-from mcpboard.board.catalog import live_schemas
+from mcpboard.board.live_schemas import live_schemas
 from mcpboard.errors import ToolError
 
 ALONGSIDE_PORT = 8090  # where mcpboard stands when the Agent itself owns 8080

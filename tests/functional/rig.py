@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpboard import board, config
-from mcpboard.board import catalog
+from mcpboard.board import live_schemas
 from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
 from tests.support import served
@@ -188,7 +188,7 @@ def in_front_of(
 def shrink_deadlines(patch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Give tools other deadlines, by name; to be called before the board is built."""
     rows = [replace(row, deadline_s=seconds.get(row.tool.name, row.deadline_s)) for row in ROWS]
-    patch.setattr(catalog, "ROWS", tuple(rows))
+    patch.setattr(live_schemas, "ROWS", tuple(rows))
 
 
 # --- what there is to see --------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from mcpboard.board import catalog
 from mcpboard.board.backend import BackendResponse
 from mcpboard.board.doctor.probes import (
     BackendFacts,
@@ -15,6 +14,7 @@ from mcpboard.board.doctor.probes import (
     SettingsFacts,
     StockAgentFacts,
 )
+from mcpboard.board.live_schemas import is_usable, live_schemas
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import SETTINGS
 from mcpboard.doctor import CheckResult, failed, ok
@@ -84,7 +84,7 @@ def backend(facts: BackendFacts) -> CheckResult:
 def tool_list(facts: BackendFacts) -> CheckResult:
     """Fail when the Agent lacks a tool that we offer; name those whose schemas clients would not take."""
     try:
-        schemas = catalog.live_schemas(BackendResponse(facts.status, "", facts.body))
+        schemas = live_schemas(BackendResponse(facts.status, "", facts.body))
     except (BackendBroken, ValueError, RecursionError):
         return failed("the Agent's tool list cannot be read", UPDATE)
     needed = [row.tool.name for row in ROWS if row.path.startswith("/api/tools/")]
@@ -94,7 +94,7 @@ def tool_list(facts: BackendFacts) -> CheckResult:
     builtin = []
     for name in needed:
         schema = schemas[name]
-        if not isinstance(schema, dict) or not catalog.is_usable(schema):
+        if not isinstance(schema, dict) or not is_usable(schema):
             builtin.append(name)
     return ok(f"all {len(needed)} tools" + (f"; built-in schemas for {', '.join(builtin)}" if builtin else ""))
 

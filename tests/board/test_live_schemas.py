@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpboard.board.backend import BackendResponse
-from mcpboard.board.catalog import FRESH_S, RETRY_S, Catalog, is_usable
+from mcpboard.board.live_schemas import FRESH_S, RETRY_S, Catalog, is_usable
 from mcpboard.board.tools import ROWS, allowed
 from mcpboard.errors import BackendUnreachable
 
