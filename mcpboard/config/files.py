@@ -46,10 +46,10 @@ class Document:
         return table
 
 
-def look(path: str) -> tuple[int, ...] | None:
+def look(path: str | os.PathLike[str], *, follow_links: bool = True) -> tuple[int, ...] | None:
     """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen."""
     try:
-        seen = os.stat(path)
+        seen = os.stat(path, follow_symlinks=follow_links)
     except OSError:
         return None
     # ctime as well: a cured permission changes nothing else.

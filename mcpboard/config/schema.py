@@ -28,7 +28,7 @@ LOG_PLACES = ("stderr", "syslog")
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^:\[\]]+)):(?P<port>[0-9]{1,5})")
 _HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 _BASE_URL = re.compile(
-    r"http://(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<host>[a-z0-9.]+))(?::(?P<port>[0-9]{1,5}))?/?", re.IGNORECASE
+    r"http://(?:\[(?P<v6>[0-9a-f.]*:[0-9a-f:.]*)\]|(?P<host>[a-z0-9.]+))(?::(?P<port>[0-9]{1,5}))?/?", re.IGNORECASE
 )
 
 _ADDRESS_FORMS = "an address is HOST:PORT, [IPv6]:PORT or *:PORT, such as 127.0.0.1:8090"
@@ -126,7 +126,7 @@ def base_url(value: object) -> str:
     """
     found = _BASE_URL.fullmatch(value) if isinstance(value, str) else None
     host = (found["v6"] or found["host"]) if found else ""
-    if found is None or not is_loopback(host) or (found["v6"] and ":" not in host):
+    if found is None or not is_loopback(host):
         raise ConfigError(_BASE_URL_FORM)
     port = int(found["port"]) if found["port"] else None
     if port is not None and not 0 < port <= HIGHEST_PORT:

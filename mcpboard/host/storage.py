@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcpboard.config.files import staged_file
+from mcpboard.config.files import look, staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.text import json_object
 
@@ -124,15 +124,6 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def fingerprint(path: Path) -> tuple[int, ...] | None:
-    """Return the outside of a file, to tell when it has changed; None while it is not there."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
 class FollowedFile:
     """A file that is to be read again whenever it has changed. Not locked: who follows it owns the lock."""
 
@@ -142,7 +133,7 @@ class FollowedFile:
 
     def take_change(self) -> bool:
         """Return True when it looks otherwise than at the last call; before the first it counts as not there."""
-        before, self._last = self._last, fingerprint(self._path)
+        before, self._last = self._last, look(self._path, follow_links=False)
         return self._last != before
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcpboard.config.files import look
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.access.identity import now
@@ -44,7 +45,7 @@ def main_token(folder: Path) -> str:
     """Return the token in the file, generated where there is no file; never overwritten."""
     path = folder / TOKEN_FILE
     storage.private_folder(folder)
-    if storage.fingerprint(path) is None:
+    if look(path, follow_links=False) is None:
         storage.create(path, {"version": 1, "token": secrets.token_urlsafe(TOKEN_BYTES), "created_at": now()})
     return read_main_token(folder)
 
