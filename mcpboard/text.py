@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,13 +23,16 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def json_object(document: str | bytes | bytearray) -> dict[str, Any] | None:
-    """Return the JSON object that `document` is; None for anything else, nesting too deep for the parser included."""
+def well_formed(text: str) -> str:
+    """Return `text` with U+FFFD for every half of a surrogate pair: no UTF-8 holds one, and few JSON parsers.
+
+    Two halves that stand side by side become the character that they mean.
+    """
     try:
-        value = json.loads(document)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -35,3 +40,127 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = list(known)
     close = difflib.get_close_matches(word, names, 1)
     return f"did you mean {close[0]}?" if close else f"known there: {', '.join(names)}"
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+DEPTH_LIMIT = 64  # levels; no request, schema or result of a tool needs ten
+# Levels of what passes through to somebody else, as the tree of a phone's screen does.
+DEEP_LIMIT = 1000
+
+_STRING = re.compile(rb'"[^"]*"?')
+# The brackets of JSON -> what each adds to the level, as a signed byte.
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NEITHER = bytes(set(range(256)) - set(b'"[{]}'))
+_SPACE = re.compile(r"[ \t\n\r]+")
+
+
+class TooNested(ValueError):
+    """A JSON document of more levels, or more lists and objects, than are read here."""
+
+
+def nesting(document: str) -> tuple[int, int]:
+    """Return how many levels a JSON document has, and how many lists and objects, without parsing it.
+
+    Both are upper bounds where they are at most DEPTH_LIMIT. Takes time in proportion to the length.
+    """
+    brackets = document.count("[") + document.count("{")
+    if brackets <= DEPTH_LIMIT:
+        return brackets, brackets
+    text = document.encode("utf-8", "replace").replace(rb"\\", b"").replace(rb"\"", b"")
+    steps = _STRING.sub(b"", text.translate(None, _NEITHER)).translate(_STEPS)
+    levels = max(itertools.accumulate(memoryview(steps).cast("b")), default=0)
+    return levels, steps.count(b"\x01")
+
+
+def read_json(
+    document: str | bytes | bytearray,
+    decoder: json.JSONDecoder,
+    *,
+    depth: int = DEPTH_LIMIT,
+    containers: int | None = None,
+) -> Any:
+    """Return the value of a JSON document; ValueError for what is none, TooNested for one that is too much.
+
+    Levels and containers (lists and objects) are counted before anything is parsed: the parser of
+    the standard library recurses in C, and on the stack of 128 KiB that musl gives a thread 1,000
+    levels end the process; and two bytes of an empty list become 56 of memory. Deeper than DEPTH_LIMIT
+    the open containers are kept in a list, and `decoder` reads their names and scalars.
+    Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
+    """
+    if not isinstance(document, str):
+        document = document.decode(json.detect_encoding(document))
+    levels, count = nesting(document)
+    if levels > depth:
+        raise TooNested(f"it is nested deeper than {depth} levels")
+    if containers is not None and count > containers:
+        raise TooNested(f"it has more than {containers} lists and objects")
+    return decoder.decode(document) if levels <= DEPTH_LIMIT else _read_deep(document, decoder)
+
+
+def _read_deep(text: str, decoder: json.JSONDecoder) -> Any:
+    """Return the value of a JSON document of any depth, as `decoder` would, without recursion."""
+    opened: list[Any] = []  # containers that are not closed yet, the outermost first
+    names: list[str] = []  # under which the next value of each open object is kept
+
+    def skip(position: int) -> int:
+        """Return where the next thing but white space is."""
+        space = _SPACE.match(text, position)
+        return space.end() if space else position
+
+    def name(position: int) -> int:
+        """Read the name of a member; return where its value begins."""
+        if text[position : position + 1] != '"':
+            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, position)
+        read, position = decoder.raw_decode(text, position)
+        position = skip(position)
+        if text[position : position + 1] != ":":
+            raise json.JSONDecodeError("Expecting ':' delimiter", text, position)
+        names.append(read)
+        return skip(position + 1)
+
+    position = skip(0)
+    while True:
+        opening = text[position : position + 1]
+        if opening in ("[", "{"):
+            container: Any = [] if opening == "[" else {}
+            position = skip(position + 1)
+            if text[position : position + 1] != ("]" if opening == "[" else "}"):
+                opened.append(container)
+                position = position if opening == "[" else name(position)
+                continue
+            value, position = container, position + 1
+        else:
+            value, position = decoder.raw_decode(text, position)
+        # A value is whole: keep it, and close what ends behind it.
+        while True:
+            position = skip(position)
+            following = text[position : position + 1]
+            if not opened:
+                if following:
+                    raise json.JSONDecodeError("Extra data", text, position)
+                return value
+            inner = opened[-1]
+            if isinstance(inner, dict):
+                inner[names.pop()] = value
+            else:
+                inner.append(value)
+            if following == ",":
+                position = skip(position + 1)
+                position = name(position) if isinstance(inner, dict) else position
+                break
+            if following != ("}" if isinstance(inner, dict) else "]"):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
+            value, position = opened.pop(), position + 1
+
+
+_plain_decoder = json.JSONDecoder()
+
+
+def json_object(document: str | bytes | bytearray, depth: int = DEPTH_LIMIT) -> dict[str, Any] | None:
+    """Return the JSON object that `document` is; None for anything else, more than `depth` levels included."""
+    try:
+        value = read_json(document, _plain_decoder, depth=depth)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import random
+import threading
+
 import pytest
 
-from mcpboard.text import LINE_LIMIT, did_you_mean, json_object, one_line, printable
+from mcpboard.text import (
+    DEEP_LIMIT,
+    LINE_LIMIT,
+    TooNested,
+    did_you_mean,
+    json_object,
+    nesting,
+    one_line,
+    printable,
+    read_json,
+    well_formed,
+)
+
+DECODER = json.JSONDecoder()
 
 LINES = [
     pytest.param("Unknown tool: x\n", "Unknown tool: x", id="a line"),
@@ -43,3 +60,94 @@ def test_an_object_is_returned() -> None:
 )
 def test_a_mistyped_word_gets_a_hint(word: str, hint: str) -> None:
     assert did_you_mean(word, ["listen", "log"]) == hint
+
+
+HALVES = [
+    pytest.param("a\ud83d", "a\ufffd", id="a first half"),
+    pytest.param("\ude00b", "\ufffdb", id="a second half"),
+    pytest.param("\ude00\ud83d", "\ufffd\ufffd", id="both in the wrong order"),
+    pytest.param("\ud83d" + "\ude00", "\U0001f600", id="both in order"),
+    pytest.param("\U0001f600 \u00e9", "\U0001f600 \u00e9", id="none"),
+]
+
+
+@pytest.mark.parametrize(("text", "well"), HALVES)
+def test_half_a_surrogate_pair_is_replaced(text: str, well: str) -> None:
+    assert well_formed(text) == well
+
+
+NESTED = [
+    pytest.param("[" * 70 + "]" * 70, (70, 70), id="lists"),
+    pytest.param('{"a":' * 70 + "1" + "}" * 70, (70, 70), id="objects"),
+    pytest.param("[" + "[]," * 80 + "[]]", (2, 82), id="side by side"),
+    pytest.param('["' + "[" * 70 + '"]', (1, 1), id="in a string"),
+    pytest.param('["\\"' + "[" * 70 + '\\\\"]', (1, 1), id="behind escaped quotes"),
+    pytest.param('["\\\\",' + "[" * 70, (71, 71), id="behind an escaped backslash"),
+    pytest.param('["' + "[" * 70, (1, 1), id="a string without end"),
+    pytest.param("]" * 70 + "[" * 70, (0, 70), id="closed before it is opened"),
+    pytest.param("[]{}", (2, 2), id="few: an upper bound"),
+]
+
+
+@pytest.mark.parametrize(("document", "counted"), NESTED)
+def test_levels_and_containers_are_counted(document: str, counted: tuple[int, int]) -> None:
+    assert nesting(document) == counted
+
+
+def test_documents_are_read_up_to_the_limits() -> None:
+    deep = "[" * 65 + "]" * 65
+    with pytest.raises(TooNested, match="64 levels"):
+        read_json(deep, DECODER)
+    assert nesting(json.dumps(read_json(deep, DECODER, depth=DEEP_LIMIT))) == (65, 65)
+    with pytest.raises(TooNested, match="99 lists and objects"):
+        read_json("[" + "{}," * 99 + "{}]", DECODER, containers=99)
+
+
+def test_deep_documents_need_no_stack() -> None:
+    """A thread with the stack that musl gives reads a thousand levels, and refuses more."""
+    results: list[object] = []
+
+    def read() -> None:
+        for levels in (1000, 1001, 100_000):
+            try:
+                inner, count = read_json("[" * levels + "]" * levels, DECODER, depth=DEEP_LIMIT), 1
+                while inner:
+                    inner, count = inner[0], count + 1
+                results.append(count)
+            except ValueError as error:
+                results.append(type(error))
+
+    before = threading.stack_size(128 * 1024)
+    try:
+        thread = threading.Thread(target=read)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join(30)
+    assert results == [1000, TooNested, TooNested]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_deep_document_is_read_as_any_other(seed: int) -> None:
+    """Random documents, whole and with one character changed, come to what the standard library reads."""
+    dice = random.Random(seed)
+
+    def value(levels: int) -> object:
+        if levels <= 0:
+            return dice.choice([1, -2.5, 'a"[{\\', True, None, "\u00e9\\\\"])
+        if dice.random() < 0.5:
+            return [value(levels - dice.randint(1, 3)) for _ in range(dice.randint(0, 3))]
+        return {f'{i}"[': value(levels - dice.randint(1, 3)) for i in range(dice.randint(0, 3))}
+
+    for _ in range(30):
+        text = json.dumps(value(10), indent=dice.choice([None, 1]))
+        at = dice.randrange(len(text))
+        for body in (text, text[:at] + dice.choice('[]{},:"1 x') + text[at + 1 :]):
+            wrapped = "[" * 65 + body + "]" * 65
+            try:
+                expected = json.loads(wrapped)
+            except ValueError:
+                with pytest.raises(ValueError):
+                    read_json(wrapped, DECODER, depth=DEEP_LIMIT)
+            else:
+                assert read_json(wrapped, DECODER, depth=DEEP_LIMIT) == expected
