@@ -13,7 +13,6 @@ from mcpboard.board.lanes import Lanes
 from mcpboard.board.live_schemas import Catalog
 from mcpboard.board.pages import PAGES, page
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
-from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.config.board import Settings
 from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
@@ -29,6 +28,7 @@ from mcpboard.protocol.messages import (
 )
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
+from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 CATALOG_S = 1.0  # seconds that tools/list may wait for the Agent's schemas
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.board.tools import INPUT, BoardTool
-from mcpboard.board.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.errors import DONE, NOT_SENT, ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
+from mcpboard.serving.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.transport.deadline import Clock
 
 # Slots of each lane; together they are the server's limit of calls at once.

@@ -14,10 +14,10 @@ from mcpboard import config
 from mcpboard.board import Board
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
-from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.serving import server
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
+from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 
 def main(path: str) -> int:

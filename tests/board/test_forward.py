@@ -11,11 +11,11 @@ from mcpboard.board.backend import Backend, BackendResponse
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import ROWS
-from mcpboard.board.undelivered import UndeliveredOutcomes
 from mcpboard.errors import BackendBroken, BackendTimeout, NotOffered, ToolError, ToolRefused
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.protocol.versions import RequestVersion
+from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcpboard.board.undelivered import ARRIVAL_SECONDS
 from mcpboard.errors import ConfigError
 from mcpboard.serving import server
+from mcpboard.serving.undelivered import ARRIVAL_SECONDS
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mcpboard.transport.deadline import Clock
-
 KEPT_SECONDS = 600.0  # later than that, the screen says more than the notice
 KEPT_OUTCOMES = 16  # the newest; input runs one at a time, so more means that nobody reads them
 ARRIVAL_SECONDS = 0.5  # that TCP may take to acknowledge what has arrived (RFC 1122, 4.2.3.2)
@@ -52,7 +50,7 @@ class Unacknowledged:
 class UndeliveredOutcomes:
     """Each outcome is told once at most, within ten minutes, newest sixteen only; safe among threads."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._kept: list[UndeliveredOutcome] = []
