@@ -41,8 +41,8 @@ dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the re
 	PYTHON=.venv-dist/bin/python deploy/mcpb/build dist
 	sed "s/@VERSION@/$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' mcpboard/__init__.py)/" deploy/registry/server.json > dist/server.json
 
-soak: .venv-test/ready ## ten minutes of mixed traffic with faults, or SECONDS=N; fails on any leak
-	SECONDS=$(or $(SECONDS),600) .venv-test/bin/python -m tests.bench.soak
+soak: .venv-test/ready ## parts of ten minutes each, or SECONDS=N, or PARTS=leaks only: mixed traffic with faults
+	SECONDS=$(or $(SECONDS),600) .venv-test/bin/python -m tests.bench.soak $(PARTS)
 
 deb: ## the Debian package of the board role, in dist/
 	deploy/debian/build

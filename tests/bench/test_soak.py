@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import soak
+from tests.bench import leaks
 
 pytestmark = pytest.mark.slow
 
@@ -12,5 +12,5 @@ SECONDS = 10.0
 
 
 def test_mixed_traffic_with_faults_leaves_nothing_behind() -> None:
-    found = soak.run(SECONDS)
+    found = leaks.run(SECONDS)
     assert not list(found.wrongs()), found.report()
