@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 from mcpboard import transport
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
+from mcpboard.protocol.limits import RESPONSE_LIMIT
 from mcpboard.transport import FailureKind, translate_errors
 from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, connect
 
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
-RESPONSE_LIMIT = 4 * 1024 * 1024  # bytes: some twenty screenshots; a 128 MB board holds no more
 
 # Backend -> what a person calls it, and the setting that says where it is.
 BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web", "mcp_config_web_base_url")}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mcpboard.board.readers import finite_json
 from mcpboard.board.tools import ROWS, BoardTool, allowed
 from mcpboard.errors import BackendBroken, ToolError
+from mcpboard.protocol.limits import SCHEMA_DEPTH_LIMIT
 
 if TYPE_CHECKING:
     from mcpboard.board.backend import BackendResponse
@@ -31,7 +32,6 @@ _NEVERS = frozenset({"$ref", "$defs", "definitions"})
 _DATA = frozenset({"properties", "examples", "example", "enum", "const", "default"})
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNEXPLAINED = {"description": "Taken by this board's Agent, which does not explain it"}
-_DEPTH_LIMIT = 16  # schemas in schemas; the Agent's deepest has 4
 
 
 class Catalog:
@@ -122,7 +122,7 @@ def live_schemas(response: BackendResponse) -> dict[str, Any]:
 def is_usable(schema: Mapping[str, Any]) -> bool:
     """Tell if every client takes the schema as a tool's, and the argument check can walk it."""
     is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
-    return is_object and not _ROOT_NEVERS & schema.keys() and _is_sound(schema, _DEPTH_LIMIT)
+    return is_object and not _ROOT_NEVERS & schema.keys() and _is_sound(schema, SCHEMA_DEPTH_LIMIT)
 
 
 def _is_sound(schema: Mapping[str, Any], depth: int) -> bool:

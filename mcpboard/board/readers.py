@@ -23,14 +23,13 @@ from mcpboard.errors import (
     ToolError,
     ToolRefused,
 )
+from mcpboard.protocol.limits import OUTPUT_LIMIT, QUOTE_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
 from mcpboard.text import one_line
 
 if TYPE_CHECKING:
     from mcpboard.board.backend import BackendResponse
 
-FOREIGN_LIMIT = 500  # characters of a foreign body that an error repeats
-TEXT_LIMIT = 256 * 1024  # bytes of shell output, as UTF-8, that a reply carries
 _HINT = 40  # characters of something that should have been an image: enough to recognize a page
 
 # HTTP status -> error and remedy. With these the backend says that it did not begin.
@@ -65,7 +64,7 @@ def screenshot(response: BackendResponse) -> Content:
     output = _output(response)
     image = _image(output)
     if image is None:
-        raise BackendBroken(f"{_why_no_image(output)}. The board said: {one_line(_caption(output), FOREIGN_LIMIT)}")
+        raise BackendBroken(f"{_why_no_image(output)}. The board said: {one_line(_caption(output), QUOTE_LIMIT)}")
     return _with_image(image, output)
 
 
@@ -97,7 +96,7 @@ def reject(response: BackendResponse) -> NoReturn:
     """Raise the ToolError that fits a response which is not what was asked for."""
     error_type, remedy = REJECTIONS.get(response.status, (None, ""))
     # Four bytes are the longest character of UTF-8, so this much always holds what is quoted.
-    quote = one_line(response.body[: 4 * FOREIGN_LIMIT].decode("utf-8", "replace"), FOREIGN_LIMIT) or "(nothing)"
+    quote = one_line(response.body[: 4 * QUOTE_LIMIT].decode("utf-8", "replace"), QUOTE_LIMIT) or "(nothing)"
     if error_type:
         raise error_type(f"{remedy}. It answered HTTP {response.status}: {quote}", delivery=NOT_SENT)
     raise BackendBroken(
@@ -222,11 +221,11 @@ def _as_text(output: object) -> str:
 def _capped(text: str) -> str:
     """Return `text`, or its beginning with a note when it is over the limit; cut between characters."""
     whole = text.encode("utf-8", "replace")
-    if len(whole) <= TEXT_LIMIT:
+    if len(whole) <= OUTPUT_LIMIT:
         return text
-    kept = whole[:TEXT_LIMIT].decode("utf-8", "ignore")
+    kept = whole[:OUTPUT_LIMIT].decode("utf-8", "ignore")
     return (
-        f"{kept}\n[cut after {TEXT_LIMIT} of {len(whole)} bytes; "
+        f"{kept}\n[cut after {OUTPUT_LIMIT} of {len(whole)} bytes; "
         "write the output to a file and read it in parts to see the rest]"
     )
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from mcpboard.errors import Refused
 from mcpboard.net import Authority, parse_authority
+from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.protocol.messages import Admitted, Policy, RequestHead
 
-BODY_LIMIT = 320 * 1024  # bytes; arguments may be 256 KiB, the rest is envelope
 MCP_PATHS = frozenset({"/mcp", "/mcp/"})
 
 

@@ -10,9 +10,8 @@ import base64
 import re
 
 from mcpboard.errors import PeerBroken
+from mcpboard.protocol.limits import ANSWER_LIMIT, BLOB_LIMIT
 
-TEXT_LIMIT = 16 << 20  # bytes of JSON without bundles: an image is at most 4 MiB, base64 adds a third
-BLOB_LIMIT = 64 << 20  # bytes of all bundles together, decoded: twice the largest that a board forwards
 SHORT = 64 << 10  # characters; a shorter string stays in the text, where the parser reads it
 
 # Quotes inside a JSON string are escaped, so this can only be a member's name and the start of its
@@ -32,7 +31,7 @@ class BlobStream:
     Raises PeerBroken where a limit is passed or a blob is not base64.
     """
 
-    def __init__(self, text_limit: int = TEXT_LIMIT, blob_limit: int = BLOB_LIMIT) -> None:
+    def __init__(self, text_limit: int = ANSWER_LIMIT, blob_limit: int = BLOB_LIMIT) -> None:
         self.blobs: list[bytearray] = []
         self._text = bytearray()
         self._searched = 0  # bytes of the text that hold no opening which still matters

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
+from mcpboard.protocol.limits import PAGES_LIMIT
 from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import LEGACY, MODERN, TOLERATED
 from mcpboard.text import one_line
 
-MOST_PAGES = 64  # of tools/list: a cursor that never ends is a known fault of servers
 HANDSHAKES = frozenset({LEGACY, *TOLERATED})  # what `initialize` may settle on
 
 # HTTP status of a probe that no handshake would change: it is about who we are, or an outage.
@@ -96,7 +96,7 @@ class ClientSession:
         yield from self.open()
         tools: list[Mapping[str, Any]] = []
         params: dict[str, Any] = {}
-        for _ in range(MOST_PAGES):
+        for _ in range(PAGES_LIMIT):
             result, _response = yield from self._request("tools/list", params)
             page = result.get("tools")
             if not isinstance(page, list) or not all(
@@ -108,7 +108,7 @@ class ClientSession:
             if not isinstance(cursor, str):
                 return tools
             params = {"cursor": cursor}  # an empty one is a cursor, too
-        raise PeerBroken(f"tools/list did not end after {MOST_PAGES} pages; the server's cursor is at fault")
+        raise PeerBroken(f"tools/list did not end after {PAGES_LIMIT} pages; the server's cursor is at fault")
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RequestFlow[CallResult]:
         """Return the result of one tool call, sent exactly once whatever the response."""

@@ -29,6 +29,7 @@ from mcpboard.errors import (
 from mcpboard.protocol import headers, jsonrpc, versions
 from mcpboard.protocol.access import admit
 from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
+from mcpboard.protocol.limits import ARGUMENTS_LIMIT, CLIENT_NAME_LIMIT
 from mcpboard.protocol.messages import (
     Admitted,
     CloseSession,
@@ -46,9 +47,7 @@ from mcpboard.protocol.tools import Content, check_arguments, compact
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
-ARGUMENTS_LIMIT = 256 * 1024  # bytes of JSON; longer text has no use on a phone
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
-CLIENT_NAME_LIMIT = 80  # characters of name and version that pages and logs show
 JSON = ("Content-Type", "application/json")
 
 
@@ -252,8 +251,6 @@ def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
         written = _arguments.encode(arguments).encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidParams("the arguments hold half a surrogate pair, which is no character") from error
-    except RecursionError as error:
-        raise InvalidParams("the arguments are nested too deeply") from error
     except ValueError as error:
         raise InvalidParams("the arguments hold a number that is not finite") from error
     if len(written) > ARGUMENTS_LIMIT:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, DEEP_LIMIT, DEPTH_LIMIT, DIGITS_LIMIT, ID_LIMIT
 from mcpboard.protocol.tools import compact
+from mcpboard.text import TooNested, read_json
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
 # 200; the others are fixed by the 2026-07-28 revision of MCP.
@@ -23,8 +25,6 @@ HTTP_STATUS: Mapping[int, int] = {
     -32021: 400,  # missing client capability
     -32022: 400,  # unsupported protocol version
 }
-
-ID_LIMIT = 1024  # characters; an id is echoed, so a long one would make long replies of every ping
 
 Id = str | int | float  # float only when integral: 1.0 is echoed as 1.0
 
@@ -52,7 +52,6 @@ class Response:
 Message = Request | Notification | Response
 
 _BOM = b"\xef\xbb\xbf"
-_DIGITS_LIMIT = 4300  # digits of an integer; what newer Pythons convert by default, older ones without end
 
 
 def _refuse_constant(word: str) -> NoReturn:
@@ -60,7 +59,7 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _DIGITS_LIMIT:
+    if len(digits) > DIGITS_LIMIT:
         raise ValueError("the integer is too long")
     return int(digits)
 
@@ -69,17 +68,30 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
 
 
 def load(body: bytes) -> Any:
-    """Return the JSON document in `body`, strictly UTF-8; ParseError for everything that is none.
+    """Return the JSON document in the body of a request, strictly UTF-8; ParseError for everything that is none.
 
-    NaN, nesting deeper than the parser follows and integers of more than 4300 digits count as
-    broken JSON. A byte order mark is skipped, as both SDK servers do.
+    NaN, integers of more than 4300 digits, more than 64 levels and more than 10,000 lists and
+    objects count as broken JSON. A byte order mark is skipped, as both SDK servers do.
     """
+    return _load(body, DEPTH_LIMIT, CONTAINERS_LIMIT)
+
+
+def load_response(body: bytes) -> Any:
+    """Return the JSON document in the body of a response, as `load` does, but of up to 1,000 levels and any size.
+
+    A result may hold the tree of a screen, and who asked for it may have got it through others.
+    """
+    return _load(body, DEEP_LIMIT, None)
+
+
+def _load(body: bytes, depth: int, containers: int | None) -> Any:
     try:
-        return _decoder.decode(body.removeprefix(_BOM).decode("utf-8"))
+        text = body.removeprefix(_BOM).decode("utf-8")
+        return read_json(text, _decoder, depth=depth, containers=containers)
     except UnicodeDecodeError as error:
         raise ParseError("the body is not UTF-8") from error
-    except RecursionError as error:
-        raise ParseError("the body is nested too deeply") from error
+    except TooNested as error:
+        raise ParseError(f"the body is not read: {error}") from error
     except json.JSONDecodeError as error:
         raise ParseError(f"the body is not JSON: {error.msg} at character {error.pos}") from error
     except ValueError as error:

@@ -1,10 +1,93 @@
-"""Every limit of a request and of a reply, with what reaching it costs a board with 64 MB of memory."""
+"""Every limit of a request and of a reply, with what reaching it costs a board with 64 MB of memory.
+
+`docs/limits.md` lists them for people; a test compares the two.
+"""
 
 from __future__ import annotations
 
-from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT
+from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT, LINE_LIMIT
 
-__all__ = ["CONTAINERS_LIMIT", "DEEP_LIMIT", "DEPTH_LIMIT"]
+__all__ = [
+    "ANSWER_LIMIT",
+    "ARGUMENTS_LIMIT",
+    "BLOB_LIMIT",
+    "BODY_LIMIT",
+    "CLIENT_NAME_LIMIT",
+    "CONTAINERS_LIMIT",
+    "DEEP_LIMIT",
+    "DEPTH_LIMIT",
+    "DIGITS_LIMIT",
+    "ID_LIMIT",
+    "LARGE_BODY",
+    "LINE_LIMIT",
+    "OUTPUT_LIMIT",
+    "PAGES_LIMIT",
+    "QUOTE_LIMIT",
+    "RESPONSE_LIMIT",
+    "SCHEMA_DEPTH_LIMIT",
+    "SESSIONS_LIMIT",
+    "STACK_BYTES",
+]
 
-# Lists and objects of one document; a parsed empty list takes 56 bytes, an object 64 and more.
+# --- a request ---------------------------------------------------------------------------------
+
+# Bytes. Arguments may be 256 KiB, the rest is envelope. Each connection may hold one that is not whole
+# yet: 24 of them are 8 MB.
+BODY_LIMIT = 320 * 1024
+
+# Bytes of JSON; longer text has no use on a phone. Five calls that wait for the backend hold 1.3 MB.
+ARGUMENTS_LIMIT = 256 * 1024
+
+# Bytes from which bodies are parsed one at a time. The largest body that parses to the most costs
+# 10 MB, and nine threads would need 90; one of 16 KiB costs 0.5 MB, and real requests have less.
+LARGE_BODY = 16 * 1024
+
+# Lists and objects of one document; a parsed empty list takes 56 bytes, an object with one member 232, so
+# reaching it costs 2.4 MB. A gesture of a thousand points has a thousand.
 CONTAINERS_LIMIT = 10_000
+
+# Characters; an id is echoed, so a long one would make long replies of every ping. At most 6 KiB in
+# a reply, where every character is an escape.
+ID_LIMIT = 1024
+
+# Digits of an integer: what newer Pythons convert by default, older ones without end. 2 KiB, and below a
+# millisecond on a small board.
+DIGITS_LIMIT = 4300
+
+# Characters of name and version that pages and logs show.
+CLIENT_NAME_LIMIT = 80
+
+# Legacy sessions that are kept, of a role that has any; 300 bytes each.
+SESSIONS_LIMIT = 1024
+
+# --- what a backend answers --------------------------------------------------------------------
+
+# Bytes: some twenty screenshots. It is held about three times while it is read: 12 MB.
+RESPONSE_LIMIT = 4 * 1024 * 1024
+
+# Bytes of shell output, as UTF-8, that a reply carries.
+OUTPUT_LIMIT = 256 * 1024
+
+# Characters of a foreign body that an error repeats.
+QUOTE_LIMIT = 500
+
+# Schemas in schemas; the Agent's deepest has 4.
+SCHEMA_DEPTH_LIMIT = 16
+
+# --- what a server answers to a client of ours, on a laptop or a host -----------------------------
+
+# Bytes of JSON without bundles: an image is at most 4 MiB, base64 adds a third.
+ANSWER_LIMIT = 16 << 20
+
+# Bytes of all bundles together, decoded: twice the largest that a board forwards.
+BLOB_LIMIT = 64 << 20
+
+# Pages of `tools/list`: a cursor that never ends is a known fault of servers.
+PAGES_LIMIT = 64
+
+# --- threads -------------------------------------------------------------------------------------
+
+# Bytes of stack for each thread of a server. musl gives 128 KiB, on which what the standard library
+# does by recursion ends the process; glibc reserves 8 MiB. Memory is taken as a stack is used, some
+# 60 KiB of it; the rest is addresses.
+STACK_BYTES = 1 << 20

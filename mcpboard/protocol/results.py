@@ -65,7 +65,7 @@ def _documents(response: HttpResponse) -> Iterator[Any]:
     streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     for text in events(response.body) if streamed else (response.body,):
         try:
-            yield jsonrpc.load(text)
+            yield jsonrpc.load_response(text)
         except ParseError:
             continue
 

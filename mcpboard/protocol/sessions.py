@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from mcpboard.protocol.limits import SESSIONS_LIMIT
+
 KEEP_SECONDS = 24 * 3600  # SDKs do not recover from a 404 by themselves, so a record outlives its use by a day
-MOST_SESSIONS = 1024  # records; about 300 bytes each
 
 
 @dataclass
@@ -23,7 +24,7 @@ class Session:
 
 
 class SessionBook:
-    """At most MOST_SESSIONS sessions, each kept KEEP_SECONDS after its last use.
+    """At most SESSIONS_LIMIT sessions, each kept KEEP_SECONDS after its last use.
 
     Not locked: the role that owns the book owns the lock and the clock.
     """
@@ -56,7 +57,7 @@ class SessionBook:
         """Drop what is over, then, until one more fits, first what never held a device and was used longest ago."""
         idle = [s for s in self._sessions.values() if s.id not in holding]
         over = [s for s in idle if now - s.used > KEEP_SECONDS]
-        excess = len(self._sessions) - len(over) - MOST_SESSIONS + 1
+        excess = len(self._sessions) - len(over) - SESSIONS_LIMIT + 1
         rest = sorted((s for s in idle if now - s.used <= KEEP_SECONDS), key=lambda s: (s.has_held, s.used))
         for session in over + rest[: max(0, excess)]:
             del self._sessions[session.id]

@@ -19,7 +19,7 @@ from waitress.server import BaseWSGIServer, create_server
 
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.net import host_port
-from mcpboard.protocol.access import BODY_LIMIT
+from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
 from mcpboard.serving.replies import PIECE
 

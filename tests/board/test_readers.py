@@ -11,7 +11,7 @@ import pytest
 
 from mcpboard.board import readers
 from mcpboard.board.backend import BackendResponse
-from mcpboard.board.readers import FOREIGN_LIMIT, TEXT_LIMIT, byte_size, image_of
+from mcpboard.board.readers import byte_size, image_of
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import (
     DONE,
@@ -23,6 +23,7 @@ from mcpboard.errors import (
     ToolError,
     ToolRefused,
 )
+from mcpboard.protocol.limits import OUTPUT_LIMIT, QUOTE_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text, compact
 
 Reader = Callable[[Any], Content]
@@ -338,7 +339,7 @@ SHELL_OUTPUTS = [
     pytest.param('{"ok":false}', id="JSON that is not ok"),
     pytest.param('{\n  "session_id": "1"\n}', id="a session"),
     pytest.param("", id="nothing"),
-    pytest.param("x" * TEXT_LIMIT, id="just as much as fits"),
+    pytest.param("x" * OUTPUT_LIMIT, id="just as much as fits"),
 ]
 
 
@@ -351,11 +352,11 @@ def test_output_of_a_command_passes_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("letter", ["x", "é", "👩"], ids=["one byte", "two bytes", "four bytes"])
 def test_long_output_of_a_command_is_cut_between_letters_with_a_note(letter: str) -> None:
-    text = only_text(readers.shell(reply("." + letter * TEXT_LIMIT)))
+    text = only_text(readers.shell(reply("." + letter * OUTPUT_LIMIT)))
     kept, _, note = text.rpartition("\n")
     assert set(kept[1:]) == {letter}
-    assert TEXT_LIMIT - 4 < len(kept.encode()) <= TEXT_LIMIT
-    assert f"{1 + len(letter.encode()) * TEXT_LIMIT} bytes" in note
+    assert OUTPUT_LIMIT - 4 < len(kept.encode()) <= OUTPUT_LIMIT
+    assert f"{1 + len(letter.encode()) * OUTPUT_LIMIT} bytes" in note
 
 
 def test_a_command_that_failed_has_run_and_shows_its_output() -> None:
@@ -366,9 +367,9 @@ def test_a_command_that_failed_has_run_and_shows_its_output() -> None:
 
 
 def test_long_output_of_a_command_that_failed_is_cut_too() -> None:
-    message = "Error: exit status 2\n" + "x" * TEXT_LIMIT
+    message = "Error: exit status 2\n" + "x" * OUTPUT_LIMIT
     error = refusal_of(readers.shell, failure(message, "tool_execution_failed"))
-    assert len(error.text) < TEXT_LIMIT + 300
+    assert len(error.text) < OUTPUT_LIMIT + 300
     assert "tool_execution_failed" in error.text
 
 
@@ -405,7 +406,7 @@ def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     assert error.delivery == delivery
     assert str(status) in error.text
     assert body[:10].decode("utf-8", "replace").strip() in error.text
-    assert len(error.text) < FOREIGN_LIMIT + 200
+    assert len(error.text) < QUOTE_LIMIT + 200
 
 
 @pytest.mark.parametrize("read", [readers.screenshot, readers.action, readers.output, readers.shell])
@@ -418,7 +419,7 @@ def test_output_that_is_no_text_makes_no_sense(read: Reader, value: dict[str, An
 
 def test_a_quote_is_500_characters_of_whatever_width() -> None:
     error = refusal_of(readers.status, BackendResponse(500, "", ("👩" * 1000).encode()))
-    assert error.text.count("👩") == FOREIGN_LIMIT
+    assert error.text.count("👩") == QUOTE_LIMIT
     assert "\ufffd" not in error.text
 
 

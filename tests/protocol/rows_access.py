@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpboard.protocol.access import BODY_LIMIT
+from mcpboard.protocol.limits import BODY_LIMIT
 from tests.protocol.cases import Case
 from tests.protocol.http_messages import ADDRESS, UNSENT, head, message
 from tests.protocol.roles import ALICE, OFF

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, NotMcp, PeerBroken, PeerError, PeerRefused, Refused
-from mcpboard.protocol.client_session import MOST_PAGES, ClientSession, HttpRequest, run
+from mcpboard.protocol.client_session import ClientSession, HttpRequest, run
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.headers import StandardHeaders, decoded_name, encoded_name
+from mcpboard.protocol.limits import PAGES_LIMIT
 from mcpboard.protocol.messages import (
     CloseSession,
     ListTools,
@@ -454,10 +455,10 @@ def test_the_list_follows_cursors_an_empty_one_included() -> None:
 
 def test_a_list_without_end_is_given_up() -> None:
     page = result(tools=[], nextCursor="again")
-    script = Script(server_discover=[DISCOVERED], tools_list=[page] * (MOST_PAGES + 1))
+    script = Script(server_discover=[DISCOVERED], tools_list=[page] * (PAGES_LIMIT + 1))
     with pytest.raises(PeerBroken, match="did not end"):
         run(new_session().list_tools(), script)
-    assert script.methods.count("tools/list") == MOST_PAGES
+    assert script.methods.count("tools/list") == PAGES_LIMIT
 
 
 @pytest.mark.parametrize("tools", [None, {}, ["name"], [{"name": 1}]], ids=repr)

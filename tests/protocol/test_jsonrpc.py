@@ -40,6 +40,10 @@ BROKEN = {
     "lists without end": b"[" * 200_000,
     "objects without end": b'{"a":' * 200_000,
     "deep but closed": b"[" * 200_000 + b"]" * 200_000,
+    "65 levels": b"[" * 65 + b"]" * 65,
+    "65 levels of both": b'[{"a":' * 33 + b"1" + b"}]" * 33,
+    "10,001 lists": b"[" + b"[]," * 9_999 + b"[]]",
+    "10,001 objects": b"[" + b'{"a":0},' * 9_999 + b"{}]",
     "an integer of 4,301 digits": b"9" * 4_301,
     "a NUL": b"\x00",
 }
@@ -48,6 +52,9 @@ READ = [
     pytest.param(b"\xef\xbb\xbf{}", {}, id="a byte order mark"),
     pytest.param(b' \t\r\n{"a":1}\n', {"a": 1}, id="spaces around"),
     pytest.param(b'{"a":1,"a":2}', {"a": 2}, id="the last of two members counts"),
+    pytest.param(b"[" * 64 + b"]" * 64, json.loads("[" * 64 + "]" * 64), id="64 levels"),
+    pytest.param(b"[" + b"{}," * 9_998 + b"{}]", [{}] * 9_999, id="10,000 lists and objects"),
+    pytest.param(b'["' + b"[{" * 50_000 + b'"]', ["[{" * 50_000], id="brackets in text"),
     pytest.param(b"9" * 4_300, int("9" * 4_300), id="an integer of 4,300 digits"),
     pytest.param(b'"\\ud83d"', "\ud83d", id="half a surrogate pair"),
     pytest.param(b'"\\u0000"', "\x00", id="an escaped NUL"),
@@ -69,6 +76,18 @@ def test_broken_json_is_a_parse_error_that_shows_no_internals(body: bytes) -> No
 @pytest.mark.parametrize(("body", "document"), READ)
 def test_json_is_read_as_it_stands(body: bytes, document: Any) -> None:
     assert jsonrpc.load(body) == document
+
+
+def test_what_a_server_answers_may_be_deep() -> None:
+    """A tree of a screen has hundreds of levels and thousands of nodes; who passes it on reads all of them."""
+    found = jsonrpc.load_response(b'{"a":[' * 500 + b"]}" * 500)
+    for _ in range(499):
+        (found,) = found["a"]
+    assert found == {"a": []}
+    assert len(jsonrpc.load_response(b"[" + b"{}," * 20_000 + b"{}]")) == 20_001
+    for broken in (b"[" * 1001 + b"]" * 1001, b"[" * 100_000, b"\xff", b"{"):
+        with pytest.raises(ParseError):
+            jsonrpc.load_response(broken)
 
 
 IDS = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcpboard.protocol.sessions import KEEP_SECONDS, MOST_SESSIONS, Session, SessionBook
+from mcpboard.protocol.limits import SESSIONS_LIMIT
+from mcpboard.protocol.sessions import KEEP_SECONDS, Session, SessionBook
 
 
 def entry(session_id: str, at: float = 0.0, *, has_held: bool = False) -> Session:
@@ -13,7 +14,7 @@ def entry(session_id: str, at: float = 0.0, *, has_held: bool = False) -> Sessio
 def full_book() -> SessionBook:
     """A book with no room left; session n was opened in second n."""
     book = SessionBook()
-    for number in range(MOST_SESSIONS):
+    for number in range(SESSIONS_LIMIT):
         book.add(entry(f"s{number}", number))
     return book
 
@@ -72,15 +73,15 @@ def test_minting_drops_what_is_over() -> None:
 
 def test_a_full_book_stays_full() -> None:
     book = full_book()
-    book.add(entry("new", MOST_SESSIONS))
-    assert len(book.all()) == MOST_SESSIONS
+    book.add(entry("new", SESSIONS_LIMIT))
+    assert len(book.all()) == SESSIONS_LIMIT
     assert "new" in ids(book)
 
 
 def test_the_least_recently_used_goes_first() -> None:
     book = full_book()
-    book.find("s0", MOST_SESSIONS)
-    book.add(entry("new", MOST_SESSIONS))
+    book.find("s0", SESSIONS_LIMIT)
+    book.add(entry("new", SESSIONS_LIMIT))
     assert "s0" in ids(book)
     assert "s1" not in ids(book)
 
@@ -89,23 +90,23 @@ def test_a_session_that_once_held_a_device_outlasts_one_that_never_did() -> None
     book = full_book()
     for session in book.all()[:10]:
         session.has_held = True
-    book.add(entry("new", MOST_SESSIONS))
+    book.add(entry("new", SESSIONS_LIMIT))
     assert "s0" in ids(book)
     assert "s10" not in ids(book)
 
 
 def test_those_that_held_go_when_no_others_are_left() -> None:
     book = SessionBook()
-    for number in range(MOST_SESSIONS):
+    for number in range(SESSIONS_LIMIT):
         book.add(entry(f"s{number}", number, has_held=True))
-    book.add(entry("new", MOST_SESSIONS))
+    book.add(entry("new", SESSIONS_LIMIT))
     assert "s0" not in ids(book)
-    assert len(book.all()) == MOST_SESSIONS
+    assert len(book.all()) == SESSIONS_LIMIT
 
 
 def test_a_session_with_a_live_hold_is_never_dropped() -> None:
     book = full_book()
-    book.add(entry("new", MOST_SESSIONS), holding={"s0", "s1"})
+    book.add(entry("new", SESSIONS_LIMIT), holding={"s0", "s1"})
     assert {"s0", "s1"} <= set(ids(book))
     assert "s2" not in ids(book)
     book.add(entry("newer", 2 * KEEP_SECONDS), holding={"s0"})
@@ -116,4 +117,4 @@ def test_what_is_over_makes_the_room_before_anybody_else() -> None:
     book = full_book()
     book.add(entry("new", KEEP_SECONDS + 5.5))
     assert ids(book)[0] == "s6"
-    assert len(book.all()) == MOST_SESSIONS - 6 + 1
+    assert len(book.all()) == SESSIONS_LIMIT - 6 + 1

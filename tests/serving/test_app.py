@@ -11,7 +11,7 @@ import pytest
 from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import InvalidParams, Refused
-from mcpboard.protocol.access import BODY_LIMIT
+from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.serving.app import Application, refusal
 from tests.serving.conftest import Lines
 from tests.serving.rawhttp import Served, call, message, request, serving

@@ -8,7 +8,7 @@ import threading
 import pytest
 from waitress.adjustments import Adjustments
 
-from mcpboard.protocol.access import BODY_LIMIT
+from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.serving.connection import Channel
 from mcpboard.serving.replies import PIECE
 from mcpboard.serving.server import CONNECTIONS, THREADS, TOOL_CALLS, WAITRESS, Server, listeners

@@ -53,7 +53,7 @@ class Spool:
     def error_code(self) -> int | None:
         """Return the code of the JSON-RPC error that this response is, None for any other."""
         try:
-            document = jsonrpc.load(self._beginning(IN_MEMORY)) if self.status != 200 else None
+            document = jsonrpc.load_response(self._beginning(IN_MEMORY)) if self.status != 200 else None
         except ParseError:
             return None
         error = document.get("error") if isinstance(document, dict) else None
@@ -72,7 +72,7 @@ class Spool:
         body = self._beginning(TEXT_LIMIT)
         for text in results.events(body) if is_stream else (body,):
             try:
-                document = jsonrpc.load(text)
+                document = jsonrpc.load_response(text)
             except ParseError:
                 continue
             answers = results.answers(document, request_id) and document.get("id") == request_id
