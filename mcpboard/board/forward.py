@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,11 +12,13 @@ from dataclasses import replace
 from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.board.tools import INPUT, BoardTool
-from mcpboard.errors import DONE, NOT_SENT, ToolError
+from mcpboard.errors import DONE, NOT_SENT, BackendBroken, ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
 from mcpboard.serving.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.transport.deadline import Clock
+
+log = logging.getLogger("mcpboard")
 
 # Slots of each lane; together they are the server's limit of calls at once.
 LANE_CAPACITY: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
@@ -46,6 +49,9 @@ class Forwarder:
                     result = row.read(backend.call(row.method, row.path, body, row.deadline_s))
         except ToolError as error:
             result = error
+        except Exception:  # too little memory for the answer, for one; the action may have been executed
+            log.exception("%s: the answer cannot be read", row.tool.name)
+            result = BackendBroken("The answer cannot be read here; the server's log has the details")
         return self._with_notice(row.tool.name, result) if row.lane == INPUT else Outcome(result)
 
     def _with_notice(self, tool: str, result: Content | ToolError) -> Outcome:

@@ -72,7 +72,7 @@ class Catalog:
     def _read(self, fetch: Callable[[], BackendResponse]) -> bool:
         try:
             live = live_schemas(fetch())
-        except (ToolError, ValueError, RecursionError):
+        except (ToolError, ValueError):
             return False
         offers = _offers(tuple(_with_schema(row, live.get(row.tool.name)) for row in ROWS))
         if offers != self._offers:

@@ -23,9 +23,9 @@ from mcpboard.errors import (
     ToolError,
     ToolRefused,
 )
-from mcpboard.protocol.limits import OUTPUT_LIMIT, QUOTE_LIMIT
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
-from mcpboard.text import one_line
+from mcpboard.text import one_line, read_json, well_formed
 
 if TYPE_CHECKING:
     from mcpboard.board.backend import BackendResponse
@@ -112,7 +112,7 @@ def _object(response: BackendResponse) -> dict[str, Any]:
     """Return the JSON object that a good response is; everything else is rejected."""
     try:
         found = finite_json(response.body) if response.status == 200 else None
-    except (ValueError, RecursionError):
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         reject(response)
@@ -220,7 +220,7 @@ def _as_text(output: object) -> str:
 
 def _capped(text: str) -> str:
     """Return `text`, or its beginning with a note when it is over the limit; cut between characters."""
-    whole = text.encode("utf-8", "replace")
+    whole = well_formed(text).encode("utf-8")
     if len(whole) <= OUTPUT_LIMIT:
         return text
     kept = whole[:OUTPUT_LIMIT].decode("utf-8", "ignore")
@@ -236,15 +236,16 @@ def _capped(text: str) -> str:
 def _parsed(text: str) -> object:
     try:
         return finite_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 
 def finite_json(document: str | bytes) -> object:
-    """Return the value of a JSON document; ValueError also for NaN and infinity, which could not be sent on."""
-    if isinstance(document, bytes):
-        document = document.decode(json.detect_encoding(document))
-    return _decoder.decode(document)
+    """Return the value of a JSON document, at most 64 levels deep and of 10,000 lists and objects.
+
+    ValueError for anything else, also for NaN and infinity, which could not be sent on.
+    """
+    return read_json(document, _decoder, containers=CONTAINERS_LIMIT)
 
 
 def _finite(spelling: str) -> float:

@@ -15,6 +15,6 @@ def advice(port: int) -> str | None:
     agent = f"http://127.0.0.1:{port}"
     try:
         live_schemas(Backend("agent", agent).call("GET", "/api/tools", None, LOOK_S))
-    except (ToolError, ValueError, RecursionError):
+    except (ToolError, ValueError):
         return None
     return f'listen = "0.0.0.0:{ALONGSIDE_PORT}"\nagent_base_url = "{agent}"'

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, InvalidParams, McpboardError, ToolFailed, UnknownDevice
+from mcpboard.errors import NOT_SENT, UNKNOWN, InvalidParams, McpboardError, ToolFailed, UnknownDevice
 from mcpboard.host import console
 from mcpboard.host.access.identity import identity
 from mcpboard.host.access.owners import Owners
@@ -131,7 +131,9 @@ class HostRole:
             # The kind of error and where it was raised; its message may hold what a log must not.
             *_, last = traceback.extract_tb(error.__traceback__)
             log.warning("%s: %s in %s:%s", call.name, type(error).__name__, last.filename, last.lineno)
-            raise ToolFailed(str(error) or type(error).__name__) from error
+            # Nobody knows how far the device got.
+            delivery = UNKNOWN if self._endpoint.tool_list.acts(call.name) else None
+            raise ToolFailed(str(error) or type(error).__name__, delivery=delivery) from error
 
     def page(self, request: PageRequest) -> Reply:
         """Answer for a page of the console."""

@@ -16,7 +16,7 @@ from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefu
 from mcpboard.protocol import headers
 from mcpboard.protocol.limits import PAGES_LIMIT
 from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of
-from mcpboard.protocol.tools import compact
+from mcpboard.protocol.tools import verbatim
 from mcpboard.protocol.versions import LEGACY, MODERN, TOLERATED
 from mcpboard.text import one_line
 
@@ -150,7 +150,7 @@ class ClientSession:
         # One that no header could repeat is as good as none.
         self.session = session_id if session_id and session_id.isascii() and session_id.isprintable() else None
         self._settle(version, result.get("serverInfo"), result)
-        yield HttpRequest(self.headers(), compact({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        yield HttpRequest(self.headers(), verbatim({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 
     def _settle(self, version: str, server: object, result: Mapping[str, Any]) -> None:
         self.server = server if isinstance(server, dict) else {}
@@ -190,10 +190,10 @@ class ClientSession:
         if version == MODERN:
             sent = self.headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
             meta = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
-            return HttpRequest(sent, compact(message | {"params": {**params, "_meta": meta}}))
+            return HttpRequest(sent, verbatim(message | {"params": {**params, "_meta": meta}}))
         if params:
             message["params"] = params
-        return HttpRequest(self.headers(), compact(message))
+        return HttpRequest(self.headers(), verbatim(message))
 
     def headers(self) -> dict[str, str]:
         """Return the headers of any request; both media types, as the specification demands of a client."""

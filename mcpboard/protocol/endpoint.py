@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.errors import (
+    UNKNOWN,
     BadArgument,
     InternalError,
     InvalidParams,
@@ -42,12 +43,13 @@ from mcpboard.protocol.messages import (
     ToolCall,
     ToolList,
 )
-from mcpboard.protocol.render import error_content, result_parts
+from mcpboard.protocol.render import ADVICE, error_content, result_parts
 from mcpboard.protocol.tools import Content, check_arguments, compact
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
 DISCOVER_TTL_MS = 300_000  # what discover says changes only with the software or its settings
+INTERNAL = "internal error; the server's log has the details"
 JSON = ("Content-Type", "application/json")
 
 
@@ -181,7 +183,7 @@ class Endpoint:
         if tool is None:
             raise InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
         arguments = arguments or {}
-        call = ToolCall(request.id, name, arguments, _argument_bytes(arguments), version, session, principal)
+        call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal)
         try:
             check_arguments(tool.input_schema, arguments)
         except BadArgument as error:
@@ -222,7 +224,15 @@ class Endpoint:
 
     def crashed(self, request_id: Id | None) -> Reply:
         """Reply after a bug of ours: no details leave the process."""
-        return self.refuse(request_id, InternalError("internal error; the server's log has the details"))
+        return self.refuse(request_id, InternalError(INTERNAL))
+
+    def crashed_call(self, call: ToolCall) -> ToolError | ProtocolError:
+        """Return the outcome of a call after a bug of ours or for lack of memory: an action may have been executed."""
+        if not self.tool_list.acts(call.name):
+            return InternalError(INTERNAL)
+        if self.policy.faults_as_results:
+            return ToolError(INTERNAL, delivery=UNKNOWN)
+        return ToolFailed(f"{INTERNAL}. {ADVICE[UNKNOWN]}", delivery=UNKNOWN)
 
     def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, DEEP_LIMIT, DEPTH_LIMIT, DIGITS_LIMIT, ID_LIMIT
-from mcpboard.protocol.tools import compact
+from mcpboard.protocol.tools import compact, verbatim
 from mcpboard.text import TooNested, read_json
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
@@ -155,19 +155,18 @@ def result(request_id: Id, *body: bytes) -> bytes:
 
 def result_head(request_id: Id) -> bytes:
     """Return a result message up to its result object."""
-    written = compact(request_id) if isinstance(request_id, str) else repr(request_id).encode("ascii")
+    written = verbatim(request_id) if isinstance(request_id, str) else repr(request_id).encode("ascii")
     return b'{"jsonrpc":"2.0","id":' + written + b',"result":'
 
 
 def error(error: ProtocolError, request_id: Id | None, *, with_id: bool = True) -> bytes:
     """Return an error message; the id is null when it could not be read, left out when `with_id` is false."""
-    message: dict[str, Any] = {"jsonrpc": "2.0"}
-    if with_id:
-        message["id"] = request_id
-    message["error"] = {"code": error.code, "message": error.message}
+    members: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
-        message["error"]["data"] = error.data
-    return compact(message)
+        members["data"] = error.data
+    # The id goes back exactly as it came: whoever sent half a surrogate pair looks for it.
+    identified = b'"id":' + verbatim(request_id) + b"," if with_id else b""
+    return b'{"jsonrpc":"2.0",' + identified + b'"error":' + compact(members) + b"}"
 
 
 def status(error: ProtocolError) -> int:

@@ -87,7 +87,8 @@ PAGES_LIMIT = 64
 
 # --- threads -------------------------------------------------------------------------------------
 
-# Bytes of stack for each thread of a server. musl gives 128 KiB, on which what the standard library
-# does by recursion ends the process; glibc reserves 8 MiB. Memory is taken as a stack is used, some
-# 60 KiB of it; the rest is addresses.
-STACK_BYTES = 1 << 20
+# Bytes of stack for each thread of a server. musl gives 128 KiB, on which code that recurses to the
+# interpreter's limit of 1,000 calls ends the process instead of raising RecursionError; glibc
+# reserves 8 MiB, which a process with a limit on its data cannot have nine times. Memory is taken as a
+# stack is used, some 60 KiB of it; the rest is addresses.
+STACK_BYTES = 512 * 1024

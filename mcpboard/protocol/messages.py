@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -70,13 +71,18 @@ class ToolCall(NamedTuple):
 
     id: Id
     name: str
-    arguments: Mapping[str, Any]
-    arguments_json: bytes  # the same as UTF-8 JSON, ready for a backend
+    arguments_json: bytes  # UTF-8, ready for a backend
     request_version: RequestVersion
     session: str | None  # the live legacy session it came in
     principal: str
     # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
     gone: Callable[[], bool] = never
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments, parsed again: parsed they may take thirty times the memory, for as long as the call runs."""
+        found: Mapping[str, Any] = json.loads(self.arguments_json)
+        return found
 
 
 class ListTools(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -53,9 +54,36 @@ Part = bytes | ByteSource
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
-def compact(value: object) -> bytes:
-    """Return JSON without spaces, pure ASCII, so that no lone surrogate can ever break the encoding."""
+# Half a surrogate pair, written as an escape; the two halves of a whole one stand side by side.
+_HALF = re.compile(rb"\\ud[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..)\\ud[c-f]..")
+
+
+def verbatim(value: object) -> bytes:
+    """Return JSON without spaces, pure ASCII, every half of a surrogate pair as it came."""
     return _encoder.encode(value).encode("ascii")
+
+
+def compact(value: object) -> bytes:
+    """Return JSON without spaces, pure ASCII, with U+FFFD for every half of a surrogate pair.
+
+    Everything foreign that a reply holds is written here.
+    """
+    return without_halves(verbatim(value))
+
+
+def without_halves(written: bytes) -> bytes:
+    """Return JSON in ASCII with U+FFFD for every half of a surrogate pair.
+
+    What a phone shows may hold one, and many parsers refuse a whole message for it, that of the
+    official Python client among them.
+    """
+    if b"\\ud" not in written:
+        return written
+    mended = bytearray(written)
+    # An escaped backslash before `ud83d` is text; all replacements are as long as what they replace.
+    for half in _HALF.finditer(written.replace(rb"\\", b"--")):
+        mended[half.start() : half.end()] = rb"\ufffd"
+    return bytes(mended)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -12,10 +13,12 @@ from typing import Any, Protocol, cast
 
 from waitress.channel import ClientDisconnected
 
-from mcpboard.errors import Busy, InternalError, ProtocolError, Refused, ToolError
-from mcpboard.protocol.endpoint import JSON, Endpoint
+from mcpboard.errors import Busy, ProtocolError, Refused, ToolError
+from mcpboard.protocol.endpoint import INTERNAL, JSON, Endpoint
 from mcpboard.protocol.headers import StandardHeaders
+from mcpboard.protocol.limits import LARGE_BODY
 from mcpboard.protocol.messages import (
+    Admitted,
     CloseSession,
     ListTools,
     OpenSession,
@@ -23,16 +26,19 @@ from mcpboard.protocol.messages import (
     PageRequest,
     Reply,
     RequestHead,
+    Step,
     ToolCall,
 )
-from mcpboard.protocol.tools import Blob, Content
+from mcpboard.protocol.tools import Blob, Content, without_halves
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.receipt import RECEIPT
 from mcpboard.serving.replies import PendingReply, ReplyBody, content_length, on_trust
 
 log = logging.getLogger("mcpboard")
 
-INTERNAL = "internal error; the server's log has the details"
+# Seconds that a large body may wait for its turn to be parsed; each takes half a second on the slowest board.
+PARSING_SECONDS = 5.0
+CROWDED = "too many large requests at once; nothing was done, so send it again in a second"
 
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 BrokenOff = ClientDisconnected  # raised by a body that cannot be finished: its reader must see that it is not whole
@@ -72,6 +78,7 @@ class Application:
     def __init__(self, current: Callable[[], Role], limit: ConcurrencyLimit) -> None:
         self._current = current
         self._limit = limit
+        self._parsing = threading.Lock()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         head = read_head(environ)
@@ -87,26 +94,29 @@ class Application:
             log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
             pending = PendingReply(refusal(Refused(500, {"error": INTERNAL})))
         reply = pending.reply
-        # Without a line to log no tool was called, so there is nothing to stream.
-        body = _body(reply) if pending.log_line is None else None
-        length = content_length(reply.parts) if body is None else len(body)
-        # waitress sends chunks where the length is not known.
-        headers = [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
-        start_response(STATUS_LINES[reply.status], headers)
-        if body is None:
-            return ReplyBody(pending)
-        return [] if head.method == "HEAD" else [body]
+        if pending.log_line is None:  # no tool was called, so there is nothing to stream
+            body = _body(reply)
+            start_response(STATUS_LINES[reply.status], [*reply.headers, ("Content-Length", str(len(body)))])
+            return [] if head.method == "HEAD" else [body]
+        streamed = ReplyBody(pending)
+        try:
+            length = content_length(reply.parts)
+            # waitress sends chunks where the length is not known.
+            headers = [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
+            start_response(STATUS_LINES[reply.status], headers)
+        except BaseException:
+            streamed.close()  # which releases the slot and keeps the outcome
+            raise
+        return streamed
 
     def _respond(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
         """Return the reply to the request, pending, or for a page of the role's own just its reply."""
         role = self._current()
         endpoint = role.endpoint()
         admitted = endpoint.admit(head)
-        # The server has all of it already, and its length has been checked with the head.
-        body: bytes = environ["wsgi.input"].read() if head.method == "POST" else b""
         if admitted.page:
-            return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), body))
-        step = endpoint.receive(admitted, body)
+            return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), _take_body(head, environ)))
+        step = self._receive(endpoint, admitted, environ)
         if isinstance(step, Reply):
             return PendingReply(step)
         if isinstance(step, ToolCall):
@@ -124,6 +134,21 @@ class Application:
             log.exception("%s: internal error", type(step).__name__)
             return PendingReply(endpoint.crashed(step.id))
 
+    def _receive(self, endpoint: Endpoint, admitted: Admitted, environ: Environ) -> Step:
+        """Return what the endpoint makes of the body; of large ones one at a time, so that memory is needed once.
+
+        Nothing of the body is kept when this returns: a call may run for minutes.
+        """
+        head = admitted.head
+        if (head.content_length or 0) <= LARGE_BODY:
+            return endpoint.receive(admitted, _take_body(head, environ))
+        if not self._parsing.acquire(timeout=PARSING_SECONDS):
+            raise Refused(429, {"error": CROWDED}, [("Retry-After", "1")])
+        try:
+            return endpoint.receive(admitted, _take_body(head, environ))
+        finally:
+            self._parsing.release()
+
     def _call_tool(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
         started = time.monotonic()
         gone = environ.get("waitress.client_disconnected", call.gone)
@@ -133,40 +158,38 @@ class Application:
         try:
             slot = self._limit.acquire()
         except Busy as busy:
-            return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call, busy, started))
+            return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call.name, busy, started))
         with ExitStack() as cleanup:
             cleanup.callback(slot.release)
-            outcome = _run(role, call._replace(gone=gone))
-            for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
-                if isinstance(block, Blob):
-                    cleanup.callback(block.source.close)
+            outcome = _run(role, endpoint, call._replace(gone=gone))
             try:
+                for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
+                    if isinstance(block, Blob):
+                        cleanup.callback(block.source.close)
                 reply = endpoint.reply(call, outcome.result)
             except Exception:
                 log.exception("%s: its result cannot be written", call.name)
                 if outcome.on_delivered is not None:
                     outcome.on_delivered(None)  # this reply will not tell how the call ended
-                outcome = Outcome(InternalError(INTERNAL))
+                outcome = Outcome(endpoint.crashed_call(call))
                 reply = endpoint.reply(call, outcome.result)
-            log_line = _log_line(call, outcome.result, started)
+            log_line = _log_line(call.name, outcome.result, started)
             receipt = environ.get(RECEIPT, on_trust)
             return PendingReply(reply, cleanup.pop_all(), log_line, outcome.on_delivered, receipt)
 
 
-def _run(role: Role, call: ToolCall) -> Outcome:
-    """Run the call; a bug of ours comes to InternalError."""
+def _run(role: Role, endpoint: Endpoint, call: ToolCall) -> Outcome:
+    """Run the call; after a bug of ours the outcome says that an action may have been executed."""
     try:
         return role.run(call)
     except (ToolError, ProtocolError) as error:
         return Outcome(error)
     except Exception:
         log.exception("%s: internal error", call.name)
-        return Outcome(InternalError(INTERNAL))
+        return Outcome(endpoint.crashed_call(call))
 
 
-def _log_line(
-    call: ToolCall, result: Content | ToolError | ProtocolError, started: float
-) -> Callable[[int, bool], None]:
+def _log_line(name: str, result: Content | ToolError | ProtocolError, started: float) -> Callable[[int, bool], None]:
     """Return what writes the one log line of a tool call: never an argument, never a token."""
     ended = type(result).__name__
     if isinstance(result, Content):
@@ -175,7 +198,7 @@ def _log_line(
     def write(sent: int, whole: bool) -> None:
         milliseconds = (time.monotonic() - started) * 1000
         lost = "" if whole else ", not handed over whole"
-        log.info("%s: %s, %d bytes, %.0f ms%s", call.name, ended, sent, milliseconds, lost)
+        log.info("%s: %s, %d bytes, %.0f ms%s", name, ended, sent, milliseconds, lost)
 
     return write
 
@@ -201,9 +224,22 @@ def read_head(environ: Environ) -> RequestHead:
     )
 
 
+def _take_body(head: RequestHead, environ: Environ) -> bytes:
+    """Return the body of a POST, and let the server forget its own copy, which it would keep until the reply has left.
+
+    All of it has arrived, and its length has been checked with the head.
+    """
+    if head.method != "POST":
+        return b""
+    arrived = environ["wsgi.input"]
+    body: bytes = arrived.read()
+    arrived.truncate(0)
+    return body
+
+
 def refusal(refused: Refused) -> Reply:
     """Return the HTTP response that `refused` carries; its body is JSON for every status."""
-    body = () if refused.body is None else (json.dumps(refused.body).encode("utf-8"),)
+    body = () if refused.body is None else (without_halves(json.dumps(refused.body).encode("ascii")),)
     return Reply(refused.status, (JSON, *refused.headers), body)
 
 

@@ -19,7 +19,7 @@ from waitress.server import BaseWSGIServer, create_server
 
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.net import host_port
-from mcpboard.protocol.limits import BODY_LIMIT
+from mcpboard.protocol.limits import BODY_LIMIT, STACK_BYTES
 from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
 from mcpboard.serving.replies import PIECE
 
@@ -162,7 +162,11 @@ class Server:
         # The limit counts two entries more for every listener: itself and its trigger.
         limit = connections + 2 * len(sockets)
         adjusted = {**WAITRESS, "threads": threads, "connection_limit": limit}
-        created = create_server(app, map=self._map, sockets=list(sockets), **adjusted)
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            created = create_server(app, map=self._map, sockets=list(sockets), **adjusted)  # which starts the threads
+        finally:
+            threading.stack_size(before)
         created.adj.socket_options = [*created.adj.socket_options, *SOCKET_OPTIONS]
         self._tasks = created.task_dispatcher
         self._listeners = [entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)]

@@ -30,13 +30,13 @@ class Clock:
 class Scripted:
     """A backend that answers in a fixed way, and remembers the bodies it was sent."""
 
-    def __init__(self, response: BackendResponse | ToolError) -> None:
+    def __init__(self, response: BackendResponse | Exception) -> None:
         self.response = response
         self.bodies: list[bytes | None] = []
 
     def call(self, method: str, path: str, body: bytes | None, seconds: float) -> BackendResponse:
         self.bodies.append(body)
-        if isinstance(self.response, ToolError):
+        if isinstance(self.response, Exception):
             raise self.response
         return self.response
 
@@ -55,14 +55,14 @@ def forward(clock: Clock) -> Forwarder:
 
 
 def run(
-    forward: Forwarder, tool: str, response: BackendResponse | ToolError = WELL, arguments: bytes = b"{}"
+    forward: Forwarder, tool: str, response: BackendResponse | Exception = WELL, arguments: bytes = b"{}"
 ) -> Outcome:
     return run_on(forward, tool, Scripted(response), arguments)
 
 
 def run_on(forward: Forwarder, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
     row = next(row for row in ROWS if row.tool.name == tool)
-    call = ToolCall(1, tool, {}, arguments, RequestVersion(False, False, None), None, "")
+    call = ToolCall(1, tool, arguments, RequestVersion(False, False, None), None, "")
     return forward.run(row, call, cast(Backend, backend), LIMIT)
 
 
@@ -110,6 +110,19 @@ def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, response: Any
     assert ("The earlier open_app" in told) is (message is not None)
     assert (message or "") in told
     assert str(response) not in told
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), KeyError("a bug")])
+def test_an_action_whose_answer_cannot_be_read_may_have_been_executed(
+    forward: Forwarder, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    """The caller hears so, the lane is free again, and the next action hears of it if the caller did not."""
+    outcome = run(forward, "keyboard_tap", error)
+    assert isinstance(outcome.result, ToolError)
+    assert outcome.result.delivery == "unknown"
+    assert "keyboard_tap: the answer cannot be read" in caplog.text
+    lose(outcome)
+    assert text(run(forward, "open_app")).startswith("The earlier keyboard_tap ended with an error")
 
 
 def test_input_is_the_only_lane_whose_outcomes_are_kept(forward: Forwarder) -> None:

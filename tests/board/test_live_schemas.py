@@ -131,7 +131,7 @@ UNUSABLE = [
     pytest.param(text_schema("with blank"), id="a name with a blank"),
     pytest.param(text_schema("n" * 65), id="a name too long"),
     pytest.param(text_schema(description=7), id="a description that is no text"),
-    pytest.param(_deep(50), id="nested too deep"),
+    pytest.param(_deep(17), id="nested too deep"),
 ]
 
 
@@ -177,6 +177,12 @@ FAILURES = [
     pytest.param(BackendResponse(200, "application/json", b"[]"), id="no object"),
     pytest.param(BackendResponse(200, "application/json", b"\xff\xfe\x00"), id="no text"),
     pytest.param(BackendResponse(200, "application/json", b"[" * 100_000), id="nesting without end"),
+    pytest.param(
+        BackendResponse(200, "application/json", b'{"tools":[' + b"[" * 63 + b"]" * 63 + b"]}"), id="65 levels"
+    ),
+    pytest.param(
+        BackendResponse(200, "application/json", b'{"tools":[' + b"{}," * 10_000 + b"{}]}"), id="too many objects"
+    ),
     pytest.param(BackendResponse(200, "application/json", b'{"tools":[{"x":NaN}]}'), id="a number that is none"),
 ]
 

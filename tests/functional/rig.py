@@ -255,9 +255,11 @@ class Process:
 
 
 @contextlib.contextmanager
-def process(file: Path, *before: str, environ: Mapping[str, str] = os.environ) -> Iterator[Process]:
+def process(
+    file: Path, *before: str, environ: Mapping[str, str] = os.environ, module: str = "mcpboard"
+) -> Iterator[Process]:
     """`serve --config FILE` until the block ends, then it must end well; `before` is put in front of the command."""
-    with served.child(file, *before, environ=environ) as (pid, url):
+    with served.child(file, *before, environ=environ, module=module) as (pid, url):
         parts = urlsplit(url)
         yield Process(pid, Client(parts.hostname or "", parts.port or 0))
 

@@ -199,11 +199,12 @@ def test_an_unknown_device_is_32602_to_the_letter(host: Agent, tool: str) -> Non
 
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
 def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
-    """JSON-RPC -32000 with the message of the original exception."""
+    """JSON-RPC -32000 with the message of the original exception; how far the device got is not known."""
     caller = host.caller.modern() if version == MODERN else host.caller.open()
     phone.fault = OSError("adb: device offline")
     response = caller.call("tap", x=1, y=1)
-    assert (response.status, response.json["error"]) == (200, {"code": -32000, "message": "adb: device offline"})
+    told = {"code": -32000, "message": "adb: device offline", "data": {"delivery": "unknown"}}
+    assert (response.status, response.json["error"]) == (200, told)
     phone.fault = None
     assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
     assert len(phone.done) == 2, "nothing was repeated"
@@ -211,7 +212,15 @@ def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent,
 
 def test_an_error_without_a_message_is_known_by_its_name(host: Agent, phone: Fake) -> None:
     phone.fault = RuntimeError()
-    assert host.caller.call("tap", x=1, y=1).error == {"code": -32000, "message": "RuntimeError"}
+    assert host.caller.call("tap", x=1, y=1).error["message"] == "RuntimeError"
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), AttributeError("a bug")])
+def test_what_became_of_an_action_is_said_whatever_was_raised(host: Agent, phone: Fake, fault: Exception) -> None:
+    """And of a look nothing, because nothing can have moved."""
+    phone.fault = fault
+    assert host.caller.call("tap", x=1, y=1).error["data"] == {"delivery": "unknown"}
+    assert "data" not in host.caller.call("take_screenshot").error
 
 
 def test_the_log_says_what_was_raised_and_where_but_not_its_message(

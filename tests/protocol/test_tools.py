@@ -11,7 +11,7 @@ import pytest
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
 from mcpboard.protocol.messages import ToolList
 from mcpboard.protocol.render import error_content, result_parts
-from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact
+from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact, verbatim
 from tests.protocol.http_messages import render_parts
 from tests.protocol.roles import POINT
 
@@ -170,7 +170,7 @@ class Source:
 CONTENTS = [
     pytest.param(Content(()), b'"content":[],', id="no blocks"),
     pytest.param(
-        Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ud83d"}],', id="text"
+        Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ufffd"}],', id="text"
     ),
     pytest.param(
         Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))),
@@ -245,7 +245,31 @@ def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
     assert [name for name in (*hints_of, "unknown") if tool_list.acts(name)] == ["acts", "silent"]
 
 
+FIRST, SECOND, LOST = "\ud83d", "\ude00", "\ufffd"
+HALVES = [
+    pytest.param(FIRST, LOST, id="a first half"),
+    pytest.param(SECOND, LOST, id="a second half"),
+    pytest.param(SECOND + FIRST, LOST * 2, id="both in the wrong order"),
+    pytest.param(FIRST + FIRST + SECOND, LOST + "\U0001f600", id="a half before a whole pair"),
+    pytest.param("\U0001f600" + SECOND, "\U0001f600" + LOST, id="a half behind a whole character"),
+    pytest.param("\U0001f600\u4f60\n", "\U0001f600\u4f60\n", id="whole characters"),
+    pytest.param("\\ud83d", "\\ud83d", id="a backslash and what looks like one"),
+    pytest.param("\\" + FIRST, "\\" + LOST, id="a half behind a backslash"),
+    pytest.param("\\ud83d" + SECOND, "\\ud83d" + LOST, id="a half behind what looks like its first"),
+    pytest.param(FIRST + "\\ude00", LOST + "\\ude00", id="a half before what looks like its second"),
+    pytest.param('"' + FIRST + '"', '"' + LOST + '"', id="in quotes"),
+]
+
+
+@pytest.mark.parametrize(("text", "readable"), HALVES)
+def test_half_a_surrogate_pair_never_leaves(text: str, readable: str) -> None:
+    """In values and names; where it is echoed it stays what it was."""
+    assert json.loads(compact({text: [text]})) == {readable: [readable]}
+    assert compact({text: [text]}).isascii()
+    assert json.loads(verbatim([text])) == json.loads(json.dumps([text]))
+
+
 def test_json_is_ascii_without_blanks_and_never_nan() -> None:
-    assert compact({"a": ["\u00e9\ud83d", 1.0, None]}) == b'{"a":["\\u00e9\\ud83d",1.0,null]}'
+    assert compact({"a": ["\u00e9", 1.0, None]}) == b'{"a":["\\u00e9",1.0,null]}'
     with pytest.raises(ValueError, match="not JSON compliant"):
         compact(float("nan"))

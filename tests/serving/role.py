@@ -62,7 +62,9 @@ class FakeRole:
         self.release = threading.Event()
         self.broken: Exception | None = None  # raised wherever the role is asked for anything but a call
         self.dies_with: Exception | None = None  # by the source of the next `file`
-        tools = [Tool(name, name, f"does {name}", {"type": "object"}) for name in TOOLS]
+        tools = [
+            Tool(name, name, f"does {name}", {"type": "object"}, {"readOnlyHint": name == "look"}) for name in TOOLS
+        ]
         named = {"name": "pretend", "title": "Pretend", "version": "1"}
         self._endpoint = Endpoint(Policy(named, "for tests", pages=frozenset({"/health"}), **policy), ToolList(tools))
 
@@ -127,6 +129,19 @@ def crash(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     raise RuntimeError(SECRET)
 
 
+def exhaust(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
+    raise MemoryError
+
+
+def recurse(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
+    return recurse(role, arguments)
+
+
+def look(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
+    """Crash, as a tool that changes nothing."""
+    raise RuntimeError(SECRET)
+
+
 def refuse(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     raise ToolRefused("the phone said no")
 
@@ -136,7 +151,8 @@ def protocol(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
 
 
 TOOLS: dict[str, Callable[[FakeRole, Mapping[str, Any]], Content]] = {
-    tool.__name__: tool for tool in (echo, block, picture, file, unwritable, crash, refuse, protocol)
+    tool.__name__: tool
+    for tool in (echo, block, picture, file, unwritable, crash, exhaust, recurse, look, refuse, protocol)
 }
 
 

@@ -138,14 +138,44 @@ class TestBorrowed:
     def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
         self, served: Served, lines: Lines
     ) -> None:
-        assert served.post(call("crash", "x")).json["error"]["code"] == -32603
+        assert served.post(call("look", "x")).json["error"]["code"] == -32603
         crash = lines.next()
         assert crash.levelno == logging.ERROR
         assert crash.exc_info and SECRET in str(crash.exc_info[1])
-        assert lines.next().getMessage().startswith("crash: InternalError, ")
+        assert lines.next().getMessage().startswith("look: InternalError, ")
+
+    @pytest.mark.parametrize("tool", ["crash", "exhaust", "recurse", "unwritable"])
+    @pytest.mark.parametrize("role", ["board", "host"])
+    def test_a_crash_in_an_action_says_that_it_may_have_been_executed(self, tool: str, role: str) -> None:
+        """As the role words its errors; and the server goes on."""
+        with serving(FakeRole(faults_as_results=role == "board")) as served:
+            document = served.post(call(tool, "x")).json
+            assert served.pings()
+        if role == "board":
+            (block,) = document["result"]["content"]
+            told, data, is_error = block["text"], document["result"]["structuredContent"], document["result"]["isError"]
+        else:
+            told, data, is_error = document["error"]["message"], document["error"]["data"], True
+        assert (data, is_error) == ({"delivery": "unknown"}, True)
+        assert "look at the screen before you repeat it" in told
+        assert SECRET not in told
+
+    def test_a_head_that_cannot_be_sent_keeps_the_outcome_and_no_slot(self) -> None:
+        """As when memory is short at the very end."""
+        role, limit = FakeRole(), CountedLimit(1)
+
+        def start_response(*_: object) -> None:
+            raise MemoryError
+
+        body = message("tools/call", 1, name="echo")
+        environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "wsgi.input": io.BytesIO(body)}
+        with pytest.raises(MemoryError):
+            Application(lambda: role, limit)(environ, start_response)
+        assert role.lost.get(timeout=PATIENCE) == "echo"
+        assert limit.in_use == 0
 
     def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
-        assert served.post(call("unwritable")).json["error"]["code"] == -32603
+        assert served.post(call("unwritable")).json["result"]["isError"]
         assert served.role.lost.get(timeout=PATIENCE) == "unwritable"
         served.limit.wait_for(0)
         assert served.role.lost.empty()

@@ -54,9 +54,11 @@ def process(config: Path) -> Iterator[str]:
 
 
 @contextmanager
-def child(config: Path, *before: str, environ: Mapping[str, str] = os.environ) -> Iterator[tuple[int, str]]:
+def child(
+    config: Path, *before: str, environ: Mapping[str, str] = os.environ, module: str = "mcpboard"
+) -> Iterator[tuple[int, str]]:
     """The same with its process id, under this environment; `before` is put in front of the command."""
-    command = [*before, sys.executable, "-m", "mcpboard", "serve", "--config", str(config)]
+    command = [*before, sys.executable, "-m", module, "serve", "--config", str(config)]
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as running:

@@ -85,7 +85,7 @@ def tool_list(facts: BackendFacts) -> CheckResult:
     """Fail when the Agent lacks a tool that we offer; name those whose schemas clients would not take."""
     try:
         schemas = live_schemas(BackendResponse(facts.status, "", facts.body))
-    except (BackendBroken, ValueError, RecursionError):
+    except (BackendBroken, ValueError):
         return failed("the Agent's tool list cannot be read", UPDATE)
     needed = [row.tool.name for row in ROWS if row.path.startswith("/api/tools/")]
     missing = [name for name in needed if name not in schemas]
