@@ -50,6 +50,13 @@ NOT_SENT = "not_sent"
 DONE = "done"
 UNKNOWN = "unknown"
 
+# The same for a person or a model, at the end of a message about a call that came to no result.
+DELIVERY_TEXTS: Mapping[str, str] = {
+    NOT_SENT: "nothing was executed, so it is safe to try again",
+    DONE: "it was executed: look before repeating it",
+    UNKNOWN: "it was sent, so it may have been executed: look before repeating it",
+}
+
 
 class McpboardError(Exception):
     """Root of all that mcpboard raises on purpose."""
@@ -264,6 +271,11 @@ class ClientError(McpboardError):
         self.status = status
         if delivery is not None:
             self.delivery = delivery
+
+    @property
+    def text_with_delivery(self) -> str:
+        """The message for the caller of a tool: the text, and what became of the call."""
+        return f"{self.text}; {DELIVERY_TEXTS[self.delivery]}"
 
 
 class PeerUnreachable(ClientError):

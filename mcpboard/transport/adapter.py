@@ -16,6 +16,9 @@ from requests.structures import CaseInsensitiveDict
 from mcpboard.transport.deadline import DeadlineMixin
 
 
+INTERIM_LIMIT = 64  # responses of status 1xx before the real one: one every 5 s of the longest tool
+
+
 def send(
     sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
 ) -> requests.Response:
@@ -53,6 +56,8 @@ class DeadlineAdapter(BaseAdapter):
         raw = connection.getresponse()
         fields: dict[str, list[str]] = {}
         for name, value in raw.headers.items():
+            if "\n" in value:  # folded over several lines, which no one may write any more (RFC 9112, 5.2)
+                value = " ".join(line.strip() for line in value.splitlines()).strip()
             fields.setdefault(name.lower(), []).append(value)
         _check_framing(raw, fields)
         response = requests.Response()
@@ -67,6 +72,8 @@ class DeadlineAdapter(BaseAdapter):
 
 def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]]) -> None:
     """Raise InvalidHeader for a body whose end is in doubt (RFC 9112, 6.3): http.client would guess it."""
+    if raw.version == 10 and "transfer-encoding" in fields:  # HTTP/1.0 has none
+        raise requests.exceptions.InvalidHeader("the answer is HTTP/1.0 and comes in a transfer coding")
     codings = ",".join(fields.get("transfer-encoding", ())).lower().strip()
     if codings not in (("chunked",) if raw.chunked else ("", "identity")):
         raise requests.exceptions.InvalidHeader("the answer comes in a transfer coding that was not asked for")
@@ -75,9 +82,23 @@ def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]
         raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
 
 
-class StrictResponse(http.client.HTTPResponse):
-    """Refuses a chunk of a negative size: for -1 bytes, http.client would read all there is, past every limit."""
+class TooManyInterimResponses(http.client.HTTPException):
+    """The server announces a response for ever and gives none."""
 
+
+class StrictResponse(http.client.HTTPResponse):
+    """Reads past interim responses, and refuses a chunk of a negative size."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        # http.client itself reads past 100 only, takes 103 for the response, and counts neither.
+        for _ in range(INTERIM_LIMIT + 1):
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if line[1] >= http.HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
+        raise TooManyInterimResponses
+
+    # For -1 bytes http.client would read all there is, past every limit.
     def _read_next_chunk_size(self) -> int:
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]
         if size < 0:

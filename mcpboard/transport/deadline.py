@@ -7,6 +7,7 @@ write, which covers head, body, chunk sizes and trailer alike.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import sys
@@ -18,6 +19,19 @@ Clock = Callable[[], float]  # seconds, monotonic: the board's wall clock jumps 
 
 CONNECT_SECONDS = 1.0  # per address on loopback; two addresses (localhost) stay within the 2 s a connection may take
 LATE_SECONDS = 0.02  # that a read may end after its deadline: each change of a timeout is a system call
+
+# A peer whose cable was pulled says nothing, and a tool may take minutes before its first byte. So
+# the kernel asks an idle connection if anybody is there, and gives up on what is never acknowledged.
+PROBE_AFTER_SECONDS, PROBE_SECONDS, PROBES = 10, 5, 3
+DEAD_SECONDS = PROBE_AFTER_SECONDS + PROBES * PROBE_SECONDS
+LIVENESS = {
+    "TCP_KEEPIDLE": PROBE_AFTER_SECONDS,
+    "TCP_KEEPALIVE": PROBE_AFTER_SECONDS,  # the same on macOS
+    "TCP_KEEPINTVL": PROBE_SECONDS,
+    "TCP_KEEPCNT": PROBES,
+    "TCP_USER_TIMEOUT": DEAD_SECONDS * 1000,  # milliseconds
+}
+
 IP_BOUND_IF = 25  # macOS; not in the socket module
 
 
@@ -82,6 +96,15 @@ class DeadlineSocket(DeadlineMixin, socket.socket):
     def __init__(self, family: int, deadline: Deadline) -> None:
         super().__init__(family, socket.SOCK_STREAM)
         self.deadline = deadline
+
+
+def watch_link(sock: socket.socket) -> None:
+    """Have the kernel end a connection whose other side has been silent for DEAD_SECONDS, where the system can."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in LIVENESS.items():
+        if hasattr(socket, name):
+            with contextlib.suppress(OSError):  # a kernel older than the headers that Python was built with
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def connect(

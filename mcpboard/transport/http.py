@@ -7,7 +7,9 @@ nobody could tell whether the phone was touched.
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
+import re
 import socket
 import ssl
 import threading
@@ -30,7 +32,7 @@ from mcpboard.errors import (
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.text import one_line
 from mcpboard.transport import FailureKind, translate_errors
-from mcpboard.transport.deadline import Deadline, DeadlineMixin, DeadlineSocket, connect
+from mcpboard.transport.deadline import DEAD_SECONDS, Deadline, DeadlineMixin, DeadlineSocket, connect, watch_link
 
 if TYPE_CHECKING:
     import requests
@@ -39,10 +41,8 @@ CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a
 TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself
 PIECE = 64 << 10  # bytes read at a time, what a BlobStream takes
 
-DELIVERY_TEXTS: Mapping[str, str] = {
-    NOT_SENT: "it had not been sent whole, so nothing was done and it is safe to try again",
-    UNKNOWN: "it had been sent, so it may have been executed: look before repeating it",
-}
+# What the kernel says of a connection that it has given up, as when the cable was pulled.
+_DEAD_LINK = frozenset({errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
 
 # Headers that frame a message or name its target; ours alone to set.
 _RESERVED = frozenset(
@@ -72,7 +72,7 @@ class HttpClient:
         self.origin = f"{parts.scheme}://{parts.netloc}"  # as a browser would name it for a page of that server
         self.address = (str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80))
         self._over_tls = parts.scheme == "https"
-        self._interface = interface
+        self._interface = None if interface is None else _checked_interface(interface)
         self._connect = connect
         self._headers = {**transport.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
@@ -110,6 +110,7 @@ class HttpClient:
             else:
                 addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
                 sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
+            watch_link(sock)
             return _wrap_tls(sock, host) if self._over_tls else sock
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             if isinstance(error, ssl.SSLError):
@@ -121,7 +122,7 @@ class HttpClient:
             else:
                 remedy = "is the device on, its cable in, and its network up?"
             reason = one_line(str(error))
-            raise PeerUnreachable(f"no connection could be made ({reason}); {remedy}; nothing was sent") from error
+            raise PeerUnreachable(f"no connection could be made ({reason}); {remedy}") from error
 
 
 class _TlsSocket(DeadlineMixin, ssl.SSLSocket):
@@ -150,8 +151,9 @@ class StreamedResponse:
     def __init__(self, response: requests.Response, sock: DeadlineMixin) -> None:
         self.status: int = response.status_code
         self._raw = cast(http.client.HTTPResponse, response.raw)
-        self.fields = [(str(name), str(value)) for name, value in self._raw.headers.items()]  # as sent, in order
-        self.headers = {name.lower(): value for name, value in self.fields}
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        if self._raw.chunked:  # then a length beside it counts for nothing, and whoever is told it would cut the body
+            self.headers.pop("content-length", None)
         self.length: int | None = self._raw.length  # bytes of the body, None where the head does not say
         self._sock = sock
 
@@ -167,7 +169,7 @@ class StreamedResponse:
         for piece in self.plain_pieces():
             content += piece
             if len(content) > limit:
-                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes; {DELIVERY_TEXTS[UNKNOWN]}")
+                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes")
         return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
@@ -178,7 +180,7 @@ class StreamedResponse:
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):
-            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes; {DELIVERY_TEXTS[UNKNOWN]}")
+            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes")
 
 
 class CancelToken:
@@ -248,6 +250,13 @@ def _checked_header(name: str, value: str) -> tuple[str, str]:
     return name, value
 
 
+def _checked_interface(name: str) -> str:
+    """Return the name of a network interface, as systems form them; it need not be there yet."""
+    if re.fullmatch(r"[^\s/:]{1,15}", name) and name.isascii() and name.isprintable() and name not in (".", ".."):
+        return name
+    raise ConfigError("the name of a network interface is expected, such as usb0, and no address or path")
+
+
 # --- errors of others ------------------------------------------------------------------------
 
 
@@ -256,7 +265,9 @@ def _translated(sock: DeadlineMixin, broken: str) -> translate_errors:
 
     def client_error(error: Exception, failure: FailureKind) -> ClientError:
         error_type: type[ClientError]
-        if failure is FailureKind.TIMEOUT:
+        if isinstance(error, OSError) and error.errno in _DEAD_LINK:
+            error_type, message = PeerBroken, f"the other side has been silent for {DEAD_SECONDS} s: is its cable in?"
+        elif failure is FailureKind.TIMEOUT:
             error_type, message = PeerTimeout, f"no whole answer within {sock.deadline.seconds:g} s"
         elif isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
             error_type, message = PeerBroken, "the server hung up without an answer"
@@ -264,7 +275,6 @@ def _translated(sock: DeadlineMixin, broken: str) -> translate_errors:
             error_type, message = NotMcp, "what answers there does not speak HTTP; check the port"
         else:
             error_type, message = PeerBroken, f"{broken} ({type(error).__name__})"
-        delivery = UNKNOWN if sock.handed_over else NOT_SENT
-        return error_type(f"{message}; {DELIVERY_TEXTS[delivery]}", delivery=delivery)
+        return error_type(message, delivery=UNKNOWN if sock.handed_over else NOT_SENT)
 
     return translate_errors(client_error)

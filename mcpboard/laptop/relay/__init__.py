@@ -142,8 +142,8 @@ class Relay:
             # No permission for foreign pages: the board gives none, and another server's would be ours here.
             headers = [
                 (name, value)
-                for name, value in response.fields
-                if name.lower() not in _NOT_TO_CLIENT and not name.lower().startswith("access-control-")
+                for name, value in response.headers.items()
+                if name not in _NOT_TO_CLIENT and not name.startswith("access-control-")
             ]
             pieces = response.pieces()
         start_response(app.STATUS_LINES.get(status, f"{status} Unknown"), headers)
