@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, ClientError, PeerTimeout
+from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerTimeout
 from mcpboard.protocol import client_session
 from mcpboard.protocol.blob_stream import BlobStream
 from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
@@ -92,10 +92,14 @@ class Client:
     ) -> CallResult:
         """Run one tool, once; a tool that fails is a CallResult too, with `is_error`.
 
-        A ClientError's `delivery` says what is known of a call that came to no result. A bundle
-        is held in memory once, decoded: about its own size while it arrives.
+        A ClientError's `delivery`, and the end of its message, say what is known of a call that came
+        to no result. A bundle is held in memory once, decoded: about its own size while it arrives.
         """
-        return self._run(self._session.call(name, arguments or {}), timeout, progress)
+        try:
+            return self._run(self._session.call(name, arguments or {}), timeout, progress)
+        except ClientError as error:
+            error.ends_call = True
+            raise
 
     def ping(self, timeout: float | None = None) -> None:
         """Make the server respond."""
@@ -121,7 +125,11 @@ class Client:
             self._negotiating.release()
 
     def _drive(self, flow: RequestFlow[T], deadline: Deadline, progress: Progress | None = None) -> T:
+        sent = False
+
         def send(request: HttpRequest) -> HttpResponse:
+            nonlocal sent
+            sent = True
             with self._http.exchange(request, deadline) as response:
                 content, received = BlobStream(), 0
                 for piece in response.plain_pieces():
@@ -131,4 +139,11 @@ class Client:
                         progress(received, response.length)
                 return HttpResponse(response.status, response.headers, content.text, content.blobs)
 
-        return client_session.run(flow, send)
+        try:
+            return client_session.run(flow, send)
+        except ClientError:
+            raise
+        except Exception as error:  # no memory for the answer, or a bug of ours
+            if not sent:
+                raise
+            raise PeerBroken(f"the answer could not be read ({type(error).__name__})") from error

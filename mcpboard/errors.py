@@ -52,7 +52,7 @@ UNKNOWN = "unknown"
 
 # The same for a person or a model, at the end of a message about a call that came to no result.
 DELIVERY_TEXTS: Mapping[str, str] = {
-    NOT_SENT: "nothing was executed, so it is safe to try again",
+    NOT_SENT: "nothing was executed",
     DONE: "it was executed: look before repeating it",
     UNKNOWN: "it was sent, so it may have been executed: look before repeating it",
 }
@@ -264,6 +264,7 @@ class ClientError(McpboardError):
 
     delivery = UNKNOWN
     status: int | None = None
+    ends_call = False  # it ended a tool call, so its message says what became of that
 
     def __init__(self, text: str, *, delivery: str | None = None, status: int | None = None) -> None:
         super().__init__(text)
@@ -271,6 +272,9 @@ class ClientError(McpboardError):
         self.status = status
         if delivery is not None:
             self.delivery = delivery
+
+    def __str__(self) -> str:
+        return self.text_with_delivery if self.ends_call else self.text
 
     @property
     def text_with_delivery(self) -> str:

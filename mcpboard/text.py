@@ -35,6 +35,20 @@ def well_formed(text: str) -> str:
     return text
 
 
+# An escaped character of JSON: a whole surrogate pair, half of one, or any other.
+ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+
+
+def well_formed_json(document: bytes) -> bytes:
+    """Return JSON text with U+FFFD for every escaped half of a surrogate pair, the very same where there is none."""
+    if rb"\ud" not in document and rb"\uD" not in document:  # for most, without a look at each escape
+        return document
+    return ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], document)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint for a mistyped word: the closest known one, or all of them."""
     names = list(known)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, NotMcp, ParseError, PeerError, PeerRefused
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.blob_stream import placeholder
 from mcpboard.protocol.jsonrpc import Id
-from mcpboard.text import one_line
+from mcpboard.text import one_line, well_formed_json
 
 # Codes that a server gives before it runs anything; any other leaves open what was done.
 REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022})
+
+# HTTP status with which servers refuse before they run anything. After any other, a redirect or a
+# failure of a proxy included, a tool may have run.
+REFUSING_STATUSES = frozenset({400, 401, 403, 404, 405, 413, 415, 429})
 
 # HTTP status without a JSON-RPC message -> what it means here, and the remedy.
 STATUSES: Mapping[int, str] = {
@@ -24,7 +28,7 @@ STATUSES: Mapping[int, str] = {
     405: "this path takes no POST, so it is not MCP; the path is usually /mcp",
     413: "the server finds the request too large; send shorter arguments",
     429: "the server is busy; call again in a while",
-    503: "the server is busy or starting; call again in a while",
+    503: "the server is busy or starting; wait a while",
 }
 
 
@@ -41,13 +45,37 @@ class HttpResponse:
 # --- from HTTP to a JSON-RPC result ----------------------------------------------------------
 
 
+class Answer(NamedTuple):
+    """The JSON-RPC message that answers a request, as bytes and parsed; half surrogate pairs are parsed as U+FFFD."""
+
+    text: bytes
+    message: Mapping[str, Any]
+
+
+def answer_in(response: HttpResponse, request_id: Id) -> Answer:
+    """Return the error or result that answers our request; raises PeerRefused or NotMcp where there is none."""
+    streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    documents, problem = [], ""
+    for text in events(response.body) if streamed else (response.body,):
+        try:
+            document = jsonrpc.load_response(well_formed_json(text))
+        except ParseError as error:
+            problem = error.message
+            continue
+        if _answers(document, request_id):
+            return Answer(text, document)
+        documents.append(document)
+    raise _without_message(response, documents, problem)
+
+
 def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
-    """Return the result in `response`; raises PeerError, PeerRefused or NotMcp where there is none."""
-    message = next((each for each in _documents(response) if answers(each, request_id)), None)
-    if message is None:
-        raise _without_message(response)
-    if "error" in message:
-        error = message["error"]
+    """Return the result in `response`; raises PeerError, PeerRefused or NotMcp where there is none.
+
+    An `error` beside a result counts only when it is an object: some servers write null there.
+    """
+    _, message = answer_in(response, request_id)
+    error = message.get("error")
+    if isinstance(error, dict):
         text, data = error.get("message"), error.get("data")
         delivery = data.get("delivery") if isinstance(data, dict) else None
         if delivery not in (NOT_SENT, DONE, UNKNOWN):
@@ -58,16 +86,6 @@ def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
         raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
     result: Mapping[str, Any] = message["result"]
     return result
-
-
-def _documents(response: HttpResponse) -> Iterator[Any]:
-    """Yield the JSON in the body: one document, or one for each event of a stream."""
-    streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-    for text in events(response.body) if streamed else (response.body,):
-        try:
-            yield jsonrpc.load_response(text)
-        except ParseError:
-            continue
 
 
 def events(body: bytes) -> Iterator[bytes]:
@@ -81,38 +99,43 @@ def events(body: bytes) -> Iterator[bytes]:
             lines.clear()
 
 
-def answers(document: Any, request_id: Id) -> bool:
+def _answers(document: Any, request_id: Id) -> bool:
     """Return True for a response to our request; an error whose id could not be read counts as one."""
     if not isinstance(document, dict):
         return False
-    error = document.get("error")
+    number, error = document.get("id"), document.get("error")
+    # True and 1 are equal only in Python.
+    ours = not isinstance(number, bool) and (number == request_id or _spells(number, request_id))
     if isinstance(error, dict):
-        return type(error.get("code")) is int and document.get("id") in (None, request_id)
-    return isinstance(document.get("result"), dict) and document.get("id") == request_id
+        return type(error.get("code")) is int and (ours or number is None)
+    return ours and isinstance(document.get("result"), dict)
 
 
-def _without_message(response: HttpResponse) -> ClientError:
-    """Return the error for a response that holds no JSON-RPC message for us."""
+def _spells(number: object, request_id: Id) -> bool:
+    """Return True when the one is a whole number and the other the text of it, as some servers echo it."""
+    return {type(number), type(request_id)} == {int, str} and str(number) == str(request_id)
+
+
+def _without_message(response: HttpResponse, documents: Sequence[Any], problem: str) -> ClientError:
+    """Return the error for a response that holds no JSON-RPC message for us, but `documents`.
+
+    `problem` tells why a body or event is no JSON that is read here, "" where all of them are.
+    """
     status = response.status
+    delivery = NOT_SENT if status in REFUSING_STATUSES else UNKNOWN
     if 300 <= status < 400:
         target = one_line(response.headers.get("location", "nowhere"))
-        return PeerRefused(
-            f"the server redirects to {target}; redirects are not followed, use the final address",
-            delivery=NOT_SENT,
-            status=status,
-        )
+        text = f"the server redirects to {target}; redirects are not followed, use the final address"
+        return PeerRefused(text, delivery=delivery, status=status)
     if 200 <= status < 300:
         media_type = one_line(response.headers.get("content-type", "no content type"))
-        return NotMcp(
-            f"what answers there is not MCP (HTTP {status}, {media_type}); check address and path", status=status
-        )
+        found = ", ".join(word for word in (f"HTTP {status}", media_type, one_line(problem)) if word)
+        return NotMcp(f"what answers there is not MCP ({found}); check address and path", status=status)
     # The reason in a JSON body such as `{"error": "invalid token"}`.
-    document = next(_documents(response), None)
-    reason = document.get("error") if isinstance(document, dict) else None
+    reason = documents[0].get("error") if documents and isinstance(documents[0], dict) else None
     detail = f" ({one_line(reason)})" if isinstance(reason, str) else ""
-    broken = status >= 500
-    meaning = STATUSES.get(status, "the server failed; its log has the reason" if broken else "it is not MCP")
-    return PeerRefused(f"HTTP {status}{detail}: {meaning}", delivery=UNKNOWN if broken else NOT_SENT, status=status)
+    unnamed = "the server failed; its log has the reason" if status >= 500 else "it is not MCP"
+    return PeerRefused(f"HTTP {status}{detail}: {STATUSES.get(status, unnamed)}", delivery=delivery, status=status)
 
 
 # --- the result of a tool call -----------------------------------------------------------------
@@ -162,7 +185,10 @@ def call_result(raw: Mapping[str, Any], blobs: Sequence[bytes | bytearray] = ())
     images: list[Picture] = []
     attachments: list[Attachment] = []
     try:
-        for block in raw["content"]:
+        content = raw["content"]
+        if not isinstance(content, list):
+            raise TypeError
+        for block in content:
             if block["type"] == "text":
                 texts.append(str(block["text"]))
             elif block["type"] == "image":
@@ -170,19 +196,20 @@ def call_result(raw: Mapping[str, Any], blobs: Sequence[bytes | bytearray] = ())
             elif block["type"] == "resource":
                 resource = block["resource"]
                 mime, uri = str(resource.get("mimeType", "application/octet-stream")), str(resource["uri"])
-                content = streamed.get(resource.get("blob"))
+                file = streamed.get(resource.get("blob"))
                 if "blob" not in resource:
-                    content = str(resource["text"]).encode("utf-8", "replace")
-                elif content is None:
-                    content = base64.b64decode(resource["blob"], validate=True)
-                attachments.append(Attachment(content, mime, uri))
+                    file = str(resource["text"]).encode("utf-8", "replace")
+                elif file is None:
+                    file = base64.b64decode(resource["blob"], validate=True)
+                attachments.append(Attachment(file, mime, uri))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NotMcp("the tool's result is malformed; the tool has run, so do not simply repeat it") from error
+        raise NotMcp("the tool's result is malformed") from error
     return CallResult(
         texts=tuple(texts),
         images=tuple(images),
         blobs=tuple(attachments),
         structured=raw.get("structuredContent"),
-        is_error=raw.get("isError") is True,
+        # Whatever is not plainly false counts: a failure must not pass for a success.
+        is_error=raw.get("isError") not in (None, False, "false"),
         raw=raw,
     )

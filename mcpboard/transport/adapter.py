@@ -15,7 +15,6 @@ from requests.structures import CaseInsensitiveDict
 
 from mcpboard.transport.deadline import DeadlineMixin
 
-
 INTERIM_LIMIT = 64  # responses of status 1xx before the real one: one every 5 s of the longest tool
 
 

@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit

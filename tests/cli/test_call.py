@@ -109,7 +109,10 @@ def test_a_tool_that_fails_ends_in_one(peer: Peer) -> None:
 def test_a_refusal_is_one_line_and_ends_in_one(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", peer.url, "nope", "x=1"]) == 1
     out, err = capsys.readouterr()
-    assert (out, err) == ("", f"mcpboard: {peer.url}: unknown tool: nope (JSON-RPC error -32602)\n")
+    assert (out, err) == (
+        "",
+        f"mcpboard: {peer.url}: unknown tool: nope (JSON-RPC error -32602); nothing was executed\n",
+    )
 
 
 def test_nobody_there_is_one_line_and_ends_in_one(capsys: pytest.CaptureFixture[str]) -> None:

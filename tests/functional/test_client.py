@@ -205,7 +205,7 @@ FAULTS = [
     pytest.param(says(http_answer(b"{}", "Content-Encoding: gzip")), PeerBroken, "compressed", id="gzip unasked"),
     pytest.param(says(b"SSH-2.0-OpenSSH_9.2\r\n"), NotMcp, "does not speak HTTP", id="another protocol"),
     pytest.param(says(http_answer(b"<html>")), NotMcp, "is not MCP", id="a web page"),
-    pytest.param(says(http_answer(b"", status="503 Busy")), PeerRefused, "call again", id="503"),
+    pytest.param(says(http_answer(b"", status="503 Busy")), PeerRefused, "wait a while", id="503"),
 ]
 
 

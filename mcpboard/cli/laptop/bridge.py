@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+import threading
 
 from mcpboard.cli import logs
 from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
 from mcpboard.errors import ConfigError
+from mcpboard.protocol.limits import STACK_BYTES
 
 SHORTEST_LINE = 1 << 20  # bytes; screenshots come in that size
 LONGEST_WAIT = 3600.0  # seconds; an hour without a board is no boot any more
@@ -38,6 +40,7 @@ def bridge(arguments: argparse.Namespace) -> int:
     from mcpboard.transport.http import HttpClient
 
     logs.configure("stderr", "info")
+    threading.stack_size(STACK_BYTES)
     wait = WAIT_SECONDS if arguments.wait is None else arguments.wait
     if not 0 <= wait <= LONGEST_WAIT:  # no NaN either
         raise ConfigError(f"--wait: seconds from 0 to {LONGEST_WAIT:.0f} are expected")

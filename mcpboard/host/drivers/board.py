@@ -84,7 +84,7 @@ class BoardDriver(ScreenshotMixin):
         try:
             result = self._client.call(tool, arguments)
         except ClientError as error:
-            raise ToolFailed(f"board at {self._where} failed: {error.text_with_delivery}", delivery=error.delivery) from error
+            raise ToolFailed(f"board at {self._where} failed: {error}", delivery=error.delivery) from error
         if result.is_error:
             members = result.structured if isinstance(result.structured, dict) else {}
             delivery = str(members.get("delivery", UNKNOWN))

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
 from mcpboard.errors import (
+    DELIVERY_TEXTS,
     DONE,
     NOT_SENT,
+    UNKNOWN,
     ClientError,
-    InternalError,
     InvalidRequest,
     MethodNotFound,
     NotMcp,
@@ -26,12 +27,13 @@ from mcpboard.errors import (
 from mcpboard.laptop.bridge import stdio, translate
 from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
 from mcpboard.laptop.bridge.upstream import READS, NegotiatedSession, Upstream, is_over
+from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.client_session import FINAL, HttpRequest
 from mcpboard.protocol.jsonrpc import Id, Request
 from mcpboard.protocol.versions import MODERN
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import DELIVERY_TEXTS, CancelToken
+from mcpboard.transport.http import CancelToken
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,8 @@ class PendingRequest:
         self.request = request
         self.cancel_token = CancelToken()
         self.unwanted = False  # the client has cancelled it and takes no response any more
+        self.is_sent = False  # from here on the server may have acted on it
+        self.is_answered = False
 
     @property
     def is_call(self) -> bool:
@@ -64,6 +68,7 @@ class Bridge:
         self._upstream = upstream
         self._output = output
         self._longest = longest
+        self._surrogates = SurrogateWarning(upstream.url)
         self._client: Mapping[str, Any] = translate.BRIDGE  # the name that an older client gives itself
         self._lock = threading.Lock()
         self._under_way: dict[Id, PendingRequest] = {}
@@ -116,6 +121,10 @@ class Bridge:
                     raise InvalidRequest(f"{message.method} needs an id; nothing was done")
         except ProtocolError as error:
             self._output.line([jsonrpc.error(error, jsonrpc.readable_id(document))])
+        except Exception as error:  # no memory, no thread, or a bug: the requests under way go on
+            log.exception("a line of %d bytes: internal error", len(line or b""))
+            failed = Unanswered(f"the bridge failed ({type(error).__name__}); {DELIVERY_TEXTS[NOT_SENT]}", NOT_SENT)
+            self._output.line([jsonrpc.error(failed, jsonrpc.readable_id(document))])
 
     def _cancel(self, request_id: Any) -> None:
         if not jsonrpc.valid_id(request_id):
@@ -139,7 +148,11 @@ class Bridge:
                 raise Unanswered("too many requests are under way; nothing was sent, call again in a moment", NOT_SENT)
             self._under_way[request.id] = pending
             self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except BaseException:
+            self._forget(pending, thread)
+            raise
 
     # --- one request, in its thread ---
 
@@ -150,6 +163,7 @@ class Bridge:
             self._refuse(pending, error)
         except ClientError as error:
             refused = isinstance(error, (PeerRefused, NotMcp)) and error.status not in (None, *FINAL)
+            text = error.text_with_delivery if pending.is_call else error.text
             if self._ending:
                 text = f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}"
                 self._refuse(pending, Unanswered(text, error.delivery))
@@ -158,22 +172,28 @@ class Bridge:
                 text = "the server does not know server/discover: initialize, as older revisions do"
                 self._refuse(pending, MethodNotFound(text))
             else:
-                self._refuse(pending, Unanswered(error.text, error.delivery))
-        except Exception:
+                self._refuse(pending, Unanswered(text, error.delivery))
+        except Exception as error:  # no memory for the answer, or a bug: the caller has to hear what became of it
+            delivery = UNKNOWN if pending.is_sent else NOT_SENT
+            text = f"the bridge failed ({type(error).__name__}), and its log has the details"
+            self._refuse(pending, Unanswered(f"{text}; {DELIVERY_TEXTS[delivery]}", delivery))
             log.exception("%s: internal error", ascii(pending.request.method)[:80])
-            self._refuse(pending, InternalError("internal error; the bridge's log has the details"))
         finally:
-            with self._lock:
-                if self._under_way.get(pending.request.id) is pending:
-                    del self._under_way[pending.request.id]
-                self._threads.discard(threading.current_thread())
+            self._forget(pending, threading.current_thread())
+
+    def _forget(self, pending: PendingRequest, thread: threading.Thread) -> None:
+        with self._lock:
+            if self._under_way.get(pending.request.id) is pending:
+                del self._under_way[pending.request.id]
+            self._threads.discard(thread)
 
     def _refuse(self, pending: PendingRequest, error: ProtocolError) -> None:
         self._respond(pending, [jsonrpc.error(error, pending.request.id)])
 
     def _respond(self, pending: PendingRequest, message: Iterable[bytes]) -> None:
-        if not pending.unwanted:
+        if not pending.unwanted and not pending.is_answered:
             self._output.line(message)
+            pending.is_answered = True
 
     def _forward(self, pending: PendingRequest, line: bytes) -> None:
         request = pending.request
@@ -208,6 +228,7 @@ class Bridge:
     def _exchange(self, pending: PendingRequest, sent: HttpRequest, session: NegotiatedSession | None = None) -> bool:
         """Send a request and hand on its response; False, and nothing handed on, when `session` is over."""
         repeatable = pending.request.method in READS
+        pending.is_sent = True
         with self._upstream.send(sent, pending.cancel_token, repeatable=repeatable) as spool:
             if session is not None and is_over(spool, session):
                 return False
@@ -217,5 +238,5 @@ class Bridge:
                     "client; it was executed: `mcpboard call URL TOOL -o FILE` keeps one of any size",
                     DONE,
                 )
-            self._respond(pending, spool.line(pending.request.id))
+            self._respond(pending, self._surrogates.watched(spool.line(pending.request.id)))
         return True

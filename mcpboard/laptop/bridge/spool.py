@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import codecs
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from mcpboard.errors import UNKNOWN, NotMcp, ParseError, PeerBroken, PeerError
+from mcpboard.errors import NotMcp, ParseError, PeerBroken, PeerError
 from mcpboard.protocol import jsonrpc, results
 from mcpboard.protocol.jsonrpc import Id
+from mcpboard.protocol.limits import DEPTH_LIMIT
 from mcpboard.protocol.results import HttpResponse
 from mcpboard.protocol.tools import compact
+from mcpboard.text import nesting
 from mcpboard.transport.http import PIECE, StreamedResponse
 
 IN_MEMORY = 1 << 20  # bytes of one response; what is larger is a bundle or a screenshot, and goes to a file
@@ -69,22 +72,20 @@ class Spool:
         if self.status == 200 and self.size > IN_MEMORY and not is_stream:
             self._check_large()
             return self._pieces()
-        body = self._beginning(TEXT_LIMIT)
-        for text in results.events(body) if is_stream else (body,):
-            try:
-                document = jsonrpc.load_response(text)
-            except ParseError:
-                continue
-            answers = results.answers(document, request_id) and document.get("id") == request_id
-            if answers and ("error" in document or self.status == 200):
-                return iter([text.strip()])
+        response = HttpResponse(self.status, self.headers, self._beginning(TEXT_LIMIT))
+        text, message = results.answer_in(response, request_id)
+        if _is_strict(message, request_id) and (self.status == 200 or "error" in message):
+            return iter([text.strip()])
+        # A strict client would not find the answer to its request in this one, so it is written anew.
+        answered: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
         try:
-            results.result_of(HttpResponse(self.status, self.headers, body), request_id)
-        except PeerError as error:  # perhaps without the request's id, so it is written again with it
+            answered["result"] = results.result_of(response, request_id)
+        except PeerError as error:
             data = {} if error.data is None else {"data": error.data}
-            stated = {"code": error.code, "message": error.message, **data}
-            return iter([compact({"jsonrpc": "2.0", "id": request_id, "error": stated})])
-        raise NotMcp("the answer is no JSON-RPC message", delivery=UNKNOWN)
+            answered["error"] = {"code": error.code, "message": error.message, **data}
+        if nesting(text.decode())[0] > DEPTH_LIMIT:
+            raise NotMcp("the answer is not quite JSON-RPC, and nested too deeply to be written anew")
+        return iter([compact(answered)])
 
     def _check_large(self) -> None:
         """Look for what would break the reading of a line, without parsing: a large response never stands in memory."""
@@ -108,3 +109,15 @@ class Spool:
         self._file.seek(0)
         while piece := self._file.read(PIECE):
             yield piece
+
+
+def _is_strict(message: Mapping[str, Any], request_id: Id) -> bool:
+    """Return True for a response as JSON-RPC wants it to the letter, which also strict clients take."""
+    if message.get("jsonrpc") != "2.0" or message.get("id") != request_id:
+        return False
+    if "error" not in message:
+        return True
+    error = message["error"]
+    if "result" in message or not isinstance(error, dict):
+        return False
+    return type(error.get("code")) is int and isinstance(error.get("message"), str)

@@ -39,16 +39,18 @@ class LineWriter:
         self.gone = False  # the reader has closed its end
 
     def line(self, pieces: Iterable[bytes]) -> None:
-        """Write `pieces` as one line."""
+        """Write `pieces` as one line; where they break off, the line ends and their error is raised."""
         with self._lock:
             try:
                 for piece in pieces:
                     self._write(piece.translate(_BREAKS_TO_SPACES))
+            finally:
                 self._write(b"\n")
-            except OSError:  # a pipe without a reader: EPIPE here, EINVAL on Windows
-                self.gone = True
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
-        while view and not self.gone:
-            view = view[self._raw.write(view) or 0 :]
+        try:
+            while view and not self.gone:
+                view = view[self._raw.write(view) or 0 :]
+        except OSError:  # a pipe without a reader: EPIPE here, EINVAL on Windows
+            self.gone = True

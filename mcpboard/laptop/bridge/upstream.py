@@ -49,6 +49,7 @@ class Upstream:
 
     def __init__(self, client: HttpClient, wait: float = WAIT_SECONDS) -> None:
         self.session = ClientSession({"name": "mcpboard bridge", "version": __version__})
+        self.url = client.url
         self._client = client
         self._wait = wait
         self._negotiating = threading.Lock()

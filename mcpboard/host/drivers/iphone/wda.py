@@ -128,7 +128,9 @@ class WdaClient:
             with self._http.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as response:
                 status, members = response.status, json_object(response.body(MOST_BYTES))
         except ClientError as error:
-            raise WdaUnreachable(f"WebDriverAgent at {self.url}: {error.text_with_delivery}", delivery=error.delivery) from error
+            raise WdaUnreachable(
+                f"WebDriverAgent at {self.url}: {error.text_with_delivery}", delivery=error.delivery
+            ) from error
         if members is None or "value" not in members:
             raise WdaUnreachable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
         value = members["value"]

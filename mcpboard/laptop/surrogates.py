@@ -1,0 +1,45 @@
+"""Half surrogate pairs in what passes: handed on as they came, with one warning.
+
+A half, such as one half of an emoji that was cut, is valid in JSON, and yet some clients drop the
+whole answer for it. To change it here would hide the fault of the server that writes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from mcpboard.text import ESCAPE
+
+log = logging.getLogger(__name__)
+
+_PAIR = 12  # bytes of two escapes; what is nearer to the end of a piece is judged with the next
+
+
+class SurrogateWarning:
+    """Warns once of all that passes from the server at `url`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._given = False
+
+    def watched(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of one JSON text unchanged."""
+        kept = b""
+        for piece in pieces:
+            window = kept + piece
+            self._look(window, max(0, len(kept) - _PAIR), len(window) - _PAIR)
+            kept = window[-2 * _PAIR :]
+            yield piece
+        self._look(kept, max(0, len(kept) - _PAIR), len(kept))
+
+    def _look(self, text: bytes, start: int, end: int) -> None:
+        if self._given or (rb"\ud" not in text and rb"\uD" not in text):
+            return
+        if any(escape["half"] and start <= escape.start() < end for escape in ESCAPE.finditer(text)):
+            self._given = True
+            log.warning(
+                "%s: an answer holds half a surrogate pair and is passed on as it is; some clients cannot read it. "
+                "The server should write U+FFFD instead.",
+                self._url,
+            )
