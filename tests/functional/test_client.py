@@ -229,6 +229,36 @@ def test_a_handshake_without_end_means_that_nothing_was_called() -> None:
         assert caught.value.delivery == NOT_SENT
 
 
+@pytest.mark.parametrize("fault", [says(b""), says(RESULT[:-5]), says(http_answer(b"", status="503 Busy"))])
+def test_a_handshake_that_fails_never_says_that_the_call_may_have_run(fault: Behaviour) -> None:
+    with Raw(fault) as raw, Client(raw.url) as client, pytest.raises(ClientError) as caught:
+        client.call("tap")
+    assert caught.value.delivery == NOT_SENT
+    assert "nothing was executed" in str(caught.value)
+    assert "may have been" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["mcpboard.client.BlobStream.feed", "mcpboard.protocol.client_session.call_result"])
+def test_a_failure_of_our_own_after_a_call_was_sent_leaves_its_fate_open(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    with Raw(says(DISCOVERED), says(RESULT)) as raw, Client(raw.url) as client:
+        client.open()
+        monkeypatch.setattr(place, no_memory)
+        with pytest.raises(PeerBroken, match="MemoryError.*may have been executed") as caught:
+            client.call("tap")
+    assert caught.value.delivery == UNKNOWN
+
+
+def test_arguments_that_are_no_json_are_the_callers_own_error(peer: Peer) -> None:
+    with Client(peer.url) as client, pytest.raises(TypeError):
+        client.call("status", {"a": object()})
+    assert "tools/call" not in peer.methods
+
+
 def test_a_redirect_is_not_followed() -> None:
     answer = http_answer(b"", "Location: http://127.0.0.1:9/", status="307 Temporary Redirect")
     with Raw(says(answer)) as raw, Client(raw.url, TOKEN) as client, pytest.raises(PeerRefused, match="final address"):

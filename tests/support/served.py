@@ -81,11 +81,11 @@ def _announced(child: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def thread(app: Any, sockets: Sequence[socket.socket] = ()) -> Iterator[str]:
+def thread(app: Any, sockets: Sequence[socket.socket] = (), threads: int = server.THREADS) -> Iterator[str]:
     """The MCP URL of `app` behind the real server, in a thread that is gone when the block ends."""
     sockets = sockets or server.listeners([("127.0.0.1", 0)])
     url = server.url(sockets[0])
-    serving = server.Server(app, sockets)
+    serving = server.Server(app, sockets, threads)
     running = threading.Thread(target=serving.run, name="served")
     running.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 import time
@@ -10,8 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcpboard.errors import ConfigError, PeerBroken
+from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport import deadline as module
-from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect, watch_link
+from mcpboard.transport.http import HttpClient
 
 
 class Clock:
@@ -154,3 +158,81 @@ def test_when_nobody_listens_the_last_refusal_is_raised() -> None:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionRefusedError):
             connect(["127.0.0.2", "127.0.0.1"], unused.getsockname()[1], Deadline(5))
+
+
+# --- a link that is dead -------------------------------------------------------------------------
+
+
+def test_a_watched_connection_is_given_up_when_its_peer_is_silent(listener: socket.socket) -> None:
+    with pair(listener, Deadline(5)) as (ours, _):
+        watch_link(ours)
+        assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        options = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            options["TCP_USER_TIMEOUT"] = 25_000
+        present = {name: value for name, value in options.items() if hasattr(socket, name)}
+        assert {name: ours.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in present} == present
+        assert "TCP_KEEPINTVL" in present
+
+
+def test_a_system_without_those_options_is_no_obstacle(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another system lacks the names, an old kernel the options behind them."""
+    monkeypatch.setattr(module, "LIVENESS", {"TCP_NO_SUCH_OPTION": 1, "TCP_KEEPCNT": -1})
+    with pair(listener, Deadline(5)) as (ours, _):
+        watch_link(ours)
+
+
+def test_every_connection_of_a_client_is_watched(listener: socket.socket) -> None:
+    client = HttpClient(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+    with client._connected(Deadline(5)) as sock:  # type: ignore[attr-defined]
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 5
+
+
+@pytest.mark.parametrize("number", [errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETDOWN])
+def test_a_connection_that_the_kernel_gave_up_is_no_timeout_of_ours(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def dead(*_: object) -> int:
+        raise OSError(number, "given up")
+
+    client = HttpClient(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+    monkeypatch.setattr(DeadlineSocket, "recv_into", dead)
+    with (
+        pytest.raises(PeerBroken, match="its cable in") as caught,
+        client.exchange(HttpRequest({}, b"{}"), Deadline(5)),
+    ):
+        pass
+    assert caught.value.delivery == "unknown"
+
+
+# --- the interface that a connection leaves by ---------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["usb0", "en5", "enx0250b6c0ffee", "br-lan", "eth0.2", "wlan0"])
+def test_names_of_interfaces_are_taken(name: str) -> None:
+    HttpClient("http://127.0.0.1/mcp", interface=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "usb 0",
+        "usb0\n",
+        "192.168.42.2",
+        "192.168.42.2/24",
+        "fe80::1",
+        "/dev/usb0",
+        ".",
+        "..",
+        "a" * 16,
+        "usb\x00",
+        "üsb0",
+    ],
+)
+def test_what_is_no_name_of_an_interface_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="such as usb0"):
+        HttpClient("http://127.0.0.1/mcp", interface=name)

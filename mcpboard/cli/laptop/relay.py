@@ -32,7 +32,7 @@ def add_to(verbs: Verbs) -> None:
 
 def relay(arguments: argparse.Namespace) -> int:
     """Relay until SIGTERM or SIGINT, or print the service that does, and on standard error how to install it."""
-    from mcpboard.laptop.relay import Relay, autostart, check_listener
+    from mcpboard.laptop.relay import THREADS, Relay, autostart, check_listener
     from mcpboard.transport.http import HttpClient
 
     client = HttpClient(arguments.url)
@@ -56,4 +56,4 @@ def relay(arguments: argparse.Namespace) -> int:
     sockets = server.listeners([listen])
     announcement = f"mcpboard: relaying {server.url(sockets[0])} to {client.url}"
     with Relay(client) as app:
-        return server.serve(app, sockets, functools.partial(print, announcement, flush=True))
+        return server.serve(app, sockets, functools.partial(print, announcement, flush=True), THREADS)

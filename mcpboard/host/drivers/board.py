@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.client import CallResult, Client
-from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
 from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.tree import UiNode
@@ -87,6 +87,7 @@ class BoardDriver(ScreenshotMixin):
             raise ToolFailed(f"board at {self._where} failed: {error}", delivery=error.delivery) from error
         if result.is_error:
             members = result.structured if isinstance(result.structured, dict) else {}
-            delivery = str(members.get("delivery", UNKNOWN))
+            told = members.get("delivery")
+            delivery = told if told in (NOT_SENT, DONE) else UNKNOWN
             raise ToolFailed(result.text or f"{tool} failed on the board", delivery=delivery)
         return result

@@ -113,7 +113,8 @@ class Spool:
 
 def _is_strict(message: Mapping[str, Any], request_id: Id) -> bool:
     """Return True for a response as JSON-RPC wants it to the letter, which also strict clients take."""
-    if message.get("jsonrpc") != "2.0" or message.get("id") != request_id:
+    number = message.get("id")
+    if message.get("jsonrpc") != "2.0" or number != request_id or type(number) is not type(request_id):
         return False
     if "error" not in message:
         return True

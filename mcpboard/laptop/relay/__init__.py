@@ -6,23 +6,41 @@ tell a foreign page from its own; therefore the same rule stands here, in front.
 
 from __future__ import annotations
 
-import json
+import itertools
 import logging
+import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
 
-from mcpboard.errors import ClientError, ConfigError, ParseError, Refused, Unanswered
+from mcpboard.errors import NOT_SENT, UNKNOWN, Busy, ClientError, ConfigError, ParseError, Refused, Unanswered
+from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.net import is_loopback
 from mcpboard.protocol import access, jsonrpc
 from mcpboard.protocol.access import MCP_PATHS, ORIGIN_REFUSED
 from mcpboard.protocol.client_session import HttpRequest
+from mcpboard.protocol.endpoint import JSON
+from mcpboard.protocol.messages import Arrived, Reply
+from mcpboard.protocol.tools import compact
 from mcpboard.serving import app
 from mcpboard.serving.app import BrokenOff, Environ, StartResponse
+from mcpboard.serving.concurrency import ConcurrencyLimit
+from mcpboard.serving.receipt import RECEIPT
+from mcpboard.serving.replies import on_trust
+from mcpboard.serving.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.transport.deadline import Deadline
-from mcpboard.transport.http import TIMEOUT_SECONDS, CancelToken, HttpClient, StreamedResponse
+from mcpboard.transport.http import PIECE, TIMEOUT_SECONDS, CancelToken, HttpClient
 
 log = logging.getLogger(__name__)
+
+# Tool calls that wait for the server, two more than a board takes, which then says itself that it is
+# busy; other requests that wait; and threads beyond those, for what the relay answers by itself.
+CALLS, OTHERS, SPARE = 8, 8, 2
+THREADS = CALLS + OTHERS + SPARE
 
 PAGES = frozenset({"/", "/health"})
 WATCH_SECONDS = 0.25  # how late a client that left is noticed while the board is silent
@@ -41,6 +59,13 @@ _NOT_TO_CLIENT = frozenset(
         "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
+
+# A result up to its first block, or to the end of none.
+_CONTENT = re.compile(
+    rb'\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|[-0-9.]+)\s*,)*\s*"result"\s*:\s*\{\s*"content"\s*:\s*\[\s*(?P<next>[\]{])'
+)
+_NAME = re.compile(r"[A-Za-z0-9_./-]{1,80}")
+
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
 
 
@@ -57,20 +82,21 @@ def check_listener(host: str, port: int, client: HttpClient) -> None:
 class ForwardedRequest:
     """One request on its way to the server, and the body of its response on the way back.
 
-    `client_left` tells that nobody waits for the response any more. `close` ends the connection to
-    the server, once, and then calls `forget`.
+    `client_left` tells that nobody waits for the response any more. `tool` is what it calls, None
+    for anything but a tool call. `close` ends the connection to the server, once, and calls `forget`.
     """
 
-    def __init__(self, client_left: Callable[[], bool], forget: Callable[[ForwardedRequest], None]) -> None:
-        self.client_left = client_left
+    def __init__(self, environ: Environ, forget: Callable[[ForwardedRequest], None]) -> None:
+        self.client_left: Callable[[], bool] = environ.get("waitress.client_disconnected", bool)
+        self.receipt: Callable[[], Arrived] = environ.get(RECEIPT, on_trust)
         self.cancel_token = CancelToken()
+        self.tool: str | None = None
+        self.is_sent = False  # from here on the server may have acted on it
+        self.outcomes: tuple[UndeliveredOutcome, ...] = ()  # what the response tells, of this call and earlier ones
+        self.is_whole = False  # the client's connection has all of the response
         self.pieces: Iterator[bytes] = iter(())
-        self._open = ExitStack()
-        self._open.callback(forget, self)
-
-    def begin(self, exchange: AbstractContextManager[StreamedResponse]) -> StreamedResponse:
-        """Return the response once its head is here; raises ClientError where none comes."""
-        return self._open.enter_context(exchange)
+        self.cleanup = ExitStack()
+        self.cleanup.callback(forget, self)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -78,23 +104,31 @@ class ForwardedRequest:
     def __next__(self) -> bytes:
         try:
             return next(self.pieces)
-        except ClientError as error:
+        except StopIteration:
+            self.is_whole = True
+            raise
+        except Exception as error:
             # The head is out: to break off is the only way left to say that this is not the whole.
-            log.warning("answer broken off: %s", error)
+            self.outcomes = tuple(replace(each, reason="but its answer broke off") for each in self.outcomes)
+            log.warning("answer broken off: %s", error, exc_info=not isinstance(error, ClientError))
             raise BrokenOff from error
 
     def close(self) -> None:
-        self._open.close()
+        self.cleanup.close()
 
 
 class Relay:
     """A WSGI application that forwards /mcp, /health and / to the server behind `client`.
 
-    A context: a thread of its own watches for clients that leave, and ends their requests.
+    A context: a thread of its own watches for clients that leave, and ends their requests. Serve it
+    with THREADS threads, so that some are free for refusals whatever the server does.
     """
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
+        self._calls, self._others = ConcurrencyLimit(CALLS), ConcurrencyLimit(OTHERS)
+        self._surrogates = SurrogateWarning(client.url)
+        self._undelivered = UndeliveredOutcomes()
         self._lock = threading.Lock()
         self._under_way: set[ForwardedRequest] = set()
         self._stop = threading.Event()
@@ -110,18 +144,22 @@ class Relay:
         self._cancel(everything=True)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        forwarded = ForwardedRequest(environ.get("waitress.client_disconnected", bool), self._forget)
+        forwarded = ForwardedRequest(environ, self._forget)
         with self._lock:
             self._under_way.add(forwarded)
         try:
-            self._forward(environ, start_response, forwarded)
+            status, headers = self._answer(environ, forwarded)
+            start_response(app.STATUS_LINES.get(status, f"{status} Unknown"), headers)
+            if environ["REQUEST_METHOD"] == "HEAD":
+                forwarded.pieces = iter(())
         except BaseException:
             forwarded.close()
             raise
         return forwarded
 
-    def _forward(self, environ: Environ, start_response: StartResponse, forwarded: ForwardedRequest) -> None:
-        body = b""
+    def _answer(self, environ: Environ, forwarded: ForwardedRequest) -> tuple[int, Sequence[tuple[str, str]]]:
+        """Return status and headers of the response, and leave its body in `forwarded`; always answers."""
+        document = None
         try:
             if not access.same_origin(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")):
                 raise Refused(403, {"error": ORIGIN_REFUSED})
@@ -129,26 +167,87 @@ class Relay:
             if path not in MCP_PATHS and path not in PAGES:
                 raise Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
             body = environ["wsgi.input"].read()  # whole already, and bounded by the server
-            request = HttpRequest(self._headers(environ), body, environ["REQUEST_METHOD"])
-            there = None if path in MCP_PATHS else path  # None for the path of the board's URL
-            exchange = self._client.exchange(request, Deadline(TIMEOUT_SECONDS), forwarded.cancel_token, there)
-            response = forwarded.begin(exchange)
-        except (Refused, ClientError) as error:
-            if isinstance(error, ClientError) and not forwarded.cancel_token.cancelled:
+            document = _document(body)
+            forwarded.tool = _tool(document)
+            return self._forward(environ, body, forwarded)
+        except BrokenOff:
+            raise
+        except (Refused, Busy) as refusal:
+            reply = _own_response(refusal, document)
+        except ClientError as error:
+            if not forwarded.cancel_token.cancelled:
                 log.warning("%s: %s", self._client.url, error)
-            status, headers, pieces = _own_response(error, body)
+                if error.delivery == UNKNOWN:
+                    self._note(forwarded, "got no answer")
+            error.ends_call = forwarded.tool is not None
+            reply = _own_response(error, document)
+        except Exception as error:  # no memory, or a bug: the caller has to hear what became of the call
+            log.exception("a request could not be relayed")
+            failed = ClientError(
+                f"the relay failed ({type(error).__name__}), and its log has the details",
+                delivery=UNKNOWN if forwarded.is_sent else NOT_SENT,
+            )
+            failed.ends_call = forwarded.tool is not None
+            reply = _own_response(failed, document)
+        content = b"".join(part for part in reply.parts if isinstance(part, bytes))
+        forwarded.pieces = iter([content])
+        return reply.status, [*reply.headers, ("Content-Length", str(len(content)))]
+
+    def _forward(
+        self, environ: Environ, body: bytes, forwarded: ForwardedRequest
+    ) -> tuple[int, Sequence[tuple[str, str]]]:
+        """Return status and headers of the server's response; raises Busy or ClientError where there is none."""
+        if forwarded.client_left():
+            raise BrokenOff
+        forwarded.cleanup.callback((self._others if forwarded.tool is None else self._calls).acquire().release)
+        request = HttpRequest(self._headers(environ), body, environ["REQUEST_METHOD"])
+        path = environ["PATH_INFO"]
+        there = None if path in MCP_PATHS else path  # None for the path of the board's URL
+        forwarded.is_sent = True
+        exchange = self._client.exchange(request, Deadline(TIMEOUT_SECONDS), forwarded.cancel_token, there)
+        response = forwarded.cleanup.enter_context(exchange)
+        # No permission for foreign pages: the board gives none, and another server's would be ours here.
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if name not in _NOT_TO_CLIENT and not name.startswith("access-control-")
+        }
+        forwarded.pieces = self._surrogates.watched(response.pieces())
+        if forwarded.tool is not None and response.status == HTTPStatus.OK:
+            self._tell_earlier(forwarded, headers)
+            self._note(forwarded, "was answered")
+        return response.status, list(headers.items())
+
+    # --- answers that nobody took ---
+
+    def _note(self, forwarded: ForwardedRequest, outcome: str) -> None:
+        """Remember how the call ended, in case that its caller has left and never reads it."""
+        if forwarded.tool is not None:
+            forwarded.outcomes += (UndeliveredOutcome(forwarded.tool, outcome, time.monotonic()),)
+
+    def _tell_earlier(self, forwarded: ForwardedRequest, headers: dict[str, str]) -> None:
+        """Begin the result of a call with earlier answers that nobody took: to the board they have arrived."""
+        if not headers.get("content-type", "").lower().startswith("application/json"):
+            return
+        notice = self._undelivered.take()
+        if not notice.text:
+            return
+        beginning = b""
+        try:
+            while len(beginning) < PIECE and not _CONTENT.match(beginning) and (piece := next(forwarded.pieces, b"")):
+                beginning += piece
+        except BaseException:
+            self._undelivered.keep(notice.outcomes)
+            raise
+        if place := _CONTENT.match(beginning):
+            block = b'{"type":"text","text":' + compact(notice.text) + (b"}" if place["next"] == b"]" else b"},")
+            beginning = beginning[: place.start("next")] + block + beginning[place.start("next") :]
+            if "content-length" in headers:
+                headers["content-length"] = str(int(headers["content-length"]) + len(block))
+            forwarded.outcomes = notice.outcomes
         else:
-            status = response.status
-            # No permission for foreign pages: the board gives none, and another server's would be ours here.
-            headers = [
-                (name, value)
-                for name, value in response.headers.items()
-                if name not in _NOT_TO_CLIENT and not name.startswith("access-control-")
-            ]
-            pieces = response.pieces()
-        start_response(app.STATUS_LINES.get(status, f"{status} Unknown"), headers)
-        if environ["REQUEST_METHOD"] != "HEAD":
-            forwarded.pieces = pieces
+            self._undelivered.keep(notice.outcomes)
+        forwarded.pieces = itertools.chain([beginning], forwarded.pieces)
 
     def _headers(self, environ: Environ) -> Mapping[str, str]:
         """Return the headers of a request for the board, which sees its own address in Origin."""
@@ -176,28 +275,40 @@ class Relay:
     def _forget(self, forwarded: ForwardedRequest) -> None:
         with self._lock:
             self._under_way.discard(forwarded)
+        if forwarded.outcomes:
+            self._undelivered.keep(forwarded.outcomes, forwarded.receipt() if forwarded.is_whole else None)
 
 
-def _own_response(error: Refused | ClientError, body: bytes) -> tuple[int, list[tuple[str, str]], Iterator[bytes]]:
-    """Return status, headers and body for a request that was refused here, or that the board did not answer.
+def _document(body: bytes) -> Any:
+    """Return the JSON that a body is, None for anything else, more than 64 levels included."""
+    try:
+        return jsonrpc.load(body)
+    except ParseError:
+        return None
+
+
+def _tool(document: Any) -> str | None:
+    """Return the name of the tool that a message calls, None for any other message."""
+    if not isinstance(document, dict) or document.get("method") != "tools/call":
+        return None
+    params = document.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return name if isinstance(name, str) and _NAME.fullmatch(name) else "tool"
+
+
+def _own_response(error: Refused | Busy | ClientError, document: Any) -> Reply:
+    """Return the response to a request that was refused here, or that the board did not answer.
 
     Without an answer it is a JSON-RPC error under 200 for a request inside a session, and an honest
-    502 for anything else. Older clients take every 5xx for the end of the session, and would not
-    notice that the next request works again; a handshake has to fail.
+    502 for anything else, 503 where the relay itself is busy. Older clients take every 5xx for the
+    end of the session, and would not notice that the next request works again; a handshake has to fail.
     """
     if isinstance(error, Refused):
-        refused = error
-    else:
-        try:
-            document = jsonrpc.load(body)
-        except ParseError:
-            document = None
-        request_id = jsonrpc.readable_id(document)
-        if request_id is None or document.get("method") in _HANDSHAKES:
-            refused = Refused(502, {"error": error.text})
-        else:
-            unanswered = jsonrpc.error(Unanswered(error.text, error.delivery), request_id)
-            refused = Refused(200, json.loads(unanswered))
-    reply = app.refusal(refused)
-    content = b"".join(part for part in reply.parts if isinstance(part, bytes))
-    return reply.status, [*reply.headers, ("Content-Length", str(len(content)))], iter([content])
+        return app.refusal(error)
+    request_id = jsonrpc.readable_id(document)
+    if request_id is None or document.get("method") in _HANDSHAKES:
+        if isinstance(error, Busy):
+            return app.refusal(Refused(503, {"error": str(error)}, [("Retry-After", "1")]))
+        return app.refusal(Refused(502, {"error": str(error)}))
+    unanswered = jsonrpc.error(Unanswered(str(error), error.delivery), request_id)
+    return Reply(200, (JSON,), (unanswered,))

@@ -248,3 +248,83 @@ def test_a_cancelled_call_ends_its_connection() -> None:
         client: Any = Client()
         Bridge(Upstream(HttpClient(raw.url), 0.0), LineWriter(client)).run(client)
     assert client.answers == []
+
+
+# --- the fate is told, whatever happens ----------------------------------------------------------
+
+
+def no_memory(*_: object) -> Any:
+    raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("place", "failing"),
+    [
+        pytest.param("mcpboard.laptop.bridge.Spool.line", no_memory, id="while the answer is read"),
+        pytest.param("mcpboard.laptop.bridge.upstream.Spool.__init__", no_memory, id="while it arrives"),
+        pytest.param("mcpboard.transport.http.StreamedResponse.__init__", no_memory, id="at its head"),
+    ],
+)
+def test_a_failure_of_the_bridge_after_a_call_was_sent_leaves_its_fate_open(
+    monkeypatch: pytest.MonkeyPatch, place: str, failing: Any
+) -> None:
+    monkeypatch.setattr(place.replace("bridge.Spool", "bridge.upstream.Spool"), failing)
+    error = called(says(http(RESULT)))["error"]
+    assert error["data"] == {"delivery": "unknown"}
+    assert "MemoryError" in error["message"]
+    assert "may have been executed" in error["message"]
+
+
+def test_a_line_that_breaks_off_is_ended_and_answered_on_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(*_: object) -> Any:
+        yield b'{"jsonrpc":"2.0",'
+        raise MemoryError
+
+    monkeypatch.setattr("mcpboard.laptop.bridge.upstream.Spool.line", half)
+    script = Script(request(7, "tools/call", STATUS, modern=True))
+    source: Any = script
+    with Raw(says(http(RESULT))) as raw:
+        Bridge(Upstream(HttpClient(raw.url), 0.0), LineWriter(script)).run(source)
+    torn, told = script.written.getvalue().splitlines()
+    assert torn == b'{"jsonrpc":"2.0",'
+    assert json.loads(told)["error"]["data"] == {"delivery": "unknown"}
+
+
+def test_a_thread_that_cannot_start_is_an_answer_and_the_bridge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+    failures = [RuntimeError("can't start new thread")]
+
+    def starting(thread: threading.Thread) -> None:
+        if thread.name == "tools/call" and failures:
+            raise failures.pop()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    with serving(Peer()) as peer:
+        call = request(1, "tools/call", STATUS, modern=True)
+        refused, answered = through(peer.url, call, call)
+    assert refused["error"]["data"] == {"delivery": "not_sent"}
+    assert "result" in answered
+    assert peer.methods == ["tools/call"]
+
+
+@pytest.mark.parametrize("fault", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", http(b"", "503 Busy")])
+def test_a_handshake_that_fails_never_says_that_the_call_may_have_run(fault: bytes) -> None:
+    with Raw(says(fault)) as raw:
+        (answer,) = through(raw.url, request(7, "tools/call", STATUS))
+    assert answer["error"]["data"] == {"delivery": "not_sent"}
+    assert "nothing was executed" in answer["error"]["message"]
+    assert "may have been" not in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(b"[" * 65 + b"]" * 65, id="65 levels"), pytest.param(b"[" * 200_000, id="200,000 levels")],
+)
+def test_a_request_of_too_many_levels_is_refused_before_it_is_parsed(arguments: bytes) -> None:
+    line = b'{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"tap","arguments":{"a":%s}}}' % arguments
+    with serving(Peer()) as peer:
+        (answer,) = through(peer.url, line)
+    assert answer["error"]["code"] == -32700
+    assert "64 levels" in answer["error"]["message"]
+    assert peer.methods == []

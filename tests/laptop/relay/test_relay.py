@@ -11,15 +11,17 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from mcpboard.laptop.relay import Relay
+from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
+from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
 from tests.functional.peer import Raw
 from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
@@ -34,7 +36,7 @@ MODERN = {"MCP-Protocol-Version": "2026-07-28", "Content-Type": "application/jso
 @contextmanager
 def relaying(url: str) -> Iterator[str]:
     """The URL of a relay in this process."""
-    with Relay(HttpClient(url)) as app, served.thread(app) as near:
+    with Relay(HttpClient(url)) as app, served.thread(app, threads=THREADS) as near:
         yield near
 
 
@@ -264,6 +266,163 @@ def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
     with Raw(lambda sock, over: None) as raw, relaying(raw.url) as url:
         _, answer = post(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
     assert answer["error"]["data"] == {"delivery": "unknown"}
+
+
+class Hanging:
+    """A server that takes every connection and answers health and ping alone, or nothing at all."""
+
+    def __init__(self, *, mute: bool) -> None:
+        self.waiting = threading.Semaphore(0)
+        self._mute = mute
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._kept: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._serve)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
+
+    def __enter__(self) -> Hanging:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join(LIMIT_S)
+        for sock in (self._listener, *self._kept):
+            sock.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            sock.settimeout(LIMIT_S)
+            request = sock.recv(65536)
+            while b"\r\n\r\n" not in request or (request.startswith(b"POST") and not request.endswith(b"}")):
+                request += sock.recv(65536)
+            if self._mute or b"tools/call" in request:
+                self._kept.append(sock)
+                self.waiting.release()
+            else:
+                sock.sendall(OK)
+                sock.close()
+
+
+@contextmanager
+def waiting(url: str, count: int, method: str) -> Iterator[None]:
+    """So many requests under way through the relay, each on a connection of its own."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "tap"}})
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(connected(url)).request("POST", "/mcp", body.encode())
+        yield
+
+
+def assert_refusals(url: str) -> None:
+    """The relay answers by itself, at once."""
+    assert fetch(url, "GET", "/health", Origin="http://evil.example")[0] == 403
+    assert fetch(url, "GET", "/elsewhere")[0] == 404
+    assert fetch(url, "POST", "/mcp", b"{}", Origin="http://evil.example")[0] == 403
+
+
+def test_waiting_calls_hold_up_neither_refusals_nor_pings_nor_health() -> None:
+    with Hanging(mute=False) as server, relaying(server.url) as url, waiting(url, CALLS, "tools/call"):
+        for _ in range(CALLS):
+            assert server.waiting.acquire(timeout=LIMIT_S)
+        assert_refusals(url)
+        assert post(url, "ping")[0] == 200
+        assert fetch(url, "GET", "/health")[0] == 200
+        _, answer = post(url, "tools/call", {"name": "tap"})
+        assert answer["error"]["data"] == {"delivery": "not_sent"}
+        assert "call again in a moment" in answer["error"]["message"]
+
+
+def test_a_server_that_answers_nothing_at_all_holds_up_no_refusal() -> None:
+    with (
+        Hanging(mute=True) as server,
+        relaying(server.url) as url,
+        waiting(url, CALLS, "tools/call"),
+        waiting(url, OTHERS, "ping"),
+    ):
+        for _ in range(CALLS + OTHERS):
+            assert server.waiting.acquire(timeout=LIMIT_S)
+        assert_refusals(url)
+        assert "under way" in post(url, "ping")[1]["error"]["message"]
+        status, headers, _ = fetch(url, "GET", "/health")
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert post(url, "server/discover")[0] == 503
+
+
+# --- callers that leave too late to be noticed ---------------------------------------------------
+
+
+def test_an_answer_whose_caller_has_just_left_is_told_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The board has seen its answer arrive, so nobody else will tell."""
+    monkeypatch.setattr("mcpboard.laptop.relay.WATCH_SECONDS", LIMIT_S)
+    arrived, left = threading.Event(), threading.Event()
+    result = b'{"jsonrpc":"2.0","id":1,"result":{"content":[%s]}}'
+
+    def behave(sock: socket.socket, over: threading.Event) -> None:
+        arrived.set()
+        assert left.wait(LIMIT_S)
+        sock.sendall(plain(result % b""))
+
+    following = [lambda sock, over: sock.sendall(plain(result % b'{"type":"text","text":"done"}'))] * 20
+    with Raw(behave, *following) as raw, relaying(raw.url) as url:
+        with connected(url) as connection:
+            connection.request(
+                "POST", "/mcp", b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tap"}}'
+            )
+            assert arrived.wait(LIMIT_S)
+        left.set()
+        for _ in following:
+            texts = [block["text"] for block in post(url, "tools/call", {"name": "look"})[1]["result"]["content"]]
+            if len(texts) > 1:
+                break
+            threading.Event().wait(0.1)  # until it is sure that nobody has acknowledged it
+        assert texts[0].startswith("The earlier tap was answered")
+        assert texts[1:] == ["done"]
+        again = post(url, "tools/call", {"name": "look"})[1]
+    assert len(again["result"]["content"]) == 1
+
+
+def plain(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"[ ]", b'[{"type":"text","text":"done"}]'])
+def test_a_notice_keeps_the_result_whole(content: bytes) -> None:
+    answer = plain(b'{"jsonrpc":"2.0","id":1,"result":{"content":%s,"isError":false}}' % content)
+    with Raw(lambda sock, over: sock.sendall(answer)) as raw, Relay(HttpClient(raw.url)) as app:
+        app._undelivered.keep([UndeliveredOutcome("tap", "was answered", time.monotonic())])
+        with served.thread(app) as url:
+            blocks = post(url, "tools/call", {"name": "look"})[1]["result"]["content"]
+    assert blocks[0]["text"].startswith("The earlier tap")
+    assert blocks[1:] == json.loads(content)
+
+
+def test_a_notice_that_fits_nowhere_waits_for_the_next_result() -> None:
+    odd = plain(b'{"result":{"isError":false,"content":[]},"id":1,"jsonrpc":"2.0"}')
+    good = plain(b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}')
+    behaviours = [lambda sock, over, answer=answer: sock.sendall(answer) for answer in (odd, good)]
+    with Raw(*behaviours) as raw, Relay(HttpClient(raw.url)) as app:
+        app._undelivered.keep([UndeliveredOutcome("tap", "was answered", time.monotonic())])
+        with served.thread(app) as url:
+            first, second = (post(url, "tools/call", {"name": "look"})[1]["result"]["content"] for _ in range(2))
+    assert (first, len(second)) == ([], 1)
+
+
+def test_a_failure_of_the_relay_itself_leaves_the_fate_open(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    with Raw(lambda sock, over: sock.sendall(OK)) as raw, relaying(raw.url) as url:
+        monkeypatch.setattr("mcpboard.transport.http.StreamedResponse.__init__", no_memory)
+        _, answer = post(url, "tools/call", {"name": "tap"})
+    assert answer["error"]["data"] == {"delivery": "unknown"}
+    assert "may have been executed" in answer["error"]["message"]
+    assert "could not be relayed" in caplog.text
 
 
 # --- the verb ------------------------------------------------------------------------------------
