@@ -143,6 +143,8 @@ def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) 
     except ConfigError:  # it says to add the config entry by hand
         print(client.text(target))
         raise
+    if written.is_restricted:
+        _say(f"{written.path} and its backups are for you alone from now on (mode 600): the token stands in it")
     if not written.backup:
         _say(f"{written.path} is already configured; nothing was changed")
         return

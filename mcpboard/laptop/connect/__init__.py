@@ -20,12 +20,14 @@ HANDSHAKE_SECONDS = 15.0  # somebody waits at a prompt
 class WrittenFile:
     """A file after a write: `backup` holds what it was before, "" when nothing had to change.
 
-    `is_new` when there was no file before.
+    `is_new` when there was no file before, `is_restricted` when group and others have lost access to
+    it or to a backup.
     """
 
     path: str
     backup: str = ""
     is_new: bool = False
+    is_restricted: bool = False
 
 
 def path_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> str:
@@ -42,6 +44,7 @@ def path_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> st
 def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
     """Put the server into the client's file at `path`, with a backup beside it; the same again changes nothing.
 
+    Where the entry holds the token itself, group and others lose access to both, before it is in there.
     Raises ConfigError, with the file as it was, when that cannot be done safely.
     """
     path = os.path.realpath(path)  # a link stays, and the file that it leads to is changed
@@ -56,10 +59,12 @@ def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
         changed = edits.with_entry(client.format, text, client.document(target))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+    private = client.shows_token(target)
+    restricted = private and client_files.restrict(path)
     if old is not None and changed == text:
-        return WrittenFile(path)
-    mode = client_files.PRIVATE if client.shows_token(target) else client_files.SHARED
-    return WrittenFile(path, client_files.write(path, old, (mark + changed).encode(), mode), is_new=old is None)
+        return WrittenFile(path, is_restricted=restricted)
+    backup = client_files.write(path, old, (mark + changed).encode(), private=private)
+    return WrittenFile(path, backup, old is None, restricted)
 
 
 def undo(path: str) -> WrittenFile:

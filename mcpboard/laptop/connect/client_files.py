@@ -20,7 +20,7 @@ from mcpboard.errors import ConfigError
 
 LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
 DIGITS = 16  # hexadecimal, of SHA-256: against accident, not against malice
-PRIVATE, SHARED = 0o600, 0o644  # modes of a new file, with a token in it and without
+NEW, OWNER = 0o644, 0o700  # mode of a new file; the part of any mode that is the owner's
 
 _BACKUP = re.compile(r"\.mcpboard-(?P<number>[0-9]+)-(?P<digest>[0-9a-f]{16})(?P<new>\.new)?")
 
@@ -49,10 +49,12 @@ def read(path: str) -> bytes | None:
     return content
 
 
-def write(path: str, old: bytes | None, new: bytes, mode: int) -> str:
-    """Replace `old` by `new` and return the path of the backup; `mode` is for a file that was not there.
+def write(path: str, old: bytes | None, new: bytes, *, private: bool) -> str:
+    """Replace `old` by `new` and return the path of the backup.
 
-    Raises ConfigError, with the file as it was, when that cannot be done or the file is not `old` any more.
+    A `private` file and its new backup are for their owner alone, from their first byte on; any other
+    keeps the mode of the old one. Raises ConfigError, with the file as it was, when that cannot be done
+    or the file is not `old` any more.
     """
     number = max((backup.number for backup in backups(path)), default=0) + 1
     kept = f"{path}.mcpboard-{number}-{_digest(new)}" + (".new" if old is None else "")
@@ -60,13 +62,36 @@ def write(path: str, old: bytes | None, new: bytes, mode: int) -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if read(path) != old:
             raise ConfigError(f"{path} changed a moment ago; close the program that writes it, and try again")
-        _replace(kept, old or b"", path, mode)
-        _replace(path, new, path, mode)
+        _replace(kept, old or b"", path, private=private)
+        _replace(path, new, path, private=private)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(kept)
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
     return kept
+
+
+def restrict(path: str) -> bool:
+    """Take the file and its backups, as far as they are there, from group and others; False when no one had access.
+
+    Raises ConfigError where a mode cannot be changed.
+    """
+    if not hasattr(os, "chown"):  # on Windows, where a mode says nothing of who may read
+        return False
+    restricted = False
+    for each in (path, *(backup.path for backup in backups(path))):
+        try:
+            mode = stat.S_IMODE(os.stat(each).st_mode)
+            if mode & ~OWNER:
+                os.chmod(each, mode & OWNER)
+                restricted = True
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ConfigError(
+                f"{each}: group and others can read it, and its mode cannot be changed: {error.strerror}"
+            ) from None
+    return restricted
 
 
 def undo(path: str) -> Backup:
@@ -86,7 +111,7 @@ def undo(path: str) -> Backup:
         if backup.is_new:
             os.unlink(path)
         else:
-            _replace(path, read(backup.path) or b"", path, PRIVATE)
+            _replace(path, read(backup.path) or b"", path, private=False)
         os.unlink(backup.path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be put back: {error.strerror}; {backup.path} holds what it was") from None
@@ -112,19 +137,23 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
-def _replace(path: str, content: bytes, like: str, mode: int) -> None:
-    """Put a whole file at `path` in one step, with mode and owner of the file `like`, or `mode` where that is not."""
+def _replace(path: str, content: bytes, like: str, *, private: bool) -> None:
+    """Put a whole file at `path` in one step, with mode and owner of the file `like` where that is there.
+
+    A `private` one has what that mode gives to the owner. Until then it is for this user alone.
+    """
     staged = staged_file(path, content)
     try:
+        mask = OWNER if private else ~0
         try:
             status = os.stat(like)
         except FileNotFoundError:
-            os.chmod(staged, mode)
+            os.chmod(staged, NEW & mask)
         else:
             if hasattr(os, "chown"):  # not on Windows
                 with contextlib.suppress(PermissionError):  # only root may give files away
                     os.chown(staged, status.st_uid, status.st_gid)
-            os.chmod(staged, stat.S_IMODE(status.st_mode))
+            os.chmod(staged, stat.S_IMODE(status.st_mode) & mask)
         os.replace(staged, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -1,15 +1,25 @@
 """A relay that starts with the machine: the launchd daemon or systemd unit, as text for the person to install.
 
 macOS asks before a program may use the local network, and often does not ask at all but refuses.
-A daemon of launchd is exempt, and so is what it listens on: loopback.
+A daemon of launchd is exempt, whichever user it runs as, and so is what it listens on: loopback.
 """
 
 from __future__ import annotations
 
+import os
 import plistlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from mcpboard.errors import ConfigError
+
+pwd: Any
+try:
+    import pwd
+except ImportError:  # on Windows
+    pwd = None
 
 LABEL = "mcpboard.relay"
 UNIT = "mcpboard-relay.service"
@@ -24,14 +34,27 @@ class ServiceFile:
 
 
 def launchd(url: str, listen: str) -> ServiceFile:
-    """Return a system daemon for macOS; it runs as root, for an agent of the user would be refused as well."""
+    """Return a system daemon for macOS that runs as this user: an agent of the user would be refused as well.
+
+    Never as root, because whoever can write into this Python could then be root. Raises ConfigError
+    for root and where the system has no users.
+    """
+    if pwd is None:
+        raise ConfigError("--print-service launchd: print it on the Mac where it is to run")
+    if os.geteuid() == 0:
+        raise ConfigError(
+            "--print-service launchd: the daemon runs as the user who prints it, and should not be root; "
+            "print it without sudo, which only the steps need"
+        )
+    user = pwd.getpwuid(os.geteuid())
     content = {
         "Label": LABEL,
+        "UserName": user.pw_name,
         "ProgramArguments": _command(url, listen),
         "RunAtLoad": True,
         "KeepAlive": True,
         "ThrottleInterval": 10,  # seconds between two starts
-        "StandardErrorPath": f"/var/log/{LABEL}.log",
+        "StandardErrorPath": f"{user.pw_dir}/Library/Logs/{LABEL}.log",  # /var/log is root's
     }
     file = f"/Library/LaunchDaemons/{LABEL}.plist"
     return ServiceFile(

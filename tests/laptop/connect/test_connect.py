@@ -137,6 +137,105 @@ def test_a_written_token_is_a_reference_or_a_private_file(
     assert stat.S_IMODE(file.stat().st_mode) == (0o600 if client.token == "value" else 0o644)
 
 
+def mode(path: str | Path) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def kept(file: Path) -> list[str]:
+    """The backups beside it."""
+    return [backup.path for backup in client_files.backups(str(file))]
+
+
+def write_by_verb(client: ClientConfig, file: Path, token_file: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `connect --write` says; nobody listens at that address."""
+    main(["connect", client.key, NOBODY, "--write", "--file", str(file), "--token-file", str(token_file)])
+    return capsys.readouterr().err
+
+
+SHOWS = [client for client in WRITABLE if client.token == "value"]
+HIDES = [client for client in WRITABLE if client.token != "value"]
+
+
+@pytest.mark.parametrize("before", [0o644, 0o664, 0o640, 0o604])
+@pytest.mark.parametrize("client", SHOWS, ids=lambda client: client.key)
+def test_group_and_others_lose_a_file_that_the_token_stands_in(
+    client: ClientConfig, before: int, token_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(before)
+    assert "for you alone" in write_by_verb(client, file, token_file, capsys)
+    assert [mode(path) for path in (str(file), *kept(file))] == [0o600, 0o600]
+
+
+@pytest.mark.parametrize("client", HIDES, ids=lambda client: client.key)
+def test_an_entry_without_the_token_leaves_modes_alone(
+    client: ClientConfig, token_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(0o664)
+    assert "for you alone" not in write_by_verb(client, file, token_file, capsys)
+    assert [mode(path) for path in (str(file), *kept(file))] == [0o664, 0o664]
+
+
+GEMINI = BY_KEY["gemini"]
+
+
+def test_the_token_never_stands_in_a_file_that_others_can_read(
+    token_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    replace = os.replace
+    seen: list[tuple[int, bool]] = []
+
+    def looking(source: str, target: str) -> None:
+        seen.extend((mode(each), TOKEN in Path(each).read_text()) for each in (source, file))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", looking)
+    connect.write(GEMINI, Target(NOBODY, "left", Token(str(token_file), TOKEN)), str(file))
+    assert (0o600, True) in seen
+    assert all(private == 0o600 for private, _ in seen)
+
+
+def test_a_token_that_stands_there_already_is_taken_from_others_too(
+    token_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an older version left it: the file and a backup with another token, both readable."""
+    file = tmp_path / "settings.json"
+    for token in ("another-token-of-some-length", TOKEN):
+        connect.write(GEMINI, Target(NOBODY, token=Token(str(token_file), token)), str(file))
+    paths = [str(file), *kept(file)]
+    for path in paths:
+        os.chmod(path, 0o644)
+    said = write_by_verb(GEMINI, file, token_file, capsys)
+    assert "is already configured" in said
+    assert "for you alone" in said
+    assert [mode(path) for path in paths] == [0o600] * 3
+    assert "for you alone" not in write_by_verb(GEMINI, file, token_file, capsys)
+
+
+def test_behind_a_link_it_is_the_file_that_is_taken_from_others(token_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    file, link = tmp_path / "dotfiles" / "settings.json", tmp_path / "settings.json"
+    file.write_text("{}")
+    link.symlink_to(file)
+    written = connect.write(GEMINI, Target(NOBODY, token=Token(str(token_file), TOKEN)), str(link))
+    assert link.is_symlink()
+    assert (mode(file), mode(written.backup), written.is_restricted) == (0o600, 0o600, True)
+
+
+def test_undo_gives_a_file_back_that_stays_private(token_file: Path, tmp_path: Path) -> None:
+    """It may hold a token from before, and nobody knows any more who could read it then."""
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    connect.write(GEMINI, Target(NOBODY, token=Token(str(token_file), TOKEN)), str(file))
+    connect.undo(str(file))
+    assert (file.read_text(), mode(file), os.listdir(tmp_path)) == ("{}", 0o600, ["settings.json", "token"])
+
+
 def test_vs_code_asks_for_the_token_it_is_told_of(token_file: Path, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     connect.write(BY_KEY["vscode"], Target(NOBODY, token=Token(str(token_file), TOKEN)), str(file))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import plistlib
 import shlex
 import signal
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mcpboard.cli import main
 from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
 from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
@@ -459,16 +461,44 @@ def test_a_port_in_use_is_one_line() -> None:
     assert "--listen" in err
 
 
-def test_the_launchd_daemon_runs_this_relay() -> None:
-    code, out, err = run("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
+LAUNCHD = ("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
+
+
+def test_the_launchd_daemon_runs_this_relay_as_this_user(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pwd = pytest.importorskip("pwd")
+    user = pwd.struct_passwd(("anna", "x", 501, 20, "", "/Users/anna", "/bin/zsh"))
+    monkeypatch.setattr(os, "geteuid", lambda: 501)
+    monkeypatch.setattr(pwd, "getpwuid", {501: user}.__getitem__)
+    assert main(["relay", *LAUNCHD]) == 0
+    out, err = capsys.readouterr()
     daemon = plistlib.loads(out.encode())
-    assert code == 0
     assert daemon["ProgramArguments"] == [
         sys.executable, "-m", "mcpboard", "relay", "http://192.168.42.1:8080/mcp", "--listen", "127.0.0.1:8090",
     ]  # fmt: skip
+    assert daemon["UserName"] == "anna"
+    assert daemon["StandardErrorPath"].startswith("/Users/anna/Library/Logs/")
     assert daemon["RunAtLoad"] is daemon["KeepAlive"] is True
     assert f"/Library/LaunchDaemons/{daemon['Label']}.plist" in err
     assert "ssh -N -L 8090:127.0.0.1:8080" in err
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        pytest.param("os.geteuid", lambda: 0, "without sudo", id="root"),
+        pytest.param("mcpboard.laptop.relay.autostart.pwd", None, "on the Mac", id="a system without users"),
+    ],
+)
+def test_no_launchd_daemon_is_printed_that_would_run_as_root(
+    place: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(place, value, raising=False)
+    assert main(["relay", *LAUNCHD]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
 
 
 def test_the_systemd_unit_runs_this_relay() -> None:
