@@ -31,7 +31,7 @@ from mcpboard.protocol.messages import (
 )
 from mcpboard.protocol.tools import Blob, Content, without_halves
 from mcpboard.serving.concurrency import ConcurrencyLimit
-from mcpboard.serving.receipt import RECEIPT
+from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
 from mcpboard.serving.replies import PendingReply, ReplyBody, content_length, on_trust
 
 log = logging.getLogger("mcpboard")
@@ -156,7 +156,7 @@ class Application:
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
         try:
-            slot = self._limit.acquire()
+            slot = self._limit.acquire(endpoint.tool_list.acts(call.name))
         except Busy as busy:
             return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call.name, busy, started))
         with ExitStack() as cleanup:
@@ -166,6 +166,7 @@ class Application:
                 for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
                     if isinstance(block, Blob):
                         cleanup.callback(block.source.close)
+                        environ[REPLY_LIMIT] = STREAM_SECONDS
                 reply = endpoint.reply(call, outcome.result)
             except Exception:
                 log.exception("%s: its result cannot be written", call.name)
@@ -174,7 +175,10 @@ class Application:
                 outcome = Outcome(endpoint.crashed_call(call))
                 reply = endpoint.reply(call, outcome.result)
             log_line = _log_line(call.name, outcome.result, started)
-            receipt = environ.get(RECEIPT, on_trust)
+            connection, receipt = environ.get(CONNECTION), on_trust
+            if connection is not None:
+                slot.read_by(connection, time.monotonic())
+                receipt = connection.receipt
             return PendingReply(reply, cleanup.pop_all(), log_line, outcome.on_delivered, receipt)
 
 

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
 
 from mcpboard.errors import Busy
+
+RESERVED = 6  # one slot in so many, rounded up, is for tools that act
+READING_SECONDS = 2.0  # that a reply may be read for before a call may take its slot; 4 MiB at 16 Mbit/s
+
+
+class ReplyConnection(Protocol):
+    """The connection that a reply goes out to."""
+
+    total_outbufs_len: int  # bytes that wait for the reader
+
+    def break_off(self) -> None: ...
 
 
 class ConcurrencySlot:
@@ -12,40 +26,68 @@ class ConcurrencySlot:
 
     def __init__(self, limit: ConcurrencyLimit) -> None:
         self._limit: ConcurrencyLimit | None = limit
+        self.reader: ReplyConnection | None = None
+        self.since = 0.0  # when its reply began to be read
+
+    def read_by(self, reader: ReplyConnection, now: float) -> None:
+        """Note that the tool is done, and that from now on only `reader` keeps the slot."""
+        self.reader, self.since = reader, now
 
     def release(self) -> None:
         limit, self._limit = self._limit, None
         if limit is not None:
-            limit.release()
+            limit.release(self)
 
 
 class ConcurrencyLimit:
     """At most `capacity` tool calls between their start and the last byte of their reply.
 
-    Slow readers keep their slot, so they can fill the limit but never the threads above it.
-    A full limit turns the next call away at once.
+    Slow readers keep their slot, so they can fill the limit but never the threads above it. A full
+    limit turns the next call away at once, unless a reply has been read for long: then the one
+    that was read for longest is broken off, and the call takes its slot. So nobody who reads slowly
+    keeps others from the phone; and what was taken for read keeps none from a tool that acts, for
+    which some slots are reserved.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self._free = capacity
+    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._capacity = capacity
+        self._reserved = min(-(-capacity // RESERVED), capacity - 1)
+        self._clock = clock
+        self._held: list[ConcurrencySlot] = []
         self._lock = threading.Lock()
 
     @property
     def in_use(self) -> int:
         """The slots that are taken at this moment."""
         with self._lock:
-            return self._capacity - self._free
+            return len(self._held)
 
-    def acquire(self) -> ConcurrencySlot:
-        """Take a slot, or raise Busy at once."""
+    def acquire(self, acts: bool = True) -> ConcurrencySlot:
+        """Take a slot for a tool that `acts`, or for one that only looks; Busy at once when there is none."""
+        slot = ConcurrencySlot(self)
         with self._lock:
-            if self._free == 0:
-                raise Busy(f"{self._capacity} calls are under way already; nothing was sent, call again in a moment")
-            self._free -= 1
-        return ConcurrencySlot(self)
+            if len(self._held) >= self._capacity - (0 if acts else self._reserved):
+                self._held.remove(self._slowest_reader())
+            self._held.append(slot)
+        return slot
 
-    def release(self) -> None:
+    def _slowest_reader(self) -> ConcurrencySlot:
+        """Return the slot whose reply has been read for longest, broken off; raises Busy when none has for long."""
+        now = self._clock()
+        read = [(each.since, number) for number, each in enumerate(self._held) if self._is_slow(each, now)]
+        if not read:
+            raise Busy(f"{len(self._held)} calls are under way already; nothing was sent, call again in a moment")
+        slot = self._held[min(read)[1]]
+        assert slot.reader is not None
+        # While we hold the lock the reply cannot end, and so the connection not be in another one.
+        slot.reader.break_off()
+        return slot
+
+    def _is_slow(self, slot: ConcurrencySlot, now: float) -> bool:
+        return slot.reader is not None and slot.reader.total_outbufs_len > 0 and now - slot.since >= READING_SECONDS
+
+    def release(self, slot: ConcurrencySlot) -> None:
         """Give a slot back; only ConcurrencySlot calls this, once each."""
         with self._lock:
-            self._free += 1
+            if slot in self._held:  # unless another call has it
+                self._held.remove(slot)

@@ -2,32 +2,42 @@
 
 waitress counts idle time by the wall clock, which jumps by decades when a board first learns the
 time, and never ends a connection that sends or reads one byte now and then. Enough of those
-would fill the connection limit or hold a thread for ever.
+would fill the connection limit or hold a thread for ever. `docs/hostile-traffic.md` says who is ended when.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
+import struct
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.task import WSGITask
+from waitress.task import ErrorTask, WSGITask
 
-from mcpboard.serving.receipt import RECEIPT, Receipt, unacknowledged
+from mcpboard.protocol.access import MCP_PATHS
+from mcpboard.serving.receipt import Receipt, unacknowledged
+
+CONNECTION = "mcpboard.connection"  # in the environ: the Channel, for receipts and to break a reply off
+REPLY_LIMIT = "mcpboard.reply_seconds"  # set in the environ by an application that streams for longer
 
 IDLE_SECONDS = 30.0  # between two requests; clients reconnect without a word
+REPLY_SECONDS = 120.0  # for one whole reply: 4 MiB at 36 KiB/s
+STREAM_SECONDS = 600.0  # for one that is streamed, as a support bundle is
 
 # State of a connection -> seconds that it may go on in it without getting anywhere.
-WORKING, IDLE, RECEIVING, STALLED, HALF_CLOSED = (
+WORKING, IDLE, RECEIVING, STALLED, HALF_CLOSED, SLOW = (
     "working",
     "idle",
     "unfinished request",
     "stalled reader",
     "said goodbye",
+    "reply not read in time",
 )
 LIMITS = {
     WORKING: math.inf,  # the role sees to its own deadlines
@@ -38,6 +48,14 @@ LIMITS = {
 }
 PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's screen
 
+# Seconds without any request before a connection may be ended for a newcomer. Less, and connections that
+# come back at once would end each other before a client on a slow link has sent its request.
+SETTLED_SECONDS = 0.25
+# Seconds without PROGRESS_BYTES before one with a reply owed may, when all others have one, too.
+UNREAD_SECONDS = 2.0
+
+_RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # a linger of C, of no seconds
+
 
 class Parser(HTTPRequestParser):  # type: ignore[misc]
     """A request as it arrives; a head that the parent stumbles over is a bad request like any other."""
@@ -45,21 +63,54 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
     path = ""  # the parent's log lines name it even where no path could be read
 
     def parse_header(self, header_plus: bytes) -> None:
-        """As the parent does; raises ParsingError, and nothing else, for a head that makes no sense."""
+        """As the parent does; raises ParsingError, and nothing else, for a head that makes no sense.
+
+        Where a body ends must not be in doubt (RFC 9112, 6.1): what one side takes for its rest, the other
+        would take for the next request.
+        """
         try:
             super().parse_header(header_plus)
         except ValueError as error:  # half an IPv6 address in the URL, a length of thousands of digits
             raise ParsingError("the request line or Content-Length cannot be read") from error
+        # The parent has taken the header out where it counts: only in HTTP/1.1.
+        if "TRANSFER_ENCODING" in self.headers:
+            raise ParsingError("Transfer-Encoding needs HTTP/1.1")
+        if self.chunked and "CONTENT_LENGTH" in self.headers:
+            self.headers["CONNECTION"] = "close"
 
 
 class Task(WSGITask):  # type: ignore[misc]
-    """A request under way, whose application can ask for a receipt for what it has answered."""
+    """A request under way, whose application knows the connection."""
 
     def get_environment(self) -> dict[str, Any]:
-        """As the parent does, and with RECEIPT."""
+        """As the parent does, and with CONNECTION."""
         environ: dict[str, Any] = super().get_environment()
-        environ[RECEIPT] = self.channel.receipt
+        environ[CONNECTION] = self.channel
         return environ
+
+    def build_response_header(self) -> bytes:
+        """As the parent does, when the reply begins.
+
+        Only a client of MCP keeps its connection, and while others wait for one not even that: browsers
+        open six for each name of a server, and keep them as long as they may.
+        """
+        environ = self.environ
+        self.channel.reply_until = time.monotonic() + environ.get(REPLY_LIMIT, REPLY_SECONDS)
+        is_mcp = environ["PATH_INFO"] in MCP_PATHS and environ["REQUEST_METHOD"] == "POST"
+        if not is_mcp or self.status[:3] in ("401", "403") or self.channel.server.crowded:
+            self.request.headers["CONNECTION"] = "close"
+        header: bytes = super().build_response_header()
+        return header
+
+
+class RefusalTask(ErrorTask):  # type: ignore[misc]
+    """The answer to a request that is none; it ends the connection, whatever the request asked for."""
+
+    def build_response_header(self) -> bytes:
+        """As the parent does, without promising to HTTP/1.0 that the connection is kept."""
+        self.request.headers["CONNECTION"] = "close"
+        header: bytes = super().build_response_header()
+        return header
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
@@ -73,6 +124,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     request: Parser | None
     close_when_flushed: bool
     task_class = Task
+    error_task_class = RefusalTask
+    reply_until = math.inf  # on the monotonic clock: when the reply under way must be with its reader
     _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
     _half_closed = False  # our side is closed, the client's not yet
 
@@ -101,7 +154,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             if self.will_close or self.close_when_flushed or self._half_closed:
                 return False
             self._pending_input += data
-            while self._pending_input and not self.has_unsent_reply:
+            while not self.has_unsent_reply:
+                if self.request is None:
+                    # Blank lines between requests (RFC 9112, 2.2) are none: they set no clock back.
+                    self._pending_input = self._pending_input.lstrip()
+                if not self._pending_input:
+                    break
                 if self.request is None:
                     self.request = Parser(self.adj)
                 request = self.request
@@ -109,9 +167,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 if request.completed:
                     self.request = None
                     self._enter(IDLE, time.monotonic())
-                    if not request.empty:
-                        self.requests.append(request)
-                        self.server.add_task(self)
+                    self.reply_until = math.inf
+                    self.requests.append(request)
+                    self.server.add_task(self)
                 elif request.expect_continue and request.headers_finished:
                     self.send_continue()
         return True
@@ -181,10 +239,58 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         if self.request is not None:
             self.request.close()
 
+    def cut_off(self) -> None:
+        """End the connection now; only the loop's own thread may call this.
+
+        Where the reply is not whole, a reset says so, and the kernel keeps none of it for a reader
+        who may never come.
+        """
+        if self.total_outbufs_len:
+            with contextlib.suppress(OSError):
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.handle_close()
+
+    def break_off(self) -> None:
+        """Read no other request, and have the loop end the connection in the middle of its reply; from any thread."""
+        self.will_close = True
+        self.server.broken_off.append(self)
+        self.server.pull_trigger()
+
     # --- how long it takes ---
 
     def overdue(self, now: float) -> str | None:
         """Return why this connection has to end, None while it need not."""
+        state = self._look(now)
+        if now > self.reply_until and self.has_unsent_reply:
+            return SLOW
+        return state if now - self._since > LIMITS[state] else None
+
+    def dispensable(self, now: float) -> tuple[int, float] | None:
+        """Return how well the server can do without this connection, the larger the better; None if not at all.
+
+        First those that have nothing to get any more, then those without a request, then requests that
+        are not whole, and last the replies that are not read; of each kind the oldest.
+        """
+        state, age = self._look(now), now - self._since
+        if state == HALF_CLOSED and unacknowledged(self.socket) <= 1:  # our end counts as a byte
+            return 4, age
+        if state == IDLE:
+            return (3, age) if age >= SETTLED_SECONDS and not self._has_sent() else None
+        if state == RECEIVING:
+            return (2, age) if age >= SETTLED_SECONDS else None
+        if state in (STALLED, HALF_CLOSED):
+            return (1, age) if age >= UNREAD_SECONDS else None
+        return None
+
+    def _has_sent(self) -> bool:
+        """Tell if bytes of the client wait to be read: its next request, when it was thought to be idle."""
+        try:
+            return bool(self._pending_input or self.socket.recv(1, socket.MSG_PEEK))
+        except OSError:  # nothing is there, or nobody any more
+            return False
+
+    def _look(self, now: float) -> str:
+        """Return the state, entered now if it is a new one."""
         if self._half_closed:
             state = HALF_CLOSED
         elif self.total_outbufs_len:
@@ -195,7 +301,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             state = IDLE if self.request is None else RECEIVING
         if state != self._state or state == WORKING or self._taken - self._mark >= PROGRESS_BYTES:
             self._enter(state, now)
-        return state if now - self._since > LIMITS[state] else None
+        return state
 
     def _enter(self, state: str, now: float) -> None:
         self._state, self._since, self._mark = state, now, self._taken
@@ -211,6 +317,15 @@ def sweep(dispatchers: Iterable[object], now: float) -> list[str]:
     for channel in list(dispatchers):
         reason = channel.overdue(now) if isinstance(channel, Channel) else None
         if reason:
-            channel.handle_close()  # type: ignore[attr-defined]
+            channel.cut_off()  # type: ignore[attr-defined]
             reasons.append(reason)
     return reasons
+
+
+def most_dispensable(dispatchers: Iterable[object], now: float) -> Channel | None:
+    """Return the connection to end for a newcomer; None while each is young, at work or owed a reply.
+
+    Only the loop's own thread may call this.
+    """
+    ranked = [(rank, each) for each in dispatchers if isinstance(each, Channel) and (rank := each.dispensable(now))]
+    return max(ranked, key=lambda pair: pair[0])[1] if ranked else None

@@ -18,8 +18,6 @@ try:
 except ImportError:  # on Windows
     fcntl = termios = None
 
-RECEIPT = "mcpboard.receipt"  # in the environ: makes a Receipt for what has been answered so far
-
 
 class AcknowledgingConnection(Protocol):
     """A connection that a receipt can ask."""

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import errno
-import functools
 import logging
 import os
+import select
 import signal
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from waitress import wasyncore
-from waitress.server import BaseWSGIServer, create_server
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
 
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.net import host_port
 from mcpboard.protocol.limits import BODY_LIMIT, STACK_BYTES
-from mcpboard.serving.connection import IDLE_SECONDS, Channel, sweep
+from mcpboard.serving import descriptors
+from mcpboard.serving.connection import IDLE_SECONDS, SETTLED_SECONDS, Channel, most_dispensable, sweep
 from mcpboard.serving.replies import PIECE
 
 log = logging.getLogger("mcpboard")
@@ -31,10 +35,13 @@ CONNECTIONS = 24  # unfinished bodies of strangers are what fills a small board:
 GRACE_SECONDS = 4.0  # at SIGTERM; init systems kill after five or more
 LEAVE_SECONDS = 0.5  # for the threads to end after that; one that waits for a backend is left to the exit
 SWEEP_SECONDS = 1.0  # how late a limit of connection.py may strike
+RETRY_SECONDS = 0.1  # after the system had no descriptor or memory for a newcomer
 IP_FREEBIND = 15  # Linux; not in the socket module
 
 # What the kernel says where it has no IPv6, left out or disabled.
 NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT})
+
+OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 # errno of a listener that cannot be opened -> what to do about it.
 REMEDIES: Mapping[object, str] = {
@@ -48,7 +55,7 @@ _RECEIVE_LIMIT = BODY_LIMIT + 16 * 1024  # so that our own 413, which is JSON, c
 # What waitress would do otherwise stands behind each line.
 WAITRESS: Mapping[str, Any] = {
     "threads": THREADS,
-    "backlog": 64,  # connections the kernel holds while we are at the limit
+    "backlog": 128,  # connections the kernel holds while we are at the limit; Linux caps it at somaxconn
     "channel_request_lookahead": 1,  # else a call is still made for a client that left while queued
     "outbuf_high_watermark": PIECE,  # bytes; else a slow reader's whole reply is buffered
     "outbuf_overflow": 1 << 20,  # bytes; never reached in pieces of PIECE, so no temporary file
@@ -146,6 +153,73 @@ def url(sock: socket.socket) -> str:
 # --- the server ------------------------------------------------------------------------------
 
 
+# select() ends with descriptor 1023, whatever the limit of open files; Windows has nothing else.
+_poll = wasyncore.poll2 if hasattr(select, "poll") else wasyncore.poll
+
+
+class SparingListener(TcpWSGIServer):  # type: ignore[misc]
+    """A listener that always lets newcomers in: at the limit it ends the connection that is missed least.
+
+    waitress would leave them in the kernel's queue until somebody goes, and ask again and again
+    for a connection that the system has no descriptor for.
+    """
+
+    channel_class = Channel
+    # True while the limit is reached by connections that are all at work: then replies end their connection.
+    crowded = False
+    _open = True
+    _retry_at = 0.0
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.broken_off: deque[Channel] = deque()  # by other threads, for the loop to end
+        super().__init__(*args, **kwargs)
+
+    def look(self, now: float) -> float:
+        """Decide if a newcomer can be accepted; return the seconds until to look again at the latest."""
+        while self.broken_off:
+            self.broken_off.popleft().cut_off()
+        full = len(self._map) >= self.adj.connection_limit
+        self.crowded = full and most_dispensable(self._map.values(), now) is None
+        self._open = now >= self._retry_at and not self.crowded
+        return SWEEP_SECONDS if self._open else min(SWEEP_SECONDS, max(self._retry_at - now, SETTLED_SECONDS / 2))
+
+    def readable(self) -> bool:
+        """Tell if the loop should look for newcomers."""
+        return bool(self.accepting and self._open)
+
+    def handle_accept(self) -> None:
+        """Accept one newcomer, and end the most dispensable connection where that is one too many."""
+        now = time.monotonic()
+        try:
+            pair = self.accept()
+        except OSError as error:  # none left, or it had gone before we came
+            spare = most_dispensable(self._map.values(), now)
+            if error.errno in OUT_OF_DESCRIPTORS and spare is not None:
+                spare.cut_off()  # and the next turn has its descriptor
+            else:
+                self._retry_at = now + RETRY_SECONDS
+            log.warning("a connection could not be accepted: %s", error.strerror or error)
+            return
+        if pair is None:
+            return
+        sock, address = pair
+        try:
+            self.set_socket_options(sock)
+        except OSError:  # it has left already
+            sock.close()
+            return
+        if len(self._map) >= self.adj.connection_limit:
+            spare = most_dispensable(self._map.values(), now)
+            if spare is not None:
+                log.debug("connection ended for a newcomer")
+                spare.cut_off()
+        self.channel_class(self, sock, address, self.adj, map=self._map)
+
+    def handle_error(self) -> None:
+        """Log what nobody foresaw; waitress' own way closes the listener, for good."""
+        log.exception("a connection could not be accepted")
+
+
 class Server:
     """A waitress server whose loop we turn ourselves: sweeps on the way, drains at the end.
 
@@ -161,20 +235,22 @@ class Server:
         self._waking = threading.RLock()  # a pull must not meet a trigger that is being closed
         # The limit counts two entries more for every listener: itself and its trigger.
         limit = connections + 2 * len(sockets)
-        adjusted = {**WAITRESS, "threads": threads, "connection_limit": limit}
+        adj = Adjustments(**{**WAITRESS, "threads": threads, "connection_limit": limit, "sockets": list(sockets)})
+        adj.socket_options = [*adj.socket_options, *SOCKET_OPTIONS]
+        self._tasks = ThreadedTaskDispatcher()
         before = threading.stack_size(STACK_BYTES)
         try:
-            created = create_server(app, map=self._map, sockets=list(sockets), **adjusted)  # which starts the threads
+            self._tasks.set_thread_count(threads)
         finally:
             threading.stack_size(before)
-        created.adj.socket_options = [*created.adj.socket_options, *SOCKET_OPTIONS]
-        self._tasks = created.task_dispatcher
-        self._listeners = [entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)]
-        for listener in self._listeners:
-            listener.channel_class = Channel
-            listener.maintenance = _leave_to_sweep
-            # waitress' own way with an error while accepting closes the listener, for good.
-            listener.handle_error = functools.partial(log.exception, "a connection could not be accepted")
+        self._listeners = []
+        for sock in sockets:
+            where = (sock.family, sock.type, sock.proto, sock.getsockname())
+            self._listeners.append(
+                SparingListener(
+                    app, self._map, True, sock, dispatcher=self._tasks, adj=adj, bind_socket=False, sockinfo=where
+                )
+            )
 
     def run(self) -> None:
         """Serve until `stop`; then refuse newcomers at once, and return when the pending replies have left.
@@ -183,14 +259,14 @@ class Server:
         """
         next_sweep = 0.0
         while not self._stop.is_set():
-            wasyncore.poll(SWEEP_SECONDS, self._map)
+            self._turn(SWEEP_SECONDS)
             now = time.monotonic()
             if now >= next_sweep:
                 next_sweep = now + SWEEP_SECONDS
                 for reason in sweep(self._map.values(), now):
                     log.debug("connection ended: %s", reason)
         for _ in range(self._connections + 1):  # one is accepted a turn: what had arrived by now counts as queued
-            wasyncore.poll(0, self._map)
+            self._turn(0)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
@@ -200,7 +276,7 @@ class Server:
                     channel.handle_close()
             if not self._channels():
                 break
-            wasyncore.poll(0.1, self._map)
+            _poll(0.1, self._map)
         for channel in self._channels():
             channel.handle_close()
         # Let the workers end; what is still queued is dropped. waitress' own way counts by the wall clock.
@@ -210,6 +286,11 @@ class Server:
         with self._waking:
             for listener in self._listeners:
                 listener.trigger.close()
+
+    def _turn(self, seconds: float) -> None:
+        """Wait for something to do, at most so long, and do it."""
+        now = time.monotonic()
+        _poll(min(seconds, *(listener.look(now) for listener in self._listeners)), self._map)
 
     def stop(self) -> None:
         """Ask `run` to end; safe from any thread and from a signal handler."""
@@ -222,10 +303,6 @@ class Server:
         return [entry for entry in self._map.values() if isinstance(entry, Channel)]
 
 
-def _leave_to_sweep(now: float) -> None:
-    """Do nothing in place of waitress' own cleanup, which counts by the wall clock."""
-
-
 def serve(
     app: Any,
     sockets: Sequence[socket.socket],
@@ -233,11 +310,13 @@ def serve(
     threads: int = THREADS,
     connections: int = CONNECTIONS,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, drain, return 0; a second signal ends the process at once.
+    """Serve until SIGTERM or SIGINT, drain, return 0; a second of them ends the process at once.
 
+    SIGHUP tells that the terminal has gone, and drains as well where there is one. To a service, which has
+    none, it says that settings have changed; they are followed anyhow, so it changes nothing.
     `announce` is called once a signal finds us ready: who reads an address may send one.
     """
-    server = Server(app, sockets, threads, connections)
+    server = Server(app, sockets, threads, descriptors.fit(connections, threads))
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
@@ -246,6 +325,24 @@ def serve(
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
+    # What nohup has set to be ignored stays so.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        on_terminal = _has_terminal()  # asked now: when it has gone, there is none
+
+        def on_hangup(number: int, frame: FrameType | None) -> None:
+            if on_terminal:
+                server.stop()
+
+        signal.signal(signal.SIGHUP, on_hangup)
     announce()
     server.run()
     return 0
+
+
+def _has_terminal() -> bool:
+    """Tell if a terminal controls this process, whose end would be told by SIGHUP."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -164,15 +164,15 @@ class CountedLimit(ConcurrencyLimit):
         self.acquired = self.released = 0
         self._changed = threading.Condition()
 
-    def acquire(self) -> ConcurrencySlot:
-        slot = super().acquire()
+    def acquire(self, acts: bool = True) -> ConcurrencySlot:
+        slot = super().acquire(acts)
         with self._changed:
             self.acquired += 1
             self._changed.notify_all()
         return slot
 
-    def release(self) -> None:
-        super().release()
+    def release(self, slot: ConcurrencySlot) -> None:
+        super().release(slot)
         with self._changed:
             self.released += 1
             self._changed.notify_all()

@@ -64,18 +64,59 @@ class TestAnswers:
             assert response.headers.get("allow") == allow
             assert not [name for name in response.headers if name.startswith("access-control-")]
             assert response.headers.keys().isdisjoint({"server", "via", "location", "www-authenticate"})
-            assert client.post(message("ping")).status == 200, "the connection goes on"
+            if response.headers.get("connection") == "close":
+                assert client.ended()
+            else:
+                assert client.post(message("ping")).status == 200, "the connection goes on"
+
+    @pytest.mark.parametrize(
+        ("sent", "kept"),
+        [
+            pytest.param(request(message("ping")), True, id="ping"),
+            pytest.param(request(message("nothing")), True, id="an unknown method"),
+            pytest.param(request(b"{"), True, id="no JSON"),
+            pytest.param(request(message("ping"), path="/mcp/"), True, id="ping with a slash"),
+            pytest.param(request(method="GET", path="/health"), False, id="a page"),
+            pytest.param(request(method="HEAD", path="/health"), False, id="the head of a page"),
+            pytest.param(request(method="GET", path="/health", version="1.0"), False, id="a page by HTTP/1.0"),
+            pytest.param(
+                request(b"", "Connection: keep-alive", method="GET", path="/health", version="1.0"),
+                False,
+                id="a page by HTTP/1.0 kept alive",
+            ),
+            pytest.param(request(method="GET"), False, id="a frame that shows /mcp"),
+            pytest.param(request(method="GET", path="/nowhere"), False, id="a frame that shows nothing"),
+            pytest.param(request(message("ping"), FOREIGN), False, id="a foreign page that posts"),
+        ],
+    )
+    def test_only_clients_of_mcp_keep_their_connection(self, served: Served, sent: bytes, kept: bool) -> None:
+        """A browser opens six for each name of a server, and keeps them as long as it may."""
+        with served.client() as client:
+            client.send(sent)
+            response = client.response("HEAD" if sent.startswith(b"HEAD") else "GET")
+            assert (response.headers.get("connection") != "close") == kept
+            if kept:
+                assert client.post(message("ping")).status == 200
+            else:
+                assert client.ended()
+
+    def test_a_wrong_token_ends_the_connection(self) -> None:
+        with serving(FakeRole(authorize=lambda header: None)) as served, served.client() as client:
+            response = client.post(message("ping"))
+            assert (response.status, response.headers["connection"]) == (401, "close")
+            assert client.ended()
 
     @pytest.mark.parametrize("path", ["/mcp", "/health", "/nowhere"])
     def test_head_has_the_head_of_get_and_no_body(self, served: Served, path: str) -> None:
         with served.client() as client:
             client.send(request(method="GET", path=path))
             got = client.response("GET")
+        with served.client() as client:
             client.send(request(method="HEAD", path=path))
             head = client.response("HEAD")
             assert head.status == got.status
             assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
-            assert client.post(message("ping")).status == 200
+            assert client.ended()
 
     def test_a_notification_is_202_without_a_byte(self, served: Served) -> None:
         response = served.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')

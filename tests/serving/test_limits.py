@@ -68,11 +68,12 @@ class TestOverdue:
         assert channel.overdue(1002 + LIMITS[STALLED]) == STALLED
 
     def test_a_request_served_between_two_looks_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        channel = still(requests_lock=threading.Lock(), _pending_input=b"")
+        listener = SimpleNamespace(add_task=lambda channel: channel.requests.clear())
+        channel = still(requests_lock=threading.Lock(), _pending_input=b"", server=listener)
         assert channel.overdue(1000) is None
         monkeypatch.setattr(time, "monotonic", lambda: 1000 + LIMITS[IDLE])
-        channel.request = cast(Any, SimpleNamespace(received=len, completed=True, empty=True))
-        assert channel.received(b"\r\n")
+        channel.request = cast(Any, SimpleNamespace(received=len, completed=True))
+        assert channel.received(b"GET /")
         assert channel.request is None
         assert channel.overdue(1001 + LIMITS[IDLE]) is None
         assert channel.overdue(1001 + 2 * LIMITS[IDLE]) == IDLE
@@ -166,21 +167,6 @@ class TestEnded:
 
 
 class TestConnections:
-    def test_the_limit_holds_newcomers_back_until_one_leaves(self, served: Served, lines: Lines) -> None:
-        with contextlib.ExitStack() as clients:
-            kept = [clients.enter_context(served.client()) for _ in range(server.CONNECTIONS)]
-            assert all(client.post(PING).status == 200 for client in kept)
-            newcomer = clients.enter_context(served.client())
-            newcomer.send(request(PING))
-            newcomer.sock.settimeout(0.3)
-            with pytest.raises(TimeoutError):
-                newcomer.sock.recv(1)
-            assert all(client.post(PING).status == 200 for client in kept)
-            kept[0].reset()
-            newcomer.sock.settimeout(PATIENCE)
-            assert newcomer.sock.recv(12) == b"HTTP/1.1 200"
-        assert lines.none_left()
-
     def test_idle_strangers_are_ended_and_newcomers_served(self, served: Served, quick: None) -> None:
         with contextlib.ExitStack() as clients:
             for number in range(server.CONNECTIONS + 10):

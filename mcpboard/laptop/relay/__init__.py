@@ -29,7 +29,7 @@ from mcpboard.protocol.tools import compact
 from mcpboard.serving import app
 from mcpboard.serving.app import BrokenOff, Environ, StartResponse
 from mcpboard.serving.concurrency import ConcurrencyLimit
-from mcpboard.serving.receipt import RECEIPT
+from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
 from mcpboard.serving.replies import on_trust
 from mcpboard.serving.undelivered import UndeliveredOutcome, UndeliveredOutcomes
 from mcpboard.transport.deadline import Deadline
@@ -88,7 +88,8 @@ class ForwardedRequest:
 
     def __init__(self, environ: Environ, forget: Callable[[ForwardedRequest], None]) -> None:
         self.client_left: Callable[[], bool] = environ.get("waitress.client_disconnected", bool)
-        self.receipt: Callable[[], Arrived] = environ.get(RECEIPT, on_trust)
+        self.connection = environ.get(CONNECTION)
+        self.receipt: Callable[[], Arrived] = on_trust if self.connection is None else self.connection.receipt
         self.cancel_token = CancelToken()
         self.tool: str | None = None
         self.is_sent = False  # from here on the server may have acted on it
@@ -199,13 +200,17 @@ class Relay:
         """Return status and headers of the server's response; raises Busy or ClientError where there is none."""
         if forwarded.client_left():
             raise BrokenOff
-        forwarded.cleanup.callback((self._others if forwarded.tool is None else self._calls).acquire().release)
+        slot = (self._others if forwarded.tool is None else self._calls).acquire()
+        forwarded.cleanup.callback(slot.release)
         request = HttpRequest(self._headers(environ), body, environ["REQUEST_METHOD"])
         path = environ["PATH_INFO"]
         there = None if path in MCP_PATHS else path  # None for the path of the board's URL
         forwarded.is_sent = True
         exchange = self._client.exchange(request, Deadline(TIMEOUT_SECONDS), forwarded.cancel_token, there)
         response = forwarded.cleanup.enter_context(exchange)
+        environ[REPLY_LIMIT] = STREAM_SECONDS  # it may be a bundle
+        if forwarded.connection is not None:
+            slot.read_by(forwarded.connection, time.monotonic())
         # No permission for foreign pages: the board gives none, and another server's would be ours here.
         headers = {
             name: value
