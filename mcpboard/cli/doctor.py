@@ -22,6 +22,8 @@ def add_to(verbs: Verbs) -> None:
         help="board or host agent (default: %(default)s)",
     )
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
+    parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
+    parser.add_argument("--data", metavar="DIR", help="with --host: where its files are, if not in their usual place")
     parser.add_argument("--board", action="store_true", help="examine the board that this runs on")
     parser.add_argument("--config", metavar="FILE", help="with --board: the settings file that the server was given")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
@@ -37,6 +39,11 @@ def doctor(arguments: argparse.Namespace) -> int:
 
     from mcpboard.laptop import doctor as laptop_doctor
 
-    token = None if arguments.token_file is None else token_from(arguments.token_file)
-    findings = laptop_doctor.examine(arguments.url, token, config.proxy_variables(), sys.platform)
+    url, token_file = arguments.url, arguments.token_file
+    if arguments.host:
+        from mcpboard.cli.host import local_agent
+
+        url, token_file = local_agent(arguments.data)
+    token = None if token_file is None else token_from(token_file)
+    findings = laptop_doctor.examine(url, token, config.proxy_variables(), sys.platform)
     return report(findings, arguments.json)

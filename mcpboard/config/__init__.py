@@ -12,13 +12,16 @@ Our file is `--config FILE`, else `MCPBOARD_CONFIG`, else /etc/mcpboard/mcpboard
 from __future__ import annotations
 
 import logging
+import ntpath
 import os
+import posixpath
+import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from mcpboard.config.board import AGENT, PLACES, SETTINGS, Settings, misplaced, rows
-from mcpboard.config.files import Document, Files, look
+from mcpboard.config.files import Document, Files, look, user_home
 from mcpboard.config.schema import OURS, Address, Layer, Setting, defaults, file_path, from_flags, from_table
 from mcpboard.errors import ConfigError
 
@@ -54,6 +57,28 @@ def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return what `~` and `%APPDATA%` stand for in the place of a client's file."""
     home = os.path.expanduser("~")
     return {"~": home, "%APPDATA%": environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")}
+
+
+def data_folder(program: str, environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
+    """Return the folder in which this user's programs keep data on this platform, for the program of that name.
+
+    Linux and the other Unixes: `$XDG_DATA_HOME`, else `~/.local/share`; macOS: `~/Library/Application Support`;
+    Windows: `%LOCALAPPDATA%`. A variable that is no absolute path is ignored, as the XDG specification has it.
+    Raises ConfigError where there is no home folder either.
+    """
+    windows = platform == "win32"
+    path = ntpath if windows else posixpath
+    base = environ.get("LOCALAPPDATA" if windows else "XDG_DATA_HOME", "")
+    if platform == "darwin" or not path.isabs(base):
+        home = environ.get("USERPROFILE" if windows else "HOME", "")
+        if not path.isabs(home):  # a service may have none, but its user has
+            home = user_home()
+        if not path.isabs(home):
+            raise ConfigError("this user has no home folder; name a folder for the files with --data DIR")
+        inside = {"win32": ("AppData", "Local"), "darwin": ("Library", "Application Support")}
+        base = path.join(home, *inside.get(platform, (".local", "share")))
+    data: str = path.join(base, program)
+    return data
 
 
 class SettingsWatcher:

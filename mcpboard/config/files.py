@@ -147,6 +147,14 @@ def _user() -> str:
         return str(os.geteuid())
 
 
+def user_home() -> str:
+    """Return the home folder in this system's list of users, "" where there is none."""
+    try:
+        return "" if pwd is None else str(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        return ""
+
+
 def _parsed(path: str, raw: bytes) -> dict[str, Any]:
     if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise ConfigError(f"{path}: begins with a byte order mark (BOM); save it as UTF-8 without one")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -225,11 +227,13 @@ def build(
     clock: Callable[[], float] = time.monotonic,
     vision: VisionService | None = None,
     enrolled: Enrollment | None = None,
+    to_run: Callable[..., str] | None = None,
 ) -> HostRole:
     """Assemble the host role over the files beside the identity.
 
     `extra` are devices that no file knows, id -> kind and driver, `enrolled` is an enrollment of that sort.
-    `vision` reads screenshots; by default with the vision extra, where it is installed.
+    `vision` reads screenshots; by default with the vision extra, where it is installed. `to_run` takes the words of a
+    verb, such as `mcp-token`, and returns the line for a shell that runs it on this folder, for the console's pages.
     Raises ConfigError for files that cannot be used, one line with path and remedy.
     """
     folder = Path(settings.identity_path).parent
@@ -252,10 +256,15 @@ def build(
     enrolled = enrolled or enrollment.read(folder)
     cloud = Worker(manager, statuses.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
     cloud_status = cloud.status if cloud else None
+    token_command = (to_run or partial(_usual_command, folder))("mcp-token")
     pages = console.build(
-        manager, statuses, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status
+        manager, statuses, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status, token_command
     )
     return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery)
+
+
+def _usual_command(folder: Path, *words: str) -> str:
+    return shlex.join(("device-host-agent", *words, "--data", str(folder)))
 
 
 __all__ = ["CONNECTIONS", "THREADS", "DeviceSpec", "HostRole", "build"]

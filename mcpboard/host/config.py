@@ -34,6 +34,8 @@ from mcpboard.text import did_you_mean
 
 HOST = "host"
 IDENTITY_FILE = "host_identity.json"
+FOLDER = "device-host-agent"  # in the platform's folder for data
+OLD_FOLDER = "tasks"  # of the current folder: where version 0.1.0 kept its files
 BIND_VARIABLE = "HOST_AGENT_CONSOLE_BIND_HOST"
 ALLOW_VARIABLE = "HOST_AGENT_CONSOLE_ALLOW_NON_LOOPBACK"
 SESSION, TOKEN = "session", "token"  # what a legacy session holds its devices for
@@ -106,7 +108,7 @@ HOST_SETTINGS = (
             "the port of MCP and the console, 0 for any free one", "--port N", live=False, table=HOST),
     Setting("allow_non_loopback", False, boolean, "true or false",
             "let bind_host be an address that other machines reach", live=False, table=HOST),
-    Setting("identity_path", f"tasks/{IDENTITY_FILE}", file_path, "path",
+    Setting("identity_path", None, file_path, "path",
             "who this host is; token, devices and the rest stand beside it", live=False, table=HOST),
     Setting("hold_scope", SESSION, hold_scope, "session or token",
             "whom a legacy session takes devices for: itself, or everybody with its token", live=False, table=HOST),
@@ -141,6 +143,7 @@ class HostSettings:
     log: str
     log_level: str
     sources: Mapping[str, str]
+    config_file: str | None = None  # of --config
 
     @property
     def folder(self) -> Path:
@@ -162,16 +165,21 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     """
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     found: dict[str, Found] = {}
-    if "config" in given:
-        found |= _from_file(file_path(given["config"]))
-    found |= _from_environment(config.environment() if environ is None else environ)
+    config_file = file_path(given["config"]) if "config" in given else None
+    if config_file is not None:
+        found |= _from_file(config_file)
+    environ = config.environment() if environ is None else environ
+    found |= _from_environment(environ)
     found |= from_flags(HOST_SETTINGS, given)
     if "data" in given:
         found["identity_path"] = Found(os.path.join(file_path(given["data"]), IDENTITY_FILE), "--data")
-    # For the missing keys only: a default path cannot be made absolute where the working directory is gone.
-    found |= defaults(row for row in HOST_SETTINGS if row.key not in found)
+    if "identity_path" not in found:
+        found["identity_path"] = Found(_usual_identity(environ), "default")
+    found = {**defaults(HOST_SETTINGS), **found}
     settings = HostSettings(
-        **{key: each.value for key, each in found.items()}, sources={key: each.source for key, each in found.items()}
+        **{key: each.value for key, each in found.items()},
+        sources={key: each.source for key, each in found.items()},
+        config_file=config_file,
     )
     if not is_loopback(settings.bind_host) and not settings.allow_non_loopback:
         raise ConfigError(
@@ -179,6 +187,14 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
             f"to allow it set {ALLOW_VARIABLE}=true as well, or stay on 127.0.0.1"
         )
     return settings
+
+
+def _usual_identity(environ: Mapping[str, str]) -> str:
+    """Return the identity's place where none is named: where version 0.1.0 left it, else in the platform's folder."""
+    old = os.path.join(OLD_FOLDER, IDENTITY_FILE)
+    if os.path.lexists(old):  # False also where the working directory is gone
+        return file_path(old)
+    return os.path.join(config.data_folder(FOLDER, environ), IDENTITY_FILE)
 
 
 def _from_file(path: str) -> Layer:

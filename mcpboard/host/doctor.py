@@ -14,6 +14,7 @@ from pathlib import Path
 from mcpboard.client import Client
 from mcpboard.doctor import Check, CheckResult, CheckState, Finding, failed, ok, run
 from mcpboard.errors import ClientError, ConfigError, PeerUnreachable
+from mcpboard.host import running
 from mcpboard.host.access import tokens
 from mcpboard.host.cloud import enrollment
 from mcpboard.host.cloud.enrollment import Enrollment
@@ -41,10 +42,11 @@ class TokenFacts:
 
 @dataclass(frozen=True)
 class AgentFacts:
-    """The URL at which the agent should answer, and the error when it did not."""
+    """The URL at which the agent should answer, the error when it did not, and whether one has this folder."""
 
     url: str
     error: ClientError | None = None
+    runs_here: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,12 @@ class HostProbes:
     @cached_property
     def agent(self) -> AgentFacts:
         """The agent that runs, asked with the token; to be looked at only when that could be read."""
-        url, token = self.settings.url, tokens.read_main_token(self.settings.folder)
+        url, token = running.url(self.settings), tokens.read_main_token(self.settings.folder)
         try:
             with Client(url, token, timeout=AGENT_S) as client:
                 client.ping()
         except ClientError as error:
-            return AgentFacts(url, error)
+            return AgentFacts(url, error, running.find(self.settings.folder) is not None)
         return AgentFacts(url)
 
     @cached_property
@@ -123,7 +125,7 @@ def settings(facts: HostSettings | ConfigError) -> CheckResult:
     """Fail when the settings cannot be read."""
     if isinstance(facts, ConfigError):
         return _failed(facts, "correct that setting")
-    return ok(f"serves {facts.url}, files in {facts.folder}")
+    return ok(f"files in {facts.folder}, to be served at {facts.url}")
 
 
 def token(facts: TokenFacts | ConfigError) -> CheckResult:
@@ -137,6 +139,8 @@ def agent(facts: AgentFacts) -> CheckResult:
     """Fail when no agent runs here, or one that takes another token."""
     if facts.error is None:
         return ok(f"answers at {facts.url} and takes the token")
+    if not facts.runs_here:
+        return failed(f"no agent runs on this folder, and {facts.url}: {facts.error}", "device-host-agent run")
     if isinstance(facts.error, PeerUnreachable):
         return failed(f"nothing answers at {facts.url}", "device-host-agent run")
     return failed(f"{facts.url}: {facts.error}", "restart the agent: it needs that when its token was replaced")

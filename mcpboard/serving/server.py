@@ -21,7 +21,7 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
 from mcpboard.errors import AddressTaken, ConfigError
-from mcpboard.net import host_port
+from mcpboard.net import host_port, reachable_here
 from mcpboard.protocol.limits import BODY_LIMIT, STACK_BYTES
 from mcpboard.serving import descriptors
 from mcpboard.serving.connection import IDLE_SECONDS, SETTLED_SECONDS, Channel, most_dispensable, sweep
@@ -148,6 +148,12 @@ def url(sock: socket.socket) -> str:
     """Return the MCP URL that reaches `sock`, with the real port."""
     host, port = sock.getsockname()[:2]
     return f"http://{host_port(host, port)}/mcp"
+
+
+def local_url(sock: socket.socket) -> str:
+    """Return the MCP URL by which programs of this machine reach `sock`, also where it listens on all addresses."""
+    host, port = sock.getsockname()[:2]
+    return f"http://{host_port(reachable_here(host), port)}/mcp"
 
 
 # --- the server ------------------------------------------------------------------------------

@@ -93,9 +93,7 @@ def test_a_flag_goes_over_the_environment_and_that_over_the_file(tmp_path: Path)
 
 
 def test_the_data_folder_is_where_the_identity_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The token lies next to `host_identity.json`, in `tasks/` by default."""
     monkeypatch.chdir(tmp_path)
-    assert load().folder == tmp_path / "tasks"
     assert load(data="elsewhere").identity_path == str(tmp_path / "elsewhere" / "host_identity.json")
     assert load(config=written(tmp_path, 'identity_path = "/var/lib/agent/me.json"')).folder == Path("/var/lib/agent")
 
@@ -141,4 +139,4 @@ def test_a_file_without_the_table_and_no_file_are_told_apart(tmp_path: Path) -> 
 
 
 def test_every_setting_is_a_field() -> None:
-    assert {row.key for row in HOST_SETTINGS} | {"sources"} == set(HostSettings.__dataclass_fields__)
+    assert {row.key for row in HOST_SETTINGS} | {"sources", "config_file"} == set(HostSettings.__dataclass_fields__)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcpboard.cli.config import Verbs
+from mcpboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from mcpboard.host.config import HostSettings
 
-__all__ = ["add_to", "add_verb", "settings"]
+__all__ = ["add_to", "add_verb", "command", "local_agent", "settings"]
+
+NO_TOKEN = "start the host agent once, or name its folder with --data DIR"
+USUAL_FOLDER = "default: the platform's, or tasks where that holds them"
 
 
 def add_to(verbs: Verbs) -> None:
@@ -23,7 +32,7 @@ def add_verb(verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], 
     """Add one verb of the host, with the flags that all of them have."""
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
     parser.add_argument("--config", metavar="FILE", help="settings file; its table [host] counts")
-    parser.add_argument("--data", metavar="DIR", help="folder of identity, token and devices (default: tasks)")
+    parser.add_argument("--data", metavar="DIR", help=f"folder of identity, token and devices; {USUAL_FOLDER}")
     parser.set_defaults(run=run)
     return parser
 
@@ -36,3 +45,38 @@ def settings(arguments: argparse.Namespace) -> HostSettings:
         key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in config.HOST_SETTINGS))
     }
     return config.load(flags)
+
+
+def local_agent(data: str | None) -> tuple[str, str]:
+    """Return URL and token file of this computer's agent, of its usual folder where `data` names none.
+
+    ConfigError where it was never started there.
+    """
+    from mcpboard.host import config, running
+    from mcpboard.host.access.tokens import TOKEN_FILE
+
+    effective = config.load({"data": data})
+    file = effective.folder / TOKEN_FILE
+    if not file.exists():
+        raise ConfigError(f"{file}: there is no token yet; {NO_TOKEN}")
+    return running.url(effective), str(file)
+
+
+def command(effective: HostSettings, *words: str) -> str:
+    """Return the line for a shell by which the same program runs another verb on the same folder."""
+    line = [*_program(), *words]
+    if effective.config_file is not None:
+        line += ["--config", effective.config_file]
+    line += ["--data", str(effective.folder)]
+    return subprocess.list2cmdline(line) if sys.platform == "win32" else shlex.join(line)
+
+
+def _program() -> list[str]:
+    """Return the words by which a shell starts `device-host-agent` in the way in which this process was started."""
+    path = os.path.abspath(sys.argv[0])
+    name, _ = os.path.splitext(os.path.basename(path))
+    if name == "__main__":
+        return [sys.executable, "-m", "mcpboard", "host"]
+    found = shutil.which(name)
+    start = [name if found is not None and os.path.realpath(found) == os.path.realpath(path) else path]
+    return [*start, "host"] if name == "mcpboard" else start

@@ -7,7 +7,8 @@ import json
 import sys
 
 from mcpboard.cli.config import Verbs
-from mcpboard.cli.host import add_verb, settings
+from mcpboard.cli.host import NO_TOKEN, add_verb, settings
+from mcpboard.host import running
 from mcpboard.host.access import tokens
 
 
@@ -24,19 +25,20 @@ def add_to(verbs: Verbs) -> None:
 
 
 def mcp_token(arguments: argparse.Namespace) -> int:
-    """Print the token only; hints go to a terminal's standard error."""
+    """Print the token only; hints go to a terminal's standard error. The URL is the running agent's, if one runs."""
     effective = settings(arguments)
     file = effective.folder / tokens.TOKEN_FILE
     if not file.exists() and not file.is_symlink():
-        print(f"device-host-agent: {file}: no token yet; start the host agent once", file=sys.stderr)
+        print(f"device-host-agent: {file}: no token yet; {NO_TOKEN}", file=sys.stderr)
         return 1
     token = tokens.read_main_token(effective.folder)
+    url = running.url(effective)
     if arguments.json:
-        print(json.dumps({"url": effective.url, "headers": {"Authorization": f"Bearer {token}"}}, indent=2))
+        print(json.dumps({"url": url, "headers": {"Authorization": f"Bearer {token}"}}, indent=2))
         return 0
     print(token)
     if sys.stdout.isatty():
-        print(f"URL:    {effective.url}\nheader: Authorization: Bearer {token}\nfile:   {file}", file=sys.stderr)
+        print(f"URL:    {url}\nheader: Authorization: Bearer {token}\nfile:   {file}", file=sys.stderr)
     return 0
 
 

@@ -6,12 +6,16 @@ import argparse
 import contextlib
 import functools
 import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 
 from mcpboard.cli import logs
 from mcpboard.cli.config import Verbs
-from mcpboard.cli.host import add_verb, settings
-from mcpboard.doctor import report
+from mcpboard.cli.host import add_verb, command, settings
+from mcpboard.doctor import Finding, report
 from mcpboard.errors import AddressTaken, ConfigError
+from mcpboard.host import running
 from mcpboard.host.config import HOST_SETTINGS, HostSettings
 
 
@@ -30,30 +34,44 @@ def add_to(verbs: Verbs) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT; the URL is printed as it really is, where a program can wait for it."""
+    """Serve until SIGTERM or SIGINT; the URL is printed as it really is, where a program can wait for it.
+
+    The folder belongs to this process before anything in it is read, and before the port is opened.
+    """
     effective = settings(arguments)
     logs.configure(effective.log, effective.log_level)
-    if arguments.demo:
-        return _demo(effective)
+    with running.exclusive(effective.folder) as note_url:
+        if arguments.demo:
+            return _demo(effective, note_url)
 
-    from mcpboard import host
-    from mcpboard.serving import server
+        from mcpboard import host
+        from mcpboard.serving import server
 
-    sockets = _listeners(effective)
-    with contextlib.closing(sockets[0]), contextlib.closing(host.build(effective)) as role:
-        announce = functools.partial(print, f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
-        return server.serve(role.app, sockets, announce, host.THREADS, host.CONNECTIONS)
+        sockets = _listeners(effective)
+        to_run = functools.partial(command, effective)
+        with contextlib.closing(sockets[0]), contextlib.closing(host.build(effective, to_run=to_run)) as role:
+
+            def announce() -> None:
+                note_url(server.local_url(sockets[0]))
+                print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
+                if sys.stderr.isatty():
+                    print(f"device-host-agent: its token: {to_run('mcp-token')}", file=sys.stderr)
+
+            return server.serve(role.app, sockets, announce, host.THREADS, host.CONNECTIONS)
 
 
-def _demo(effective: HostSettings) -> int:
+def _demo(effective: HostSettings, note_url: Callable[[str], None]) -> int:
     try:
         from mcpboard.cli.host import host_demo
     except ModuleNotFoundError as missing:
         if missing.name != "PIL":
             raise
         raise ConfigError(str(missing)) from None  # it says what to install
+    from mcpboard.serving import server
+
     sockets = _listeners(effective, or_any=effective.sources["port"] == "default")
     with contextlib.closing(sockets[0]):
+        note_url(server.local_url(sockets[0]))
         return host_demo.demo(effective, sockets)
 
 
@@ -76,5 +94,17 @@ def doctor(arguments: argparse.Namespace) -> int:
     """Run every check and print each finding; 0 when none failed, else 1."""
     from mcpboard.host.doctor import examine
 
+    def for_this_folder(finding: Finding) -> Finding:
+        """Return the finding; a verb of ours in its remedy becomes one for the folder that was examined."""
+        verb, bracket, note = finding.result.remedy.partition(" (")
+        program, _, words = verb.partition(" ")
+        if program != "device-host-agent":
+            return finding
+        try:
+            remedy = command(settings(arguments), *words.split())
+        except ConfigError:
+            return finding
+        return replace(finding, result=replace(finding.result, remedy=f"{remedy}{bracket}{note}"))
+
     logs.configure("stderr", "warning")
-    return report(examine(lambda: settings(arguments)), arguments.json)
+    return report(map(for_this_folder, examine(lambda: settings(arguments))), arguments.json)

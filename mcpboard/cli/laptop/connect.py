@@ -36,7 +36,7 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument("--name", default=client_configs.NAME, help="the server's name there (default: %(default)s)")
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
-    parser.add_argument("--data", metavar="DIR", help="with --host: where its token is (default: tasks)")
+    parser.add_argument("--data", metavar="DIR", help="with --host: where its files are, if not in their usual place")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.set_defaults(run=connect)
 
@@ -93,19 +93,15 @@ def _target(arguments: argparse.Namespace) -> Target:
     from mcpboard.transport.http import HttpClient
 
     if arguments.host:
-        from mcpboard.host import config as host_config
-        from mcpboard.host.access.tokens import TOKEN_FILE
+        from mcpboard.cli.host import local_agent
 
-        settings = host_config.load({"data": arguments.data})
-        arguments.data = str(settings.folder)
+        url, token_file = local_agent(arguments.data)
         if arguments.url == client_configs.USB_URL:
-            arguments.url = settings.url
+            arguments.url = url
         if arguments.name == client_configs.NAME:
             arguments.name = client_configs.HOST_NAME
         if arguments.token_file is None:
-            arguments.token_file = str(settings.folder / TOKEN_FILE)
-            if not os.path.exists(arguments.token_file):
-                raise ConfigError(f"{arguments.token_file}: there is no token yet; start the host agent once")
+            arguments.token_file = token_file
     if not client_configs.is_name(arguments.name):
         raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
     token = None
@@ -117,7 +113,10 @@ def _target(arguments: argparse.Namespace) -> Target:
 
 
 def _host_command(verb: str, arguments: argparse.Namespace) -> str:
-    return f"device-host-agent {verb} --data {shlex.quote(arguments.data)}"
+    from mcpboard.cli.host import command
+    from mcpboard.host import config as host_config
+
+    return command(host_config.load({"data": arguments.data}), verb)
 
 
 def program() -> tuple[str, ...]:

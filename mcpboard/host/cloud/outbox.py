@@ -52,8 +52,7 @@ class Outbox:
         self._lock = threading.Lock()
         self._pending: dict[str, OutboxEntry] = {}  # by lease
         storage.private_folder(self._folder)
-        for torn in self._folder.glob(".*.json.*"):  # whoever wrote it ended before it was whole
-            torn.unlink(missing_ok=True)
+        storage.remove_torn(self._folder)
         for path in sorted(self._folder.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns):
             entry = _read(path)
             if entry is not None and entry.host_id == host_id:  # nothing of another cloud's is sent to this one

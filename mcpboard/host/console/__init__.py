@@ -97,11 +97,13 @@ def build(
     is_token: Callable[[str], bool],
     clock: Callable[[], float],
     cloud: Callable[[], CloudStatus] | None = None,
+    token_command: str = "device-host-agent mcp-token",
 ) -> Console:
     """Return the console over the host's parts; one that says what to install where Jinja2 is missing.
 
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
-    is true for the token that opens the console. `cloud` is left out on a host that is not enrolled.
+    is true for the token that opens the console, which `token_command` prints in a shell. `cloud` is
+    left out on a host that is not enrolled.
     """
     presenter = Presenter(manager, statuses, sessions, clock, cloud)
     logins = LoginSessions(clock)
@@ -109,7 +111,7 @@ def build(
     if render is None:
         log.info("%s", NO_JINJA2)
         return Console(None, presenter, logins)
-    return Console(Views(render, presenter, logins, folder, follow, is_token), presenter, logins)
+    return Console(Views(render, presenter, logins, folder, follow, is_token, token_command), presenter, logins)
 
 
 __all__ = ["Console", "build"]

@@ -36,7 +36,10 @@ class ConsoleRequest:
 
 
 class Views:
-    """The pages. `folder` holds `devices.json`, `follow` makes the manager do as it says."""
+    """The pages. `folder` holds `devices.json`, `follow` makes the manager do as it says.
+
+    `token_command` is a line for a shell that prints the token which opens the console.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Views:
         folder: Path,
         follow: Callable[[], None],
         is_token: Callable[[str], bool],
+        token_command: str,
     ) -> None:
         self._render = render
         self._presenter = presenter
@@ -53,6 +57,7 @@ class Views:
         self._folder = folder
         self._follow = follow
         self._is_token = is_token
+        self._token_command = token_command
         self._static = static_files()
 
     # --- in and out ---
@@ -64,7 +69,8 @@ class Views:
         visitor = request.visitor or auth.new_id()
         anonymous = ConsoleRequest(request.head, visitor, logged_in=False)
         cookie = auth.set_cookie(request.head.host, visitor)
-        return self._page(anonymous, "login.html", 403 if wrong else 200, cookie, wrong=wrong)
+        context = {"wrong": wrong, "token_command": self._token_command}
+        return self._page(anonymous, "login.html", 403 if wrong else 200, cookie, **context)
 
     def login(self, request: ConsoleRequest) -> Reply:
         """Log in with the token; the browser gets a new id."""
@@ -168,7 +174,7 @@ class Views:
         sessions, more = self._presenter.mcp_sessions()
         context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
         context["cloud"] = self._presenter.cloud and self._presenter.cloud()
-        context["url"] = f"http://{request.head.host}/mcp"
+        context |= {"url": f"http://{request.head.host}/mcp", "token_command": self._token_command}
         return live_fragment(self._render, "live_dashboard.html", "/live/dashboard", _asking(devices), context)
 
     def devices_fragment(self, request: ConsoleRequest) -> LiveFragment:

@@ -34,7 +34,7 @@ FOREIGN_ORIGIN = "http://elsewhere.example"  # which no server of ours may let i
 
 HOST_AGENT = "mcpboard-host"  # how `device-host-agent` names itself in a handshake
 # What its login page says, with and without the libraries that the console needs.
-CONSOLE = re.compile(rb"device-host-agent mcp-token|mcpboard\[host\]")
+CONSOLE = re.compile(rb" mcp-token\b|mcpboard\[host\]")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
+from mcpboard.host.running import RUNNING_FILE
 from mcpboard.simulator import Simulator
 from tests.host.rig import Caller, threads
 from tests.support import ROOT, served
@@ -26,6 +28,7 @@ from tests.support import ROOT, served
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 COMMAND = [sys.executable, "-m", "mcpboard", "host"]
+PROGRAM = shlex.join(COMMAND)  # as it names itself where a person is to type it
 LIMIT_S = 30.0
 
 
@@ -66,7 +69,7 @@ def test_run_is_the_verb_when_none_is_given_and_ends_well(tmp_path: Path) -> Non
         child.terminate()
         assert child.wait(LIMIT_S) == 0
     names = {each.name for each in (tmp_path / "data").iterdir()}
-    assert names == {"host_identity.json", TOKEN_FILE}
+    assert names == {"host_identity.json", TOKEN_FILE, f"{RUNNING_FILE}.lock"}
 
 
 LOOPBACK = {"localhost": "127.0.0.1", "::1": "[::1]", "127.0.0.2": "127.0.0.2"}
@@ -100,12 +103,14 @@ def test_a_missing_token_is_not_made_up(tmp_path: Path) -> None:
 
 
 def test_the_token_is_printed_as_a_clients_configuration(tmp_path: Path) -> None:
-    with running(tmp_path / "data"):
-        done = run("mcp-token", "--json", "--data", str(tmp_path / "data"), HOST_AGENT_CONSOLE_BIND_HOST="127.0.0.2")
-    assert json.loads(done.stdout) == {
-        "url": "http://127.0.0.2:8765/mcp",
-        "headers": {"Authorization": f"Bearer {read_main_token(tmp_path / 'data')}"},
-    }
+    """With the address of the agent that runs, whatever its port; else with the one that it would get here."""
+    words = ("mcp-token", "--json", "--data", str(tmp_path / "data"))
+    with running(tmp_path / "data") as (_, url):
+        done = run(*words, HOST_AGENT_CONSOLE_BIND_HOST="127.0.0.2")
+    later = run(*words, HOST_AGENT_CONSOLE_BIND_HOST="127.0.0.2")
+    headers = {"Authorization": f"Bearer {read_main_token(tmp_path / 'data')}"}
+    assert json.loads(done.stdout) == {"url": url, "headers": headers}
+    assert json.loads(later.stdout) == {"url": "http://127.0.0.2:8765/mcp", "headers": headers}
 
 
 def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
@@ -184,7 +189,7 @@ def test_a_port_that_is_taken_is_told_with_the_flag_that_cures_it(tmp_path: Path
         f"device-host-agent: cannot listen on 127.0.0.1:{port}: another program has it; "
         "choose another with --port or --bind\n"
     )
-    assert not (tmp_path / "data").exists(), "the port comes first: a second agent reads no token"
+    assert not (tmp_path / "data" / TOKEN_FILE).exists(), "the port comes first: no token is made for nothing"
 
 
 def test_an_unusable_token_file_refuses_to_start_with_path_and_cure(tmp_path: Path) -> None:
@@ -245,12 +250,11 @@ def test_the_doctor_names_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     sick = run("doctor", *data)
     assert sick.returncode == 1
     assert "start the host agent once" in sick.stdout
-    assert "fix: device-host-agent devices add ID --kind board" in sick.stdout
+    assert f"fix: {PROGRAM} devices add ID --kind board --data {tmp_path}/data" in sick.stdout
     run("devices", "add", "p1", "--kind", "simulated", *data)
     with running(tmp_path / "data") as (_, url):
-        config = tmp_path / "host.toml"
-        config.write_text(f"[host]\nport = {url.split(':')[2].split('/')[0]}\n")
-        well = run("doctor", "--config", str(config), *data)
+        well = run("doctor", *data)
+    assert url in well.stdout, "its port is found, though nobody has said it"
     assert (well.returncode, "FAIL" in well.stdout) == (0, False), well.stdout
     assert well.stdout.endswith("All is well.\n")
 
@@ -351,19 +355,21 @@ def test_hermes_is_configured_as_the_mission_writes_it(tmp_path: Path) -> None:
     with running(tmp_path / "data") as (_, url):
         printed = connect("hermes", url, "--data", data)
         secret = read_main_token(tmp_path / "data")
+        usual = connect("hermes", "--data", data)
     assert (printed.returncode, printed.stderr.count("Traceback")) == (0, 0), printed.stderr
     lines = [line.strip() for line in printed.stdout.splitlines()]
     assert lines[:4] == ["mcp_servers:", "apex_device:", f'url: "{url}"', "headers:"]
     assert lines[4] == f'Authorization: "Bearer {secret}"'
-    usual = connect("hermes", "--data", data)
-    assert 'url: "http://127.0.0.1:8765/mcp"' in usual.stdout
+    assert f'url: "{url}"' in usual.stdout, "the agent that runs is found by its folder"
+    stopped = connect("hermes", "--data", data)
+    assert 'url: "http://127.0.0.1:8765/mcp"' in stopped.stdout
 
 
 def test_a_client_that_takes_a_variable_is_told_how_to_fill_it(tmp_path: Path) -> None:
     with running(tmp_path / "data") as (_, url):
         printed = connect("claude-code", url, "--data", str(tmp_path / "data"))
     secret = read_main_token(tmp_path / "data")
-    assert f'export APEX_DEVICE_TOKEN="$(device-host-agent mcp-token --data {tmp_path}/data)"' in printed.stderr
+    assert f'export APEX_DEVICE_TOKEN="$({PROGRAM} mcp-token --data {tmp_path}/data)"' in printed.stderr
     assert secret not in printed.stdout + printed.stderr
 
 
@@ -383,7 +389,7 @@ def test_an_agent_that_does_not_answer_is_for_its_own_doctor(tmp_path: Path) -> 
         pass  # its token stays
     told = connect("cursor", "http://127.0.0.1:9/mcp", "--data", str(folder))
     assert told.returncode == 1
-    assert f"device-host-agent doctor --data {folder}   names the cause" in told.stderr
+    assert f"{PROGRAM} doctor --data {folder}   names the cause" in told.stderr
     assert "mcpboard doctor" not in told.stderr
 
 

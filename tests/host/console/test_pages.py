@@ -161,7 +161,10 @@ def test_an_empty_host_says_what_to_do_next(empty: Agent) -> None:
     browser = empty.browser()
     text = browser.get("/").text
     assert "There is no device yet. Add the first one, and clients can drive it at once." in text
-    assert f"Point one at {empty.url} with the token that device-host-agent mcp-token prints." in text
+    assert (
+        f"Point one at {empty.url} with the token that device-host-agent mcp-token --data {empty.folder} prints."
+        in text
+    )
     assert "This host is not enrolled with a cloud: its devices are for MCP clients only." in text
     assert "There is no device yet: the form below adds the first one." in browser.get("/devices").text
 

@@ -438,6 +438,7 @@ def test_the_size_of_an_image(image: bytes, size: tuple[int, int] | None) -> Non
 
 LOGIN_PAGES = [
     pytest.param(b"<pre><code>device-host-agent mcp-token</code></pre>", True, id="the login page"),
+    pytest.param(b"<code>/opt/py -m mcpboard host mcp-token --data /x</code>", True, id="an agent of a module"),
     pytest.param(NO_JINJA2.encode(), True, id="a host without its console"),
     pytest.param(b"<html>Log in to the host agent of a device</html>", False, id="another page"),
 ]
