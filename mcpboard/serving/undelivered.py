@@ -16,6 +16,7 @@ KEPT_SECONDS = 600.0  # later than that, the screen says more than the notice
 KEPT_OUTCOMES = 16  # the newest; input runs one at a time, so more means that nobody reads them
 ARRIVAL_SECONDS = 0.5  # that TCP may take to acknowledge what has arrived (RFC 1122, 4.2.3.2)
 
+NOTICE_OPENING = "The earlier "  # of every notice
 CALLER_GONE = "after its caller had gone"
 UNACKNOWLEDGED = "but its answer may never have arrived"
 
@@ -81,7 +82,7 @@ class UndeliveredOutcomes:
             kept = [each for each in self._kept if now - each.finished_at <= KEPT_SECONDS]
             self._kept.clear()
         sentences = (
-            f"The earlier {each.tool} {each.outcome} {max(0.0, now - each.finished_at):.0f} s ago, {each.reason}; "
+            f"{NOTICE_OPENING}{each.tool} {each.outcome} {max(0.0, now - each.finished_at):.0f} s ago, {each.reason}; "
             "look at the screen before repeating it."
             for each in kept
         )

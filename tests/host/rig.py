@@ -102,6 +102,9 @@ class Fake:
     def new_owner(self) -> None:
         self.owners += 1
 
+    def notice(self) -> str:
+        return ""
+
     def close(self) -> None:
         assert not self._inside, "closed under a command"
         self.closed = True

@@ -76,6 +76,10 @@ class Driver(Protocol):
         """Forget what the last owner left behind, such as where it tapped; by default there is nothing."""
         return
 
+    def notice(self) -> str:
+        """Return, once, what the device told with its latest action about earlier ones; by default there is nothing."""
+        return ""
+
     def close(self) -> None:
         """Let go of the device, after which nothing is called; by default nothing is open between calls."""
         return

@@ -14,6 +14,7 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, ToolFailed
 from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
 from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.tree import UiNode
+from mcpboard.serving.undelivered import NOTICE_OPENING
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
 PROBE_SECONDS = 2.0
@@ -27,6 +28,7 @@ class BoardDriver(ScreenshotMixin):
         self._client = Client(url, interface=interface)
         self._where = url if interface is None else f"{url} on {interface}"
         self._focus: Mapping[str, float] | None = None  # where the last tap went, in the board's units
+        self._notice = ""
 
     def peek(self) -> Screenshot:
         result = self._call("screenshot")
@@ -71,6 +73,11 @@ class BoardDriver(ScreenshotMixin):
     def new_owner(self) -> None:
         self._focus = None
 
+    def notice(self) -> str:
+        """Return, once, what the board told of earlier actions whose answers were lost: it tells that once, too."""
+        notice, self._notice = self._notice, ""
+        return notice
+
     def close(self) -> None:
         self._client.close()
 
@@ -90,4 +97,6 @@ class BoardDriver(ScreenshotMixin):
             told = members.get("delivery")
             delivery = told if told in (NOT_SENT, DONE) else UNKNOWN
             raise ToolFailed(result.text or f"{tool} failed on the board", delivery=delivery)
+        if result.texts and result.texts[0].startswith(NOTICE_OPENING):
+            self._notice = result.texts[0]
         return result

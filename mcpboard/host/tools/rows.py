@@ -58,26 +58,31 @@ def _screenshot(driver: Driver, arguments: Arguments, device: str) -> Content:
 def _tap(driver: Driver, arguments: Arguments, device: str) -> Content:
     at = arguments.point(driver.size())
     driver.tap(at)
-    return Content((Text(f"tapped {at[0]},{at[1]} on {device}"),))
+    return _acted(driver, f"tapped {at[0]},{at[1]} on {device}")
 
 
 def _swipe(driver: Driver, arguments: Arguments, device: str) -> Content:
     size = driver.size()
     start, end = arguments.point(size, "start_x", "start_y"), arguments.point(size, "end_x", "end_y")
     driver.swipe(start, end, arguments.duration_ms("duration_ms"))
-    return Content((Text(f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}"),))
+    return _acted(driver, f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}")
 
 
 def _input_text(driver: Driver, arguments: Arguments, device: str) -> Content:
     text = arguments.typed("text")
     driver.input_text(text)
-    return Content((Text(f"typed {len(text)} characters on {device}"),))
+    return _acted(driver, f"typed {len(text)} characters on {device}")
 
 
 def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
     app_id = arguments.text("app_id")
     driver.launch_app(app_id)
-    return Content((Text(f"launched {app_id} on {device}"),))
+    return _acted(driver, f"launched {app_id} on {device}")
+
+
+def _acted(driver: Driver, told: str) -> Content:
+    notice = driver.notice()
+    return Content((Text(told), Text(notice)) if notice else (Text(told),))
 
 
 def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:

@@ -30,6 +30,7 @@ from mcpboard.host.vision import types
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
+from tests.bench import traffic
 from tests.host.rig import LIMIT_S, agent, result, threads
 
 # --- the size of pictures ----------------------------------------------------------------------
@@ -304,6 +305,39 @@ def test_a_tap_whose_response_is_lost_is_made_once_and_reported_unknown(rack: Ra
         assert (error["code"], error["data"]) == (-32000, {"delivery": "unknown"})
         rack.simulator.wait_for_finish("touch_gesture")
     assert len(rack.gestures) == 1
+
+
+NEXT_ACTIONS = [
+    pytest.param("tap", {"x": 1, "y": 1}, id="tap"),
+    pytest.param("swipe", {"start_x": 5, "start_y": 5, "end_x": 5, "end_y": 5}, id="a swipe that is refused"),
+    pytest.param("launch_app", {"app_id": "Notes"}, id="app"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), NEXT_ACTIONS)
+def test_what_the_board_tells_of_an_earlier_action_reaches_the_client(
+    rack: Rack, tmp_path: Path, tool: str, arguments: dict[str, int]
+) -> None:
+    """The board tells it once, to whoever acts next, and here that is a client of the host."""
+    asked = traffic.post("tools/call", name="open_url", arguments={"url": "http://127.0.0.1/"})
+    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
+        host.caller.call("take_screenshot")
+        with rack.simulator.hold("open_url") as hold:
+            with socket.create_connection(("127.0.0.1", rack.port), LIMIT_S) as leaving:
+                leaving.sendall(asked)
+                assert hold.entered.wait(LIMIT_S)
+                leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            board = BoardDriver(rack.url)
+            board.probe()  # the board looks at its connections in turn: now it knows who has left
+            board.close()
+        rack.simulator.wait_for_finish("open_url")
+        texts: list[str] = []
+        while not texts or "running for" in texts[-1]:  # the earlier one's reply is on its way to nobody
+            answer = host.caller.call(tool, **arguments)
+            texts.append(answer.error["message"] if "error" in answer.json else answer.text)
+        again = host.caller.call("tap", x=2, y=2).text
+    assert sum("The earlier open_url finished OK" in text for text in texts) == 1, texts
+    assert "The earlier" not in again
 
 
 class LossyCable:
