@@ -89,7 +89,7 @@ class BoardRole:
         self._policy = Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
-            disabled=None if settings.mcp_enabled else DISABLED,
+            disabled=None if settings.mcp_enabled else ": ".join(filter(None, (DISABLED, settings.mcp_fault))),
             strict_meta=settings.strict_meta,
             pages=PAGES,
             authorize=partial(_authorize, settings.token) if settings.token else None,

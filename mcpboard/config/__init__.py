@@ -20,9 +20,10 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from mcpboard.config.board import AGENT, PLACES, SETTINGS, Settings, misplaced, rows
+from mcpboard.config.board import AGENT, SETTINGS, SWITCHES, Settings, misplaced, rows
 from mcpboard.config.files import Document, Files, look, user_home
-from mcpboard.config.schema import OURS, Address, Layer, Setting, defaults, file_path, from_flags, from_table
+from mcpboard.config.followed import KEPT, AgentFile, OwnFile
+from mcpboard.config.schema import OURS, Address, Layer, Setting, defaults, file_path, from_flags
 from mcpboard.errors import ConfigError
 
 __all__ = ["AGENT", "OURS", "SETTINGS", "STANDARD_FILE", "Address", "Setting", "Settings", "SettingsWatcher", "load"]
@@ -40,7 +41,7 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
     `flags` maps keys of SETTINGS, and `config` for our file, to what the command line said;
     None is the same as not said. Raises ConfigError, one line with the cure.
     """
-    return _load(flags or {}, environ.get(VARIABLE, ""), Files())
+    return _Loader(flags or {}, environ.get(VARIABLE, "")).read()
 
 
 def environment() -> Mapping[str, str]:
@@ -84,16 +85,16 @@ def data_folder(program: str, environ: Mapping[str, str] = os.environ, platform:
 class SettingsWatcher:
     """Follow the settings files: a change counts from the next `current()` on.
 
-    Raises ConfigError at construction; later a file that is broken or gone leaves the last good
-    settings effective and one line in the log. Safe to share between threads.
+    Raises ConfigError at construction; later what is damaged keeps its last good values, and the log
+    says so once. Safe to share between threads.
     """
 
     def __init__(self, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> None:
-        self._origin = (dict(flags or {}), environ.get(VARIABLE, ""))
         self._lock = threading.Lock()
-        files = Files()
-        self._settings = self._loaded = _load(*self._origin, files)
-        self._looks, self._present = files.looks, files.present
+        self._loader = _Loader(flags or {}, environ.get(VARIABLE, ""))
+        self._settings = self._loaded = self._loader.read()
+        self._looks = self._loader.looks
+        self._told = self._loader.problems  # by the warnings of the settings
 
     def current(self) -> Settings:
         """Return the effective settings; costs a stat of each file while nothing has changed.
@@ -109,15 +110,22 @@ class SettingsWatcher:
         return self._settings
 
     def _read_again(self) -> None:
-        files = Files(self._present)
-        try:
-            loaded = _load(*self._origin, files)
-        except ConfigError as error:
-            log.warning("%s (until then the last good settings stay effective)", error)
-            # Files behind the broken one were not reached; they are looked at again, or each
-            # call would take their change for a new one.
-            self._looks = {path: look(path) for path in self._looks} | files.looks
-            return
+        loaded, told = self._loader.read(), self._told
+        self._told = self._loader.problems
+        for problem in self._told:
+            if problem not in told:  # whatever changes around it, it is said once
+                log.warning("%s", problem)
+        if told and not self._told:
+            log.info("the settings files are in order again")
+        if loaded != self._loaded:
+            self._tell_changes(loaded)
+            held = {row.key: getattr(self._settings, row.key) for row in SETTINGS if not row.live}
+            sources = {**loaded.sources, **{key: self._settings.sources[key] for key in held}}
+            self._settings, self._loaded = replace(loaded, sources=sources, **held), loaded
+        # Last, because `current` goes by the looks without a lock.
+        self._looks = self._loader.looks
+
+    def _tell_changes(self, loaded: Settings) -> None:
         for row in SETTINGS:
             if getattr(loaded, row.key) != getattr(self._loaded, row.key):
                 # The key alone: a value may say more than a log should.
@@ -127,50 +135,75 @@ class SettingsWatcher:
         for warning in loaded.warnings:
             if warning not in self._loaded.warnings:
                 log.warning("%s", warning)
-        held = {row.key: getattr(self._settings, row.key) for row in SETTINGS if not row.live}
-        sources = {**loaded.sources, **{key: self._settings.sources[key] for key in held}}
-        self._settings, self._loaded = replace(loaded, sources=sources, **held), loaded
-        # Last, because `current` goes by the looks without a lock.
-        self._looks, self._present = files.looks, files.present
 
 
-def _load(flags: Mapping[str, object], variable: str, files: Files) -> Settings:
-    ours = _our_file(flags.get("config"), variable, files)
-    found = {**defaults(SETTINGS), **from_table(rows(OURS), ours, OURS)}
-    in_ours = from_table(rows(AGENT), ours, AGENT)
-    agent_path, source = found["agent_config"]
-    agent = files.toml(agent_path, named_by=None if source == "default" else "agent_config")
-    found |= in_ours if agent is None else from_table(rows(AGENT), agent, AGENT)
-    found |= from_flags(SETTINGS, flags)
-    token_file = found["token_file"].value
-    return Settings(
-        **{key: each.value for key, each in found.items()},
-        token=files.token(token_file) if token_file else None,
-        sources={key: each.source for key, each in found.items()},
-        warnings=tuple(_warnings(in_ours, agent, token_file)),
-    )
+class _Loader:
+    """Read the settings, the first time and again: each file alone, and all of it in one `Settings`.
 
+    The first `read` raises ConfigError where our own file or the token's is not in order; a later one
+    never does. `problems` are lines for the log about what is damaged, `looks` is how each file looked
+    just before it was read.
+    """
 
-def _our_file(flag: object, variable: str, files: Files) -> Document:
-    """Return our own file, empty where it is not there and nobody named it; refuse what has no effect in it."""
-    named_by = "--config" if flag is not None else VARIABLE if variable else None
-    try:
-        path = file_path(flag if flag is not None else variable or STANDARD_FILE)
-    except ConfigError as error:
-        raise ConfigError(f"{named_by}: {error}") from None
-    ours = files.toml(path, named_by) or Document(path, {})
-    for place in PLACES:
-        for key in ours.table(place):
-            if complaint := misplaced(place, key):
-                raise ConfigError(f"{path}: {complaint}")
-    return ours
+    def __init__(self, flags: Mapping[str, object], variable: str) -> None:
+        named_by = "--config" if flags.get("config") is not None else VARIABLE if variable else None
+        try:
+            path = file_path(flags["config"] if named_by == "--config" else variable or STANDARD_FILE)
+        except ConfigError as error:
+            raise ConfigError(f"{named_by}: {error}") from None
+        self._flags = from_flags(SETTINGS, flags)
+        self._own = OwnFile(path, named_by)
+        self._agent = AgentFile()
+        self._token: bytes | None = None
+        self._effective: Layer = {}  # empty before the first reading
+        self.looks: dict[str, tuple[int, ...] | None] = {}
+        self.problems: list[str] = []
+
+    def read(self) -> Settings:
+        """Return the effective settings, as far as the files can be read now."""
+        own, agent, files, starting = self._own, self._agent, Files(), not self._effective
+        own.read(files)
+        if starting and own.problems:
+            raise ConfigError(own.problems[0])
+        found = {**defaults(SETTINGS), **own.ours, **self._flags}
+        agent.read(files, found["agent_config"], self._effective)
+        layer, enables = (own.agents, own.enables) if agent.layer is None else (agent.layer, agent.enables)
+        found |= {**layer, **self._flags}
+        self.problems = [f"{problem} {KEPT}" for problem in own.problems] + agent.problems
+        fault, told = agent.fault, agent.unread.keys() if agent.layer or not agent.problems else SWITCHES
+        for key in () if starting else SWITCHES:
+            # On by default is not enough where it was off: the line may be missing because of damage.
+            if found[key].value and not self._effective[key].value and key not in enables:
+                found[key] = self._effective[key]
+                if key not in told:
+                    path = self._own.path if agent.layer is None else found["agent_config"].value
+                    self.problems.append(f"{path}: [{AGENT}] {key} = false is gone; write {key} = true to enable it")
+                    fault = self.problems[-1] if key == "mcp_enabled" else fault
+        token_file = found["token_file"].value
+        self._read_token(files, token_file, starting)
+        self._effective, self.looks = found, files.looks
+        return Settings(
+            **{key: each.value for key, each in found.items()},
+            token=self._token,
+            sources={key: each.source for key, each in found.items()},
+            warnings=(*(self.problems if starting else ()), *_warnings(own.agents, agent.document, token_file)),
+            mcp_fault=None if found["mcp_enabled"].value else fault,
+        )
+
+    def _read_token(self, files: Files, path: str | None, starting: bool) -> None:
+        try:
+            self._token = files.token(path) if path else None
+        except ConfigError as error:
+            if starting:
+                raise
+            self.problems.append(f"{error} {KEPT}")
 
 
 def _warnings(in_ours: Layer, agent: Document | None, token_file: str | None) -> Iterable[str]:
     if agent is not None:
         for place, table in {"": agent.content, **agent.content}.items():
             for row in rows(AGENT) if isinstance(table, dict) else ():
-                if row.key in table:
+                if row.key in table and (row.key, table[row.key]) != ("mcp_enabled", False):
                     yield f"{agent.path}: {misplaced(place, row.key)}; it has no effect"
         if in_ours:
             yield f"{', '.join(in_ours)} in our own file: no effect while {agent.path} is there"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from mcpboard.config.files import Document
 from mcpboard.config.schema import (
     LOG_LEVELS,
     MIB,
@@ -19,7 +23,12 @@ from mcpboard.config.schema import (
     log_level,
     size,
 )
-from mcpboard.text import did_you_mean
+from mcpboard.errors import ConfigError
+from mcpboard.text import did_you_mean, one_line
+
+SHOWN_KEYS = 8  # complaints about one file; the rest is counted
+NEARLY = 0.9  # likeness of two names: one letter of eleven may differ
+KEY_WIDTH = 80  # characters of a foreign key that a complaint shows
 
 AGENT = "conversation_settings.agent"  # the table of the Agent's file, and of ours while that is not there
 
@@ -67,6 +76,10 @@ PLACES = {
 }
 
 
+# Those that disable something when they are false, and that nothing but a file's own word enables.
+SWITCHES = ("mcp_enabled", "mcp_shell_enabled")
+
+
 def misplaced(place: str, key: str) -> str | None:
     """Return the complaint about `key` at that place of a file ("" is its top), None where it belongs."""
     where = f"in [{place}]" if place else "at the top of the file"
@@ -79,7 +92,40 @@ def misplaced(place: str, key: str) -> str | None:
     # The Agent's tables may be copied into our file whole: their other keys are no mistakes.
     if place not in ("", OURS) and not key.startswith("mcp_"):
         return None
-    return f"unknown {'key' if place else 'table or key'} {key!r} {where}; {did_you_mean(key, known)}"
+    shown = one_line(key, KEY_WIDTH)
+    return f"unknown {'key' if place else 'table or key'} {shown!r} {where}; {did_you_mean(shown, known)}"
+
+
+def strays(document: Document) -> list[str]:
+    """Return a complaint for each key of our own file that has no effect where it stands."""
+    complaints = []
+    for place in PLACES:
+        with contextlib.suppress(ConfigError):  # no table: whoever reads it says so
+            complaints += [each for key in document.table(place) if (each := misplaced(place, key))]
+    more = len(complaints) - SHOWN_KEYS
+    shown = [f"{document.path}: {each}" for each in complaints[:SHOWN_KEYS]]
+    return [*shown, f"{document.path}: {more} more keys like these"] if more > 0 else shown
+
+
+def misspelt_off(document: Document) -> str | None:
+    """Return a complaint about `mcp_enabled = false` under another name or in another table, None without one.
+
+    Whoever wrote that, or whatever damaged the line, MCP was meant to be disabled.
+    """
+    tables: list[tuple[str, Mapping[str, Any]]] = [("", document.content)]
+    for place, table in tables:  # those inside are appended meanwhile
+        for key, value in table.items():
+            inner = f"{place}.{key}" if place else key
+            if isinstance(value, dict):
+                tables.append((inner, value))
+            elif value is False and key == "mcp_enabled":
+                return misplaced(place, key)
+            # A dot in the name makes a table of its first half.
+            elif value is False and difflib.get_close_matches(
+                "mcp_enabled", (key, ".".join(inner.split(".")[-2:])), 1, NEARLY
+            ):
+                return f"unknown key {one_line(inner, KEY_WIDTH)!r}; did you mean mcp_enabled in [{AGENT}]?"
+    return None
 
 
 @dataclass(frozen=True)
@@ -88,6 +134,7 @@ class Settings:
 
     `sources` maps a key to "default", to a flag such as "--listen", or to a file's absolute path.
     `warnings` are lines for a person about settings that can be worked with all the same.
+    `mcp_fault` is why MCP is disabled where no setting that can be read says so: file, fault and cure.
     """
 
     listen: tuple[Address, ...]
@@ -105,3 +152,4 @@ class Settings:
     token: bytes | None = field(repr=False)
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
+    mcp_fault: str | None = None

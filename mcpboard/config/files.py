@@ -5,14 +5,21 @@ The only reader of TOML; what the tables mean is for `config` to say. A refusal 
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
+import re
+import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import ConfigError
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, SETTINGS_LIMIT, TOKEN_FILE_LIMIT, TOML_DEPTH_LIMIT
+from mcpboard.text import one_line
 
 pwd: Any
 try:
@@ -25,8 +32,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LARGEST_FILE = 1 << 20  # bytes; the Agent reads no more of its own either
 SHORTEST_TOKEN = 16  # characters; fewer can be tried out over a network
+# Two changes within one tick of the kernel's clock, at most 10 ms, leave the same times.
+UNSETTLED_NS = 50_000_000
+ABANDONED_S = 3600.0  # age of a staged file that nobody will rename any more
+
+# Neither waits for a writer to a FIFO, nor becomes the terminal's process; Windows has none of them.
+_READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+
+# A TOML text's strings and comments: in time proportional to its length, also where one is not closed.
+_OPAQUE = re.compile(r'''"""[\s\S]*?(?:"{3,5}|\Z)|'{3}[\s\S]*?(?:'{3,5}|\Z)|"[^"\n]*"?|'[^'\n]*'?|#[^\n]*''')
+_NO_SEPARATORS = bytes(set(range(256)) - set(b".=,[]{}\n"))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # what each adds to the level, as a signed byte
 
 
 @dataclass(frozen=True)
@@ -47,13 +65,20 @@ class Document:
 
 
 def look(path: str | os.PathLike[str], *, follow_links: bool = True) -> tuple[int, ...] | None:
-    """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen."""
+    """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen.
+
+    One that was changed just now never looks the same twice: the next change might leave the same times.
+    """
     try:
         seen = os.stat(path, follow_symlinks=follow_links)
     except OSError:
         return None
+    now = time.time_ns()
     # ctime as well: a cured permission changes nothing else.
-    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+    looks = seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+    settled = now - seen.st_ctime_ns >= UNSETTLED_NS and now - seen.st_mtime_ns >= UNSETTLED_NS
+    # A time to come is no recent change, but of another clock.
+    return looks if settled or seen.st_ctime_ns > now or seen.st_mtime_ns > now else (*looks, time.monotonic_ns())
 
 
 def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
@@ -76,58 +101,98 @@ def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
     return staged
 
 
-class _Missing(ConfigError):
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what `staged_file` left beside `path` when its process was killed before the rename.
+
+    Only files of this user, by the very form of their names, and an hour old: a younger one may be
+    in somebody's hands.
+    """
+    folder, name = os.path.split(path)
+    form = re.compile(rf"\.{re.escape(name)}\.[a-z0-9_]{{8}}")
+    with contextlib.suppress(OSError):  # what cannot be listed or removed is no worse than before
+        for entry in os.listdir(folder or os.curdir):
+            if form.fullmatch(entry):
+                leftover = os.path.join(folder, entry)
+                status = os.lstat(leftover)
+                ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+                if stat.S_ISREG(status.st_mode) and ours and time.time() - status.st_mtime > ABANDONED_S:
+                    os.unlink(leftover)
+
+
+class FileMissing(ConfigError):
     """The file is not there."""
 
 
-class Files:
-    """Read files, and remember how each looked just before, also where there was none.
+def read_file(path: str, largest: int = SETTINGS_LIMIT) -> bytes:
+    """Return the content of a regular file of at most `largest` bytes; ConfigError with the cure.
 
-    A file in `present` had content at the last good reading, and must not be without it now.
+    Nothing else is opened: a FIFO may keep its reader waiting for ever, and some devices act on it.
     """
+    content = bytearray()
+    try:
+        _refuse_special(path, os.stat(path))
+        descriptor = os.open(path, _READ_ONLY)
+        try:
+            _refuse_special(path, os.fstat(descriptor))  # it may have been replaced since
+            while len(content) <= largest and (more := os.read(descriptor, largest + 1 - len(content))):
+                content += more
+        finally:
+            os.close(descriptor)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileMissing(f"{path}: no such file") from None
+    except PermissionError:
+        user = _user()
+        raise ConfigError(
+            f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
+            f"above) and put {user} into that group"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; restore it, or name another file") from None
+    if len(content) > largest:
+        raise ConfigError(f"{path}: larger than the {largest} bytes that such a file may have; shorten it")
+    return bytes(content)
 
-    def __init__(self, present: Iterable[str] = ()) -> None:
-        self._required = frozenset(present)
+
+def _refuse_special(path: str, status: os.stat_result) -> None:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG and not _is_null(status):
+        raise ConfigError(f"{path}: is {kinds.get(kind, 'a device')}; put a regular file there, or name another file")
+
+
+def _is_null(status: os.stat_result) -> bool:
+    """Return True for /dev/null, which stands for a file that says nothing."""
+    return stat.S_ISCHR(status.st_mode) and os.path.samestat(status, os.stat(os.devnull))
+
+
+class Files:
+    """Read settings files, and remember how each looked just before, also where there was none."""
+
+    def __init__(self) -> None:
         self.looks: dict[str, tuple[int, ...] | None] = {}
-        self.present: set[str] = set()
 
     def toml(self, path: str, named_by: str | None) -> Document | None:
         """Return the file's tables, or None when it is missing and nobody named it."""
-        try:
-            content = self.read(path, named_by)
-        except _Missing:
-            if named_by or path in self._required:
-                raise
-            return None
-        return Document(path, _parsed(path, content))
-
-    def read(self, path: str, named_by: str | None) -> bytes:
-        """Return the content, at most LARGEST_FILE bytes."""
         self.looks[path] = look(path)
         try:
-            with open(path, "rb") as file:
-                content = file.read(LARGEST_FILE + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            raise _Missing(f"{path}: no such file" + (f"; {named_by} names it" if named_by else "")) from None
-        except PermissionError:
-            user = _user()
-            raise ConfigError(
-                f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
-                f"above) and put {user} into that group"
-            ) from None
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-        if len(content) > LARGEST_FILE:
-            raise ConfigError(f"{path}: larger than the {LARGEST_FILE} bytes that a settings file may have")
-        if content:
-            self.present.add(path)
-        elif path in self._required:  # an editor that writes in place empties the file first
-            raise ConfigError(f"{path}: is empty now")
-        return content
+            content = read_file(path)
+        except FileMissing as error:
+            if named_by:
+                raise FileMissing(f"{error}; {named_by} names it") from None
+            return None
+        if (
+            not content and path != os.devnull
+        ):  # as a crash leaves it, a full disk, or an editor in the middle of its work
+            raise ConfigError(f"{path}: is empty; restore its content, or put a comment into it")
+        return Document(path, _parsed(path, content))
 
     def token(self, path: str) -> bytes:
         """Return the bearer token that a token file holds, without the spaces around it; ConfigError with the cure."""
-        token = self.read(path, named_by="token_file").strip()
+        self.looks[path] = look(path)
+        try:
+            token = read_file(path, TOKEN_FILE_LIMIT).strip()
+        except FileMissing as error:
+            raise FileMissing(f"{error}; token_file names it") from None
         if not token:
             raise ConfigError(f"{path}: the token file is empty; write a token into it, or leave token_file out")
         if len(token) < SHORTEST_TOKEN:
@@ -159,12 +224,32 @@ def _parsed(path: str, raw: bytes) -> dict[str, Any]:
     if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise ConfigError(f"{path}: begins with a byte order mark (BOM); save it as UTF-8 without one")
     try:
-        content: dict[str, Any] = tomllib.loads(raw.decode())
+        text = raw.decode()
+        _refuse_costly(text)
+        content: dict[str, Any] = tomllib.loads(text)
         return content
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
     except (ValueError, RecursionError) as error:
         last = raw.count(b"\n") + 1  # the parser does not number the end
-        reason = str(error).replace("at end of document", f"at line {last}, the end of the file")
-        raise ConfigError(f"{path}: not valid TOML: {reason}") from None
+        reason = one_line(str(error).replace("at end of document", f"at line {last}, the end of the file"))
+        raise ConfigError(f"{path}: not valid TOML: {reason}; correct that, or restore the file") from None
+
+
+def _refuse_costly(text: str) -> None:
+    """Refuse with ValueError what the parser would recurse deeply for, or take hours.
+
+    It calls itself for each level, and walks a key from its beginning again for each part of it.
+    """
+    if sum(map(text.count, ".[{")) <= TOML_DEPTH_LIMIT:
+        return
+    bare = _OPAQUE.sub("", text.replace("\\\\", "").replace('\\"', "")).encode()
+    steps = bare.translate(_STEPS, _NO_BRACKETS)
+    if max(itertools.accumulate(memoryview(steps).cast("b")), default=0) > TOML_DEPTH_LIMIT:
+        raise ValueError(f"nested deeper than {TOML_DEPTH_LIMIT} levels")
+    if steps.count(b"\x01") > CONTAINERS_LIMIT:
+        raise ValueError(f"more than {CONTAINERS_LIMIT} tables and lists")
+    dots = re.findall(rb"\.+", bare.translate(None, _NO_SEPARATORS))
+    if max(map(len, dots), default=0) >= TOML_DEPTH_LIMIT:
+        raise ValueError(f"a key of more than {TOML_DEPTH_LIMIT} parts")

@@ -21,6 +21,7 @@ from mcpboard.net import HIGHEST_PORT, host_port, in_url, is_loopback
 
 OURS = "mcpboard"  # the table of our own file
 MIB = 1 << 20  # bytes
+LONGEST_PATH = 4096  # characters; Linux takes no more bytes
 
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 LOG_PLACES = ("stderr", "syslog")
@@ -59,8 +60,8 @@ def boolean(value: object) -> bool:
 
 
 def size(value: object) -> int:
-    """Take a whole number of bytes, at least one."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    """Take a whole number of bytes, at least one, and no more than a file can have."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63:
         return value
     raise ConfigError("a whole number of bytes above 0 is expected, without quotes")
 
@@ -68,7 +69,7 @@ def size(value: object) -> int:
 def file_path(value: object) -> str:
     """Return a file's absolute path; a relative one counts from the working directory."""
     # A Linux path may hold anything but NUL.
-    if not isinstance(value, str) or not value or "\0" in value:
+    if not isinstance(value, str) or not value or "\0" in value or len(value) > LONGEST_PATH:
         raise ConfigError("the path of a file is expected")
     try:
         return os.path.abspath(value)
@@ -178,14 +179,26 @@ def defaults(rows: Iterable[Setting]) -> Layer:
     }
 
 
-def from_table(rows: Iterable[Setting], document: Document, name: str) -> Layer:
-    """Return what the table `name` of a file sets; other keys are left for the caller to judge."""
-    table = document.table(name)
-    return {
-        row.key: Found(read(row, table[row.key], f"{document.path}: [{name}] {row.key}"), document.path)
-        for row in rows
-        if row.key in table
-    }
+def from_table(
+    rows: Iterable[Setting], document: Document, name: str, faults: dict[str, str] | None = None
+) -> dict[str, Found]:
+    """Return what the table `name` of a file sets; other keys are left for the caller to judge.
+
+    What is wrong raises ConfigError; with `faults` the complaint is kept there instead, under the key
+    whose value it is, and under every key where there is no table.
+    """
+    layer: dict[str, Found] = {}
+    for row in rows:
+        try:
+            table = document.table(name)
+            if row.key in table:
+                place = f"{document.path}: [{name}] {row.key}"
+                layer[row.key] = Found(read(row, table[row.key], place), document.path)
+        except ConfigError as error:
+            if faults is None:
+                raise
+            faults[row.key] = str(error)
+    return layer
 
 
 def from_flags(rows: Iterable[Setting], flags: Mapping[str, object]) -> Layer:
@@ -202,7 +215,10 @@ def read(row: Setting, value: object, place: str) -> Any:
     try:
         return row.read(value)
     except ConfigError as error:
-        written = json.dumps(value, ensure_ascii=False, default=str)
+        try:
+            written = json.dumps(value, ensure_ascii=False, default=str)
+        except ValueError:  # a whole number written with thousands of digits
+            written = "a huge number"
         before, at, after = written.rpartition("@")
         shown = f"...@{after}" if at else before + after  # without the user info that a URL may carry
         shown = shown if len(shown) <= 80 else f"{shown[:77]}..."  # characters; the message keeps to a line

@@ -26,7 +26,10 @@ __all__ = [
     "RESPONSE_LIMIT",
     "SCHEMA_DEPTH_LIMIT",
     "SESSIONS_LIMIT",
+    "SETTINGS_LIMIT",
     "STACK_BYTES",
+    "TOKEN_FILE_LIMIT",
+    "TOML_DEPTH_LIMIT",
 ]
 
 # --- a request ---------------------------------------------------------------------------------
@@ -92,3 +95,15 @@ PAGES_LIMIT = 64
 # reserves 8 MiB, which a process with a limit on its data cannot have nine times. Memory is taken as a
 # stack is used, some 60 KiB of it; the rest is addresses.
 STACK_BYTES = 512 * 1024
+
+# --- settings files ------------------------------------------------------------------------------
+
+# Bytes of a settings file; the Agent reads no more of its own either.
+SETTINGS_LIMIT = 1 << 20
+
+# Bytes of a file that holds a token and nothing else; no token that fits into a header comes near.
+TOKEN_FILE_LIMIT = 4096
+
+# Levels of a TOML file, and parts of one key: the parser calls itself for each level, and walks a key
+# from its beginning again for each part, hours for 20,000 of them. The Agent's own file has 3.
+TOML_DEPTH_LIMIT = 16

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard import config
-from mcpboard.config import Address, files, load
+from mcpboard.config import Address, load
 from mcpboard.errors import ConfigError
 
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -128,9 +128,14 @@ class TestTheAgentsFile:
         assert settings.listen == (Address("0.0.0.0", 8080),)
         assert (settings.mcp_enabled, settings.warnings[1:]) == (False, ())
 
-    def test_a_bad_value_in_it_is_refused_with_its_path(self, agent: Path) -> None:
-        agent.write_text(AGENT_TABLE + 'mcp_enabled = "false"\n')
-        assert refusal_of().startswith(f'{agent}: [conversation_settings.agent] mcp_enabled = "false": only true or')
+    def test_a_bad_value_in_it_disables_what_it_may_have_disabled(self, agent: Path) -> None:
+        agent.write_text(AGENT_TABLE + 'mcp_enabled = "false"\nmcp_config_web_base_url = "http://[::1]:8000"\n')
+        settings = load(environ={})
+        assert not settings.mcp_enabled
+        assert settings.mcp_config_web_base_url == "http://[::1]:8000"
+        fault = f'{agent}: [conversation_settings.agent] mcp_enabled = "false": only true or false, without quotes'
+        assert settings.mcp_fault == fault
+        assert settings.warnings[0] == f"{fault} (until then mcp_enabled stays false)"
 
     @pytest.mark.parametrize(
         ("text", "where"),
@@ -145,7 +150,7 @@ class TestTheAgentsFile:
     def test_a_key_in_the_wrong_place_of_it_is_pointed_out(self, agent: Path, text: str, where: str) -> None:
         agent.write_text(text)
         settings = load(environ={})
-        assert settings.mcp_enabled
+        assert not settings.mcp_enabled, "whoever wrote it meant that"
         assert f"mcp_enabled stands {where}, but belongs in [conversation_settings.agent]" in settings.warnings[0]
 
     def test_config_webs_flag_beats_it(self, agent: Path) -> None:
@@ -216,14 +221,15 @@ def test_line_ends_of_windows_are_fine(ours: Path) -> None:
 
 
 def test_a_directory_is_no_settings_file(tmp_path: Path) -> None:
-    assert refusal_of({"config": str(tmp_path)}) == f"{tmp_path}: cannot be read: Is a directory"
+    assert refusal_of({"config": str(tmp_path)}).startswith(f"{tmp_path}: is a directory; put a regular file there")
 
 
 def test_a_file_that_may_not_be_read_is_named_with_the_cure(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(files, "open", refuse, raising=False)
+    ours.write_text("[mcpboard]\n")
+    monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)  # a user without a name
     assert refusal_of().startswith(f"{ours}: user 4000000000 may not read it; let its group read it (chmod g+r")
 
