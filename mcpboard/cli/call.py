@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from mcpboard.cli import tool_arguments
 from mcpboard.cli.config import Verbs
+from mcpboard.config.files import read_file
 from mcpboard.errors import ClientError, ConfigError
+from mcpboard.protocol.limits import TOKEN_FILE_LIMIT
 from mcpboard.text import json_object, printable
 
 if TYPE_CHECKING:
@@ -63,10 +65,9 @@ def _client(arguments: argparse.Namespace) -> Client:
 def token_from(path: str) -> str:
     """Return the bearer token in a file that holds nothing else, or as the host agent writes it; raises ConfigError."""
     try:
-        with open(path, encoding="ascii") as file:
-            token = file.read(4096).strip()  # characters; no token comes near
-    except OSError as error:
-        raise ConfigError(f"--token-file: {path} cannot be read: {error.strerror}") from None
+        token = read_file(path, TOKEN_FILE_LIMIT).decode("ascii").strip()
+    except ConfigError as error:
+        raise ConfigError(f"--token-file cannot be read: {error}") from None
     except UnicodeDecodeError:
         token = ""
     if token.startswith("{"):  # the host agent's own file

@@ -236,8 +236,21 @@ class FollowedFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._last: tuple[int, ...] | None = None
+        self._told: str | None = None
 
     def take_change(self) -> bool:
         """Return True when it looks otherwise than at the last call; before the first it counts as not there."""
         before, self._last = self._last, look(self._path, follow_links=False)
         return self._last != before
+
+    @contextlib.contextmanager
+    def complaining(self, consequence: str) -> Iterator[None]:
+        """Log the ConfigError of a reading and go on, in one line for each complaint however often it is read."""
+        complaint = None
+        try:
+            yield
+        except ConfigError as error:
+            complaint = str(error)
+            if complaint != self._told:
+                log.warning("%s (until then %s)", complaint, consequence)
+        self._told = complaint

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import logging
 import re
 import secrets
 import threading
@@ -12,19 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcpboard.config.files import look
+from mcpboard.config.files import look, remove_leftovers
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.access.identity import now
 from mcpboard.protocol import access
-
-log = logging.getLogger(__name__)
 
 TOKEN_FILE, NAMED_FILE = "host_mcp_token.json", "host_tokens.json"
 TOKEN_BYTES = 32  # 256 bits, 43 characters when written url-safe
 SHORTEST_TOKEN = 32  # characters; fewer could be tried out, and an empty one must never match
 MAIN = "main"  # how the first start's token is called among the named ones
 _VISIBLE = re.compile(r"[!-~]+")  # what a header can carry
+_DAMAGED = "holds an entry that is no token; delete it and add the tokens again"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -90,20 +88,31 @@ def remove_named(folder: Path, name: str) -> None:
 
 
 def named(folder: Path) -> list[NamedToken]:
-    """Return every token that was given a name."""
+    """Return every token that was given a name; ConfigError where one of them cannot be read."""
+    known, damaged = _read_named(folder)
+    if damaged:
+        raise ConfigError(f"{folder / NAMED_FILE}: {_DAMAGED}")
+    return known
+
+
+def _read_named(folder: Path) -> tuple[list[NamedToken], list[dict[str, object]]]:
+    """Return the tokens in the file, and those entries of it that are none; ConfigError where there is no list."""
     path = folder / NAMED_FILE
-    tokens = []
-    try:
-        document = storage.read(path)
-        for entry in [] if document is None else document["tokens"]:
+    document = storage.read(path)
+    entries = [] if document is None else document.get("tokens")
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path}: holds no list of tokens; delete it and add the tokens again")
+    tokens, damaged = [], []
+    for entry in entries:
+        try:
             name, token_id, created_at = (str(entry[key]) for key in ("name", "id", "created_at"))
             digest = bytes.fromhex(entry["digest"])
             if len(digest) != hashlib.sha256().digest_size:  # an empty one would match what it must not
                 raise ValueError
             tokens.append(NamedToken(name, token_id, digest, created_at))
-    except (KeyError, TypeError, ValueError):
-        raise ConfigError(f"{path}: holds no list of tokens; delete it and add the tokens again") from None
-    return tokens
+        except (KeyError, TypeError, ValueError):
+            damaged.append(entry if isinstance(entry, dict) else {})
+    return tokens, damaged
 
 
 def _write_named(folder: Path, tokens: Sequence[NamedToken]) -> None:
@@ -122,18 +131,20 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """Every token that opens the door now: the main one as it was at the start, the named ones as they are.
+    """Every token that opens the door now, as the files say; of a damaged one, as it said last.
 
     `on_removed` is called with the id of each principal whose token has gone. Safe to share between threads.
     """
 
     def __init__(self, folder: Path, on_removed: Callable[[str], None] = lambda _: None) -> None:
-        token = main_token(folder)
-        self._main = (_digest(token.encode()), _digest(b"principal:" + token.encode()).hex())
+        for name in (TOKEN_FILE, NAMED_FILE):
+            remove_leftovers(folder / name)
+        self._main = _main_entry(main_token(folder))
         self._folder = folder
         self._on_removed = on_removed
         self._lock = threading.Lock()
-        self._file = storage.FollowedFile(folder / NAMED_FILE)
+        self._main_file = storage.FollowedFile(folder / TOKEN_FILE)
+        self._named_file = storage.FollowedFile(folder / NAMED_FILE)
         self._named: list[NamedToken] = []
         self.follow()
 
@@ -153,19 +164,39 @@ class Tokens:
 
     def is_main(self, token: str) -> bool:
         """Return True for the token of the first start, which alone opens the console; named ones are for clients."""
+        self.follow()
         return hmac.compare_digest(_digest(token.encode()), self._main[0])
 
     def follow(self) -> None:
-        """Reread the named tokens if their file has changed; a broken file leaves the last good ones."""
+        """Reread the files that have changed; a damaged one leaves its last good tokens, and nothing else."""
         with self._lock:
-            if not self._file.take_change():
-                return
-            try:
-                fresh = named(self._folder)
-            except ConfigError as error:
-                log.warning("%s (until then the tokens stay as they were)", error)
-                return
-            removed = {each.id for each in self._named} - {each.id for each in fresh}
-            self._named = fresh
+            before = self._principals()
+            if self._main_file.take_change():
+                with self._main_file.complaining("its token stays as it was"):
+                    self._main = _main_entry(read_main_token(self._folder))
+            if self._named_file.take_change():
+                with self._named_file.complaining("the tokens stay as they were"):
+                    self._take_named()
+            removed = before - self._principals()
         for principal_id in removed:
             self._on_removed(principal_id)
+
+    def _principals(self) -> set[str]:
+        return {self._main[1], *(each.id for each in self._named)}
+
+    def _take_named(self) -> None:
+        tokens, damaged = _read_named(self._folder)
+        last, self._named = self._named, tokens
+        if damaged:
+            listed = {each.id for each in tokens}
+            # A damaged entry stays what it was; one that tells neither name nor id may be any that is missing.
+            tells = [{each.id for each in last if (entry.get("name") == each.name or entry.get("id") == each.id)}
+                     for entry in damaged]  # fmt: skip
+            kept = set().union(*tells) if all(tells) else {each.id for each in last}
+            self._named += [each for each in last if each.id in kept - listed]
+            raise ConfigError(f"{self._folder / NAMED_FILE}: {_DAMAGED}")
+
+
+def _main_entry(token: str) -> tuple[bytes, str]:
+    """Return the digest of the main token, and the id of its principal."""
+    return _digest(token.encode()), _digest(b"principal:" + token.encode()).hex()

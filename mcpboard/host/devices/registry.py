@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +12,6 @@ from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-
-log = logging.getLogger(__name__)
 
 DEVICES_FILE = "devices.json"
 KINDS = ("board", "simulated", "android", "iphone")
@@ -129,10 +126,8 @@ class Registry:
         with self._lock:
             if not self._file.take_change():
                 return
-            try:
+            with self._file.complaining("the devices stay as they were"):
                 self._apply(specs(self._folder))
-            except ConfigError as error:
-                log.warning("%s (until then the devices stay as they were)", error)
 
     def _apply(self, wanted: Sequence[DeviceSpec]) -> None:
         fresh = {each.id: each for each in wanted}
