@@ -94,7 +94,6 @@ class SettingsWatcher:
         self._loader = _Loader(flags or {}, environ.get(VARIABLE, ""))
         self._settings = self._loaded = self._loader.read()
         self._looks = self._loader.looks
-        self._told = self._loader.problems  # by the warnings of the settings
 
     def current(self) -> Settings:
         """Return the effective settings; costs a stat of each file while nothing has changed.
@@ -110,39 +109,31 @@ class SettingsWatcher:
         return self._settings
 
     def _read_again(self) -> None:
-        loaded, told = self._loader.read(), self._told
-        self._told = self._loader.problems
-        for problem in self._told:
-            if problem not in told:  # whatever changes around it, it is said once
-                log.warning("%s", problem)
-        if told and not self._told:
-            log.info("the settings files are in order again")
-        if loaded != self._loaded:
-            self._tell_changes(loaded)
+        loaded, last = self._loader.read(), self._loaded
+        if loaded != last:
+            for row in SETTINGS:
+                if getattr(loaded, row.key) != getattr(last, row.key):
+                    # The key alone: a value may say more than a log should.
+                    log.info("%s has changed%s", row.key, "" if row.live else "; it takes effect at the next start")
+            if loaded.token != last.token:
+                log.info("the bearer token has changed")
+            for warning in loaded.warnings:
+                if warning not in last.warnings:  # whatever changes around it, it is said once
+                    log.warning("%s", warning)
+            if last.warnings and not loaded.warnings:
+                log.info("the settings files are in order again")
             held = {row.key: getattr(self._settings, row.key) for row in SETTINGS if not row.live}
             sources = {**loaded.sources, **{key: self._settings.sources[key] for key in held}}
             self._settings, self._loaded = replace(loaded, sources=sources, **held), loaded
         # Last, because `current` goes by the looks without a lock.
         self._looks = self._loader.looks
 
-    def _tell_changes(self, loaded: Settings) -> None:
-        for row in SETTINGS:
-            if getattr(loaded, row.key) != getattr(self._loaded, row.key):
-                # The key alone: a value may say more than a log should.
-                log.info("%s has changed%s", row.key, "" if row.live else "; it takes effect at the next start")
-        if loaded.token != self._loaded.token:
-            log.info("the bearer token has changed")
-        for warning in loaded.warnings:
-            if warning not in self._loaded.warnings:
-                log.warning("%s", warning)
-
 
 class _Loader:
     """Read the settings, the first time and again: each file alone, and all of it in one `Settings`.
 
     The first `read` raises ConfigError where our own file or the token's is not in order; a later one
-    never does. `problems` are lines for the log about what is damaged, `looks` is how each file looked
-    just before it was read.
+    never does. `looks` is how each file looked just before it was read.
     """
 
     def __init__(self, flags: Mapping[str, object], variable: str) -> None:
@@ -157,7 +148,6 @@ class _Loader:
         self._token: bytes | None = None
         self._effective: Layer = {}  # empty before the first reading
         self.looks: dict[str, tuple[int, ...] | None] = {}
-        self.problems: list[str] = []
 
     def read(self) -> Settings:
         """Return the effective settings, as far as the files can be read now."""
@@ -169,46 +159,48 @@ class _Loader:
         agent.read(files, found["agent_config"], self._effective)
         layer, enables = (own.agents, own.enables) if agent.layer is None else (agent.layer, agent.enables)
         found |= {**layer, **self._flags}
-        self.problems = [f"{problem} {KEPT}" for problem in own.problems] + agent.problems
+        problems = [f"{problem} {KEPT}" for problem in own.problems] + agent.problems
         fault, told = agent.fault, agent.unread.keys() if agent.layer or not agent.problems else SWITCHES
         for key in () if starting else SWITCHES:
             # On by default is not enough where it was off: the line may be missing because of damage.
             if found[key].value and not self._effective[key].value and key not in enables:
                 found[key] = self._effective[key]
                 if key not in told:
-                    path = self._own.path if agent.layer is None else found["agent_config"].value
-                    self.problems.append(f"{path}: [{AGENT}] {key} = false is gone; write {key} = true to enable it")
-                    fault = self.problems[-1] if key == "mcp_enabled" else fault
-        token_file = found["token_file"].value
-        self._read_token(files, token_file, starting)
+                    path = own.path if agent.layer is None else found["agent_config"].value
+                    problems.append(f"{path}: [{AGENT}] {key} = false is gone; write {key} = true to enable it")
+                    fault = problems[-1] if key == "mcp_enabled" else fault
+        problems += self._read_token(files, found["token_file"].value, starting)
         self._effective, self.looks = found, files.looks
         return Settings(
             **{key: each.value for key, each in found.items()},
             token=self._token,
             sources={key: each.source for key, each in found.items()},
-            warnings=(*(self.problems if starting else ()), *_warnings(own.agents, agent.document, token_file)),
+            warnings=(*problems, *_without_effect(own.agents, agent.document)),
             mcp_fault=None if found["mcp_enabled"].value else fault,
         )
 
-    def _read_token(self, files: Files, path: str | None, starting: bool) -> None:
+    def _read_token(self, files: Files, path: str | None, starting: bool) -> Iterable[str]:
+        """Take the token that counts from now on; return what is wrong with its file."""
         try:
             self._token = files.token(path) if path else None
         except ConfigError as error:
             if starting:
                 raise
-            self.problems.append(f"{error} {KEPT}")
+            return [f"{error} {KEPT}"]
+        if path and _readable_by_all(path):
+            return [f"{path}: everyone on this machine may read the token; cure: chmod o-r {path}"]
+        return []
 
 
-def _warnings(in_ours: Layer, agent: Document | None, token_file: str | None) -> Iterable[str]:
+def _without_effect(in_ours: Layer, agent: Document | None) -> Iterable[str]:
     if agent is not None:
         for place, table in {"": agent.content, **agent.content}.items():
             for row in rows(AGENT) if isinstance(table, dict) else ():
+                # An `mcp_enabled = false` has its effect anywhere, and was complained about.
                 if row.key in table and (row.key, table[row.key]) != ("mcp_enabled", False):
                     yield f"{agent.path}: {misplaced(place, row.key)}; it has no effect"
         if in_ours:
             yield f"{', '.join(in_ours)} in our own file: no effect while {agent.path} is there"
-    if token_file and _readable_by_all(token_file):
-        yield f"{token_file}: everyone on this machine may read the token; cure: chmod o-r {token_file}"
 
 
 def _readable_by_all(path: str) -> bool:

@@ -246,10 +246,10 @@ def _refuse_costly(text: str) -> None:
         return
     bare = _OPAQUE.sub("", text.replace("\\\\", "").replace('\\"', "")).encode()
     steps = bare.translate(_STEPS, _NO_BRACKETS)
-    if max(itertools.accumulate(memoryview(steps).cast("b")), default=0) > TOML_DEPTH_LIMIT:
-        raise ValueError(f"nested deeper than {TOML_DEPTH_LIMIT} levels")
     if steps.count(b"\x01") > CONTAINERS_LIMIT:
         raise ValueError(f"more than {CONTAINERS_LIMIT} tables and lists")
+    if max(itertools.accumulate(memoryview(steps).cast("b")), default=0) > TOML_DEPTH_LIMIT:
+        raise ValueError(f"nested deeper than {TOML_DEPTH_LIMIT} levels")
     dots = re.findall(rb"\.+", bare.translate(None, _NO_SEPARATORS))
     if max(map(len, dots), default=0) >= TOML_DEPTH_LIMIT:
         raise ValueError(f"a key of more than {TOML_DEPTH_LIMIT} parts")

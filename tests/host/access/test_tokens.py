@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.access import tokens
@@ -279,3 +280,127 @@ def test_a_broken_list_leaves_the_tokens_as_they_were(
     assert "stay as they were" in caplog.text
     with pytest.raises(ConfigError, match="delete it"):
         tokens.named(tmp_path)
+
+
+# --- files that change while the agent runs ----------------------------------------------------
+
+
+def rewrite(folder: Path, token: str) -> None:
+    (folder / TOKEN_FILE).write_text(json.dumps({"version": 1, "token": token}))
+
+
+def test_a_main_token_that_is_replaced_counts_at_once_and_the_old_one_no_more(tmp_path: Path) -> None:
+    removed: list[str] = []
+    book, old = Tokens(tmp_path, removed.append), read_main_token(tmp_path)
+    principal = book.authorize(f"Bearer {old}")
+    storage.replace(tmp_path / NAMED_FILE, {"tokens": "damaged"})
+    rewrite(tmp_path, GOOD)
+    assert book.authorize(f"Bearer {old}") is None
+    assert book.authorize(f"Bearer {GOOD}") not in (None, principal)
+    assert (book.is_main(old), book.is_main(GOOD)) == (False, True)
+    assert removed == [principal]
+
+
+def _gone(file: Path) -> None:
+    file.unlink()
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _large(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(100_000_000)
+
+
+def _link(file: Path) -> None:
+    file.unlink()
+    _symlink(file)
+
+
+DAMAGE = [
+    *(pytest.param(lambda file, text=each.values[0]: file.write_text(text), id=str(each.id)) for each in UNUSABLE),
+    *(pytest.param(each, id=each.__name__[1:]) for each in (_gone, _folder, _fifo, _large, _link)),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_main_token_stays_and_holds_up_no_named_one(
+    tmp_path: Path, damage: Callable[[Path], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A token that is removed meanwhile is refused at once; the log says what is wrong once, and no token."""
+    book, main = Tokens(tmp_path), read_main_token(tmp_path)
+    gone, kept = tokens.add_named(tmp_path, "gone"), tokens.add_named(tmp_path, "kept")
+    assert None not in [book.authorize(f"Bearer {each}") for each in (main, gone, kept)]
+    damage(tmp_path / TOKEN_FILE)
+    tokens.remove_named(tmp_path, "gone")
+    for _ in range(3):
+        accepted = [book.authorize(f"Bearer {each}") is not None for each in (main, gone, kept)]
+        assert accepted == [True, False, True]
+    lines = [record.getMessage() for record in caplog.records if "until then" in record.getMessage()]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"{tmp_path / TOKEN_FILE}: ")
+    assert lines[0].endswith("(until then its token stays as it was)")
+    assert not any(each in caplog.text for each in (main, GOOD, gone, kept))
+    if (tmp_path / TOKEN_FILE).is_dir():
+        (tmp_path / TOKEN_FILE).rmdir()
+    storage.replace(tmp_path / TOKEN_FILE, {"version": 1, "token": GOOD})
+    assert book.authorize(f"Bearer {main}") is None
+    assert book.authorize(f"Bearer {GOOD}") is not None
+
+
+SPOILS: list[dict[str, object]] = [
+    {"digest": "no hex"},
+    {"digest": "00"},
+    {"digest": 7},
+    {"name": "another", "digest": ""},
+    {"id": "another", "digest": ""},
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILS, ids=str)
+def test_a_damaged_entry_keeps_its_own_token_and_no_removed_one(
+    tmp_path: Path, spoil: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    removed: list[str] = []
+    book = Tokens(tmp_path, removed.append)
+    given = {name: tokens.add_named(tmp_path, name) for name in ("damaged", "removed", "whole")}
+    ids = {name: book.authorize(f"Bearer {token}") for name, token in given.items()}
+    document = json.loads((tmp_path / NAMED_FILE).read_text())
+    document["tokens"] = [
+        each | spoil if each["name"] == "damaged" else each for each in document["tokens"] if each["name"] != "removed"
+    ]
+    storage.replace(tmp_path / NAMED_FILE, document)
+    accepted = {name for name, token in given.items() if book.authorize(f"Bearer {token}")}
+    assert accepted == {"damaged", "whole"}
+    assert removed == [ids["removed"]]
+    assert caplog.text.count("holds an entry that is no token") == 1
+    with pytest.raises(ConfigError, match="delete it and add the tokens again"):
+        tokens.add_named(tmp_path, "more")
+
+
+def test_a_list_of_no_entries_is_no_damage_and_no_list_is(tmp_path: Path) -> None:
+    book, token = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
+    assert book.authorize(f"Bearer {token}") is not None
+    contents: list[dict[str, object]] = [{"tokens": {}}, {"tokens": ""}, {"tokens": 0}, {}]
+    for content in contents:
+        storage.replace(tmp_path / NAMED_FILE, content)
+        assert book.authorize(f"Bearer {token}") is not None
+    storage.replace(tmp_path / NAMED_FILE, {"tokens": []})
+    assert book.authorize(f"Bearer {token}") is None
+
+
+def test_what_a_crash_left_of_a_token_s_file_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    left = [Path(staged_file(tmp_path / name, b"secret")) for name in (TOKEN_FILE, NAMED_FILE)]
+    assert [mode(each) for each in left] == [0o600] * 2
+    for each in left:
+        os.utime(each, (0, 0))
+    Tokens(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == [TOKEN_FILE]
