@@ -215,12 +215,55 @@ class Raw:
                     continue  # the client has had enough
 
 
+class Hanging:
+    """A server that never answers a tool call; everything else gets `answer`, where that is given."""
+
+    def __init__(self, answer: bytes = b"", host: str = "127.0.0.1", port: int = 0) -> None:
+        self.calls = threading.Semaphore(0)  # released for each request that is left to wait
+        self._answer = answer
+        self._listener = socket.create_server((host, port), backlog=64)
+        self._kept: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._serve)
+        self.url = "http://{}:{}/mcp".format(*self._listener.getsockname())
+
+    def __enter__(self) -> Hanging:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join(WAIT_SECONDS)
+        for sock in (self._listener, *self._kept):
+            sock.close()
+        assert not self._thread.is_alive()
+
+    def wait_for(self, count: int) -> None:
+        """Return once that many requests more are left to wait."""
+        for _ in range(count):
+            assert self.calls.acquire(timeout=2 * WAIT_SECONDS)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            sock.settimeout(WAIT_SECONDS)
+            request = _whole_request(sock)
+            if self._answer and b'"tools/call"' not in request:
+                sock.sendall(self._answer)
+                sock.close()
+            else:
+                self._kept.append(sock)
+                self.calls.release()
+
+
 def _whole_request(sock: socket.socket) -> bytes:
     request = b""
     while b"\r\n\r\n" not in request:
         request += sock.recv(65536)
     head, _, body = request.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
     while len(body) < length:
         body += sock.recv(65536)
     return head + b"\r\n\r\n" + body

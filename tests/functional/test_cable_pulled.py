@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
+from mcpboard.errors import ToolFailed
+from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.simulator import Simulator
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged
+from tests.functional.peer import Hanging
+from tests.functional.test_client import DISCOVERED
 from tests.laptop.piped import ENVIRONMENT, LIMIT_S, Bridged, bridge
 from tests.support import ROOT
 
@@ -141,3 +147,54 @@ def test_a_call_into_a_cable_that_is_out_says_so_and_that_nothing_was_sent(link:
     assert "its cable in" in told
     assert "nothing was executed" in told
     assert taps(simulator) == 0
+
+
+# --- a cable that stays out ----------------------------------------------------------------------
+
+TOLD_S = 60.0  # seconds within which a caller hears of it; a call itself may take 320
+
+
+def unplug(link: Link) -> None:
+    """The laptop loses its interface with the cable, as with a USB gadget."""
+    link.down()
+
+
+def cut(link: Link) -> None:
+    """The laptop keeps its interface, address and route, and no packet arrives."""
+    link.board.ip("link set usb0 down")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("take_out", [unplug, cut])
+def test_a_cable_out_while_the_board_works_is_told_within_a_minute(
+    link: Link, take_out: Callable[[Link], None]
+) -> None:
+    """By every way in at once, because each waits half a minute for the kernel to give up."""
+
+    def drive() -> ToolFailed:
+        driver = BoardDriver(URL)
+        with pytest.raises(ToolFailed) as caught:
+            driver.launch_app("notes")
+        return caught.value
+
+    with (
+        ExitStack() as stack,
+        link.board.run(Hanging, DISCOVERED, ADDRESS, PORT) as board,
+        ThreadPoolExecutor() as pool,
+        relayed(link) as url,
+        bridged(link) as client,
+    ):
+        calls = [stack.enter_context(on(link, "call", each, *CALL_TAP)) for each in (URL, url)]
+        driven = pool.submit(link.laptop.run, drive)
+        client.send(1, "tools/call", {"name": "touch_gesture", "arguments": TAP}, modern=True)
+        board.wait_for(4)
+        take_out(link)
+        end = time.monotonic() + TOLD_S
+        error = client.response(1, TOLD_S)["error"]
+        assert error["data"] == {"delivery": "unknown"}
+        assert driven.result(end - time.monotonic()).data == {"delivery": "unknown"}
+        told = [call.communicate(timeout=end - time.monotonic())[1] for call in calls]
+        assert not board.calls.acquire(blocking=False), "a call was made again"
+    for text in (error["message"], *told):
+        assert "may have been executed" in text
+    assert "its cable in" in error["message"]

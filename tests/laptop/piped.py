@@ -79,10 +79,10 @@ class Bridged:
             message["params"] = params
         self.write(json.dumps(message, ensure_ascii=False).encode())
 
-    def response(self, number: Any) -> Any:
+    def response(self, number: Any, seconds: float = LIMIT_S) -> Any:
         """Return the whole message that answers the request of that id."""
         with self._changed:
-            assert self._changed.wait_for(lambda: number in self._responses, LIMIT_S), (number, self.stderr)
+            assert self._changed.wait_for(lambda: number in self._responses, seconds), (number, self.stderr)
             return self._responses.pop(number)
 
     def request(

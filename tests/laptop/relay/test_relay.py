@@ -25,7 +25,7 @@ from mcpboard.cli import main
 from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
 from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
-from tests.functional.peer import Raw
+from tests.functional.peer import Hanging, Raw
 from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
 from tests.support import ROOT, served
 from tests.support.served import Board
@@ -270,45 +270,6 @@ def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
     assert answer["error"]["data"] == {"delivery": "unknown"}
 
 
-class Hanging:
-    """A server that takes every connection and answers health and ping alone, or nothing at all."""
-
-    def __init__(self, *, mute: bool) -> None:
-        self.waiting = threading.Semaphore(0)
-        self._mute = mute
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self._kept: list[socket.socket] = []
-        self._thread = threading.Thread(target=self._serve)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
-
-    def __enter__(self) -> Hanging:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join(LIMIT_S)
-        for sock in (self._listener, *self._kept):
-            sock.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            sock.settimeout(LIMIT_S)
-            request = sock.recv(65536)
-            while b"\r\n\r\n" not in request or (request.startswith(b"POST") and not request.endswith(b"}")):
-                request += sock.recv(65536)
-            if self._mute or b"tools/call" in request:
-                self._kept.append(sock)
-                self.waiting.release()
-            else:
-                sock.sendall(OK)
-                sock.close()
-
-
 @contextmanager
 def waiting(url: str, count: int, method: str) -> Iterator[None]:
     """So many requests under way through the relay, each on a connection of its own."""
@@ -327,9 +288,8 @@ def assert_refusals(url: str) -> None:
 
 
 def test_waiting_calls_hold_up_neither_refusals_nor_pings_nor_health() -> None:
-    with Hanging(mute=False) as server, relaying(server.url) as url, waiting(url, CALLS, "tools/call"):
-        for _ in range(CALLS):
-            assert server.waiting.acquire(timeout=LIMIT_S)
+    with Hanging(OK) as server, relaying(server.url) as url, waiting(url, CALLS, "tools/call"):
+        server.wait_for(CALLS)
         assert_refusals(url)
         assert post(url, "ping")[0] == 200
         assert fetch(url, "GET", "/health")[0] == 200
@@ -340,13 +300,12 @@ def test_waiting_calls_hold_up_neither_refusals_nor_pings_nor_health() -> None:
 
 def test_a_server_that_answers_nothing_at_all_holds_up_no_refusal() -> None:
     with (
-        Hanging(mute=True) as server,
+        Hanging() as server,
         relaying(server.url) as url,
         waiting(url, CALLS, "tools/call"),
         waiting(url, OTHERS, "ping"),
     ):
-        for _ in range(CALLS + OTHERS):
-            assert server.waiting.acquire(timeout=LIMIT_S)
+        server.wait_for(CALLS + OTHERS)
         assert_refusals(url)
         assert "under way" in post(url, "ping")[1]["error"]["message"]
         status, headers, _ = fetch(url, "GET", "/health")
