@@ -94,7 +94,11 @@ def list_tools(arguments: argparse.Namespace) -> int:
     except ClientError as error:
         return _failed(arguments.url, error)
     if arguments.json:
-        print(json.dumps(tools, indent=2))
+        try:
+            print(json.dumps(tools, indent=2))
+        except RecursionError:
+            print(f"mcpboard: {arguments.url}: the list is nested too deeply to be printed", file=sys.stderr)
+            return 1
         return 0
     rows = [("TOOL", "TITLE", "NEEDS")]
     for tool in tools:

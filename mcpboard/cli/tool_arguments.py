@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from mcpboard.errors import ConfigError
+from mcpboard.text import read_json
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
@@ -26,8 +27,8 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 def json_object(text: str) -> dict[str, Any]:
     """Return the JSON object in `text`; raises ConfigError for anything else."""
     try:
-        document = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        document = read_json(text, _decoder)
+    except ValueError as error:
         raise ConfigError(f"--json: that is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise ConfigError('--json: an object is expected, such as {"x": 1}')
@@ -56,7 +57,7 @@ def typed(written: Mapping[str, str], tool: Mapping[str, Any]) -> dict[str, Any]
         read, expected = READERS[kind] if isinstance(kind, str) and kind in READERS else (str, "text")
         try:
             values[key] = read(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             raise ConfigError(f"{key}={text}: {key} must be {expected}") from None
     return values
 
@@ -82,7 +83,7 @@ def _boolean(text: str) -> bool:
 
 def _of(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
-        value = json.loads(text, parse_constant=_refuse)
+        value = read_json(text, _decoder)
         return value if isinstance(value, kind) else _refuse(text)
 
     return read
@@ -90,6 +91,9 @@ def _of(kind: type) -> Callable[[str], Any]:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
 # Type word of JSON Schema -> its reader, and a person's word for it.

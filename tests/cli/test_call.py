@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from mcpboard.cli import main, tool_arguments
 from mcpboard.errors import ConfigError
-from tests.functional.peer import BUNDLE, PICTURE, Peer, serving
+from tests.functional.peer import BUNDLE, PICTURE, Peer, Raw, serving
+from tests.functional.test_client import DISCOVERED, http_answer, says
+from tests.laptop.piped import ENVIRONMENT
+from tests.support import ROOT
 
 TOKEN = "a-token-of-some-length"
 
@@ -79,6 +83,31 @@ def test_what_a_tool_brings_is_saved_or_offered(
     assert main(["call", peer.url, tool, "-o", str(tmp_path / name)]) == 0
     assert (tmp_path / name).read_bytes() == content
     assert capsys.readouterr().err == f"{tmp_path / name}: {mime}, {len(content)} bytes\n"
+
+
+HALF = http_answer(
+    b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"a\\ud83db"}],"resultType":"complete"}}'
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_half_a_surrogate_pair_is_printed_as_a_replacement_character(encoding: str) -> None:
+    """Where the output cannot hold that either, by its number."""
+    with Raw(says(DISCOVERED), says(HALF)) as raw:
+        done = subprocess.run(
+            [sys.executable, "-m", "mcpboard", "call", raw.url, "get_clipboard"],
+            check=False, capture_output=True, cwd=ROOT, env={**ENVIRONMENT, "PYTHONIOENCODING": encoding},
+        )  # fmt: skip
+    expected = "a\N{REPLACEMENT CHARACTER}b" if encoding == "utf-8" else r"a\ufffdb"
+    assert (done.returncode, done.stdout.decode().rstrip(), done.stderr) == (0, expected, b"")
+
+
+def test_a_list_that_is_too_deep_to_be_printed_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    deep = b'{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"t","inputSchema":%s%s}]}}' % (b"[" * 990, b"]" * 990)
+    for words, code in ([], 0), (["--json"], 1):
+        with Raw(says(DISCOVERED), says(http_answer(deep))) as raw:
+            assert main(["tools", raw.url, *words]) == code
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_nothing_to_save_is_a_failure(peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
