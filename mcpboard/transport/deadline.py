@@ -24,13 +24,14 @@ LATE_SECONDS = 0.02  # that a read may end after its deadline: each change of a 
 # the kernel asks an idle connection if anybody is there, and gives up on what is never acknowledged.
 PROBE_AFTER_SECONDS, PROBE_SECONDS, PROBES = 10, 5, 3
 DEAD_SECONDS = PROBE_AFTER_SECONDS + PROBES * PROBE_SECONDS
-LIVENESS = {
-    "TCP_KEEPIDLE": PROBE_AFTER_SECONDS,
-    "TCP_KEEPALIVE": PROBE_AFTER_SECONDS,  # the same on macOS
-    "TCP_KEEPINTVL": PROBE_SECONDS,
-    "TCP_KEEPCNT": PROBES,
-    "TCP_USER_TIMEOUT": DEAD_SECONDS * 1000,  # milliseconds
-}
+LIVENESS = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", PROBE_AFTER_SECONDS),
+    (socket.IPPROTO_TCP, "TCP_KEEPALIVE", PROBE_AFTER_SECONDS),  # the same on macOS
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", PROBE_SECONDS),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", PROBES),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", DEAD_SECONDS * 1000),  # milliseconds
+)
 
 IP_BOUND_IF = 25  # macOS; not in the socket module
 
@@ -100,11 +101,11 @@ class DeadlineSocket(DeadlineMixin, socket.socket):
 
 def watch_link(sock: socket.socket) -> None:
     """Have the kernel end a connection whose other side has been silent for DEAD_SECONDS, where the system can."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in LIVENESS.items():
+    for level, name, value in LIVENESS:
         if hasattr(socket, name):
-            with contextlib.suppress(OSError):  # a kernel older than the headers that Python was built with
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            # An older kernel than Python was built for, or a connection that has ended, which the next byte shows.
+            with contextlib.suppress(OSError):
+                sock.setsockopt(level, getattr(socket, name), value)
 
 
 def connect(

@@ -179,7 +179,9 @@ def test_a_system_without_those_options_is_no_obstacle(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another system lacks the names, an old kernel the options behind them."""
-    monkeypatch.setattr(module, "LIVENESS", {"TCP_NO_SUCH_OPTION": 1, "TCP_KEEPCNT": -1})
+    monkeypatch.setattr(
+        module, "LIVENESS", ((socket.IPPROTO_TCP, "TCP_NO_SUCH_OPTION", 1), (socket.IPPROTO_TCP, "TCP_KEEPCNT", -1))
+    )
     with pair(listener, Deadline(5)) as (ours, _):
         watch_link(ours)
 
