@@ -166,6 +166,7 @@ class ToolFailed(ProtocolError):
 
     def __init__(self, message: str, *, delivery: str | None = None, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message, data=data if delivery is None else {**(data or {}), "delivery": delivery})
+        self.delivery = delivery
 
 
 class DeviceBusy(ToolFailed):

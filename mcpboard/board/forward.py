@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.board.tools import INPUT, BoardTool
-from mcpboard.errors import DONE, NOT_SENT, BackendBroken, ToolError
+from mcpboard.errors import BackendBroken, ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
-from mcpboard.serving.undelivered import UndeliveredOutcome, UndeliveredOutcomes
-from mcpboard.transport.deadline import Clock
+from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 log = logging.getLogger("mcpboard")
 
 # Slots of each lane; together they are the server's limit of calls at once.
 LANE_CAPACITY: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
 BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all
-# What is told of an undelivered error, by its delivery; nothing of a call that did nothing.
-SUMMARIES = {NOT_SENT: "", DONE: "took place, although something after it failed"}
 GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
 class Forwarder:
     """The only caller of the backends: every call is made at most once, and never waits for another."""
 
-    def __init__(self, lanes: Lanes, undelivered: UndeliveredOutcomes, clock: Clock = time.monotonic) -> None:
+    def __init__(self, lanes: Lanes, undelivered: UndeliveredOutcomes) -> None:
         self._lanes = lanes
         self._undelivered = undelivered
-        self._clock = clock
 
     def run(self, row: BoardTool, call: ToolCall, backend: Backend, bundle_limit: int) -> Outcome:
         """Make the call and return its outcome; an action's begins with the undelivered ones."""
@@ -52,23 +46,7 @@ class Forwarder:
         except Exception:  # too little memory for the answer, for one; the action may have been executed
             log.exception("%s: the answer cannot be read", row.tool.name)
             result = BackendBroken("The answer cannot be read here; the server's log has the details")
-        return self._with_notice(row.tool.name, result) if row.lane == INPUT else Outcome(result)
-
-    def _with_notice(self, tool: str, result: Content | ToolError) -> Outcome:
-        """Return the outcome of an action, which tells the undelivered ones and is kept with them if it gets lost."""
-        finished_at = self._clock()  # a reader may stall for long before it is given up
-        notice = self._undelivered.take()
-        summary = (
-            "finished OK" if isinstance(result, Content) else SUMMARIES.get(result.delivery, "ended with an error")
-        )
-        own = (UndeliveredOutcome(tool, summary, finished_at),) if summary else ()
-        on_delivered = functools.partial(self._undelivered.keep, (*notice.outcomes, *own))
-        if not notice.text:
-            return Outcome(result, on_delivered)
-        if isinstance(result, ToolError):
-            result.text = f"{notice.text}\n{result.text}"
-            return Outcome(result, on_delivered)
-        return Outcome(replace(result, blocks=(Text(notice.text), *result.blocks)), on_delivered)
+        return self._undelivered.outcome_of(row.tool.name, result) if row.lane == INPUT else Outcome(result)
 
 
 # --- the support bundle ----------------------------------------------------------------------

@@ -7,14 +7,15 @@ import shlex
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, UNKNOWN, InvalidParams, McpboardError, ToolFailed, UnknownDevice
+from mcpboard.errors import NOT_SENT, UNKNOWN, DeviceBusy, InvalidParams, McpboardError, ToolFailed, UnknownDevice
 from mcpboard.host import console
 from mcpboard.host.access.identity import identity
 from mcpboard.host.access.owners import Owners
@@ -50,6 +51,7 @@ from mcpboard.protocol.messages import (
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
+from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class HostRole:
         follow: Callable[[], None],
         cloud: Worker | None = None,
         discovery: AdbDiscovery | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.manager = manager
         self._owners = owners
@@ -93,6 +96,9 @@ class HostRole:
         self._cloud = cloud
         self._discovery = discovery
         self._rows = {row.tool.name: row for row in ROWS}
+        self._clock = clock
+        self._undelivered: dict[str, UndeliveredOutcomes] = {}  # by device
+        self._undelivered_lock = threading.Lock()
         policy = Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
@@ -120,13 +126,19 @@ class HostRole:
         return self._endpoint
 
     def run(self, call: ToolCall) -> Outcome:
-        """Run one tool call; the client reads whatever is raised inside it in its own words, as ToolFailed."""
+        """Run one tool call; an action's outcome begins with those of the same device that reached nobody."""
         self._follow()
         row = self._rows[call.name]
-        try:
-            if isinstance(row, StatusTool):
+        if isinstance(row, StatusTool):
+            with self._in_its_words(call):
                 return Outcome(row.work(self._statuses, call.arguments))
-            return Outcome(self._run_leased(call, row))
+        return self._run_leased(call, row)
+
+    @contextmanager
+    def _in_its_words(self, call: ToolCall) -> Iterator[None]:
+        """Turn whatever is raised inside into ToolFailed: the client reads it in its own words."""
+        try:
+            yield
         except McpboardError:
             raise
         except Exception as error:
@@ -164,7 +176,7 @@ class HostRole:
 
     # --- a call that leases its device ---
 
-    def _run_leased(self, call: ToolCall, row: DeviceTool | VisionTool) -> Content:
+    def _run_leased(self, call: ToolCall, row: DeviceTool | VisionTool) -> Outcome:
         owner, new_session = self._owners.owner(call)
         arguments = Arguments(call.arguments)
 
@@ -178,18 +190,30 @@ class HostRole:
 
         try:
             device = self._device(call.arguments, owner)
-            content = self.manager.run(device, owner, command, call.gone)
-        except BaseException:
+            with self._in_its_words(call):
+                content = self.manager.run(device, owner, command, call.gone)
+        except BaseException as error:
             if new_session is not None:  # its caller never learns of it
                 self.manager.end_owner(self._owners.close(new_session, call.principal), "its first call failed")
-            raise
+            if isinstance(error, ToolFailed) and not isinstance(error, DeviceBusy) and error.delivery != NOT_SENT:
+                return self._outcome(call, device, error)
+            raise  # nothing was done, perhaps for somebody who does not even have the device
         content = _with_text(content, " ".join(arguments.notes))
-        if new_session is None:
-            return content
-        with_id = _with_text(content, f"session_id: {new_session}")
-        if any(not isinstance(block, Text) for block in content.blocks):
-            return with_id  # a client that reads structured content would lose the image for it
-        return replace(with_id, structured={**(content.structured or {}), "session_id": new_session})
+        if new_session is not None:
+            with_id = _with_text(content, f"session_id: {new_session}")
+            # A client that reads structured content would lose an image for it.
+            if all(isinstance(block, Text) for block in content.blocks):
+                with_id = replace(with_id, structured={**(content.structured or {}), "session_id": new_session})
+            content = with_id
+        return self._outcome(call, device, content)
+
+    def _outcome(self, call: ToolCall, device: str, result: Content | ToolFailed) -> Outcome:
+        """Return the outcome of a call that may have touched the device; that of an action is kept until it is told."""
+        if not self._endpoint.tool_list.acts(call.name):
+            return Outcome(result)
+        with self._undelivered_lock:
+            undelivered = self._undelivered.setdefault(device, UndeliveredOutcomes(self._clock))
+        return undelivered.outcome_of(call.name, result)
 
     def _device(self, arguments: Mapping[str, Any], owner: Owner) -> str:
         """Return the device that is meant: the one that was named, else the only one, else the only one leased."""
@@ -213,6 +237,10 @@ class HostRole:
                 self.manager.sweep()
                 self._follow()
                 self._tokens.follow()
+                self._console.sweep()
+                with self._undelivered_lock:
+                    for gone in self._undelivered.keys() - set(self.manager.ids()):
+                        del self._undelivered[gone]
             except Exception:  # a disk that fails must not keep leases from ending
                 log.exception("sweep")
 
@@ -260,7 +288,7 @@ def build(
     pages = console.build(
         manager, statuses, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status, token_command
     )
-    return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery)
+    return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery, clock)
 
 
 def _usual_command(folder: Path, *words: str) -> str:

@@ -6,17 +6,24 @@ do it again. So the outcome waits here for the next action's result.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from mcpboard.errors import DONE, NOT_SENT, ToolError, ToolFailed
+from mcpboard.protocol.messages import Outcome
+from mcpboard.protocol.tools import Content, Text
+
 KEPT_SECONDS = 600.0  # later than that, the screen says more than the notice
 KEPT_OUTCOMES = 16  # the newest; input runs one at a time, so more means that nobody reads them
 ARRIVAL_SECONDS = 0.5  # that TCP may take to acknowledge what has arrived (RFC 1122, 4.2.3.2)
 
 NOTICE_OPENING = "The earlier "  # of every notice
+# What is told of an undelivered error, by its delivery; nothing of a call that did nothing.
+SUMMARIES = {NOT_SENT: "", DONE: "took place, although something after it failed"}
 CALLER_GONE = "after its caller had gone"
 UNACKNOWLEDGED = "but its answer may never have arrived"
 
@@ -67,6 +74,28 @@ class UndeliveredOutcomes:
                 self._keep(outcomes)
             else:
                 self._unacknowledged.append(Unacknowledged(outcomes, arrived, self._clock()))
+
+    def outcome_of(self, tool: str, result: Content | ToolError | ToolFailed) -> Outcome:
+        """Return the outcome of an action that has just ended: it tells the undelivered ones and, lost, is one.
+
+        The result is not changed where there is nothing to tell.
+        """
+        summary = "finished OK"
+        if not isinstance(result, Content):
+            summary = SUMMARIES.get(result.delivery or "", "ended with an error")
+        finished_at = self._clock()  # a reader may stall for long before it is given up
+        notice = self.take()
+        own = (UndeliveredOutcome(tool, summary, finished_at),) if summary else ()
+        on_delivered = functools.partial(self.keep, (*notice.outcomes, *own))
+        if not notice.text:
+            return Outcome(result, on_delivered)
+        if isinstance(result, Content):
+            return Outcome(replace(result, blocks=(Text(notice.text), *result.blocks)), on_delivered)
+        if isinstance(result, ToolError):
+            result.text = f"{notice.text}\n{result.text}"
+        else:
+            result.message = f"{notice.text}\n{result.message}"
+        return Outcome(result, on_delivered)
 
     def take(self) -> Notice:
         """Return all that is worth telling, oldest first; it is forgotten here, so tell it or keep it again."""

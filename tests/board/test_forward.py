@@ -51,7 +51,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def forward(clock: Clock) -> Forwarder:
-    return Forwarder(Lanes(LANE_CAPACITY, clock), UndeliveredOutcomes(clock), clock)
+    return Forwarder(Lanes(LANE_CAPACITY, clock), UndeliveredOutcomes(clock))
 
 
 def run(

@@ -18,7 +18,7 @@ SUITES = ("tests/protocol", "tests/serving", "tests/board", "tests/config")
 SUITE_S = 600.0  # the suites take one minute on a quiet machine
 
 # What these suites need beside the package.
-TESTERS = ("pytest>=8", "responses>=0.25", "hypothesis>=6.100", "Pillow>=9.4")
+TESTERS = ("pytest>=8", "responses>=0.25", "hypothesis>=6.100", "Pillow>=10.0.1")
 
 
 @dataclass(frozen=True)

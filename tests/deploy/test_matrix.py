@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,23 @@ def test_the_floors_are_those_of_setup_cfg() -> None:
     floors = [pin.replace("==", ">=").removesuffix(".0") for pin in matrix.FLOORS.pins]
     assert floors == required
     assert tree.setup_cfg()["options"]["python_requires"] == f">={matrix.FLOORS.python}"
+
+
+# The first releases whose libwebp does not write out of bounds for a hostile picture (CVE-2023-4863).
+SAFE = {"Pillow": (10, 0, 1), "opencv-python-headless": (4, 8, 1, 78)}
+
+
+def test_no_extra_allows_a_library_that_a_picture_can_take_over() -> None:
+    """Pictures come from devices, which are not to be trusted more than anybody else."""
+    extras = tree.setup_cfg()["options.extras_require"]
+    found = re.findall(r"^([A-Za-z-]+)>=([0-9.]+)", "\n".join(extras.values()), re.MULTILINE)
+    floors = [(name, tuple(map(int, floor.split(".")))) for name, floor in [*found, *_testers()] if name in SAFE]
+    assert len(floors) >= len(SAFE) + 2
+    assert all(floor >= SAFE[name] for name, floor in floors)
+
+
+def _testers() -> list[tuple[str, str]]:
+    return [(name, floor) for name, _, floor in (each.partition(">=") for each in matrix.TESTERS)]
 
 
 @pytest.mark.tools

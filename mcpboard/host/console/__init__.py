@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcpboard.errors import Refused, UnknownDevice
 from mcpboard.host.cloud.worker import CloudStatus
-from mcpboard.host.console.auth import LoginSessions, visitor_of
+from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
 from mcpboard.host.console.presenter import Presenter
 from mcpboard.host.console.responses import TEXT, html, response, see_other
 from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find, parse_form
@@ -39,10 +39,13 @@ class Console:
 
     paths = Paths()
 
-    def __init__(self, views: Views | None, presenter: Presenter, logins: LoginSessions) -> None:
+    def __init__(
+        self, views: Views | None, presenter: Presenter, logins: LoginSessions, wrong_logins: WrongLogins
+    ) -> None:
         self._views = views
         self._presenter = presenter
         self._logins = logins
+        self._wrong_logins = wrong_logins
 
     def page(self, request: PageRequest) -> Reply:
         """Return the response to a request whose Origin has been checked; raises Refused."""
@@ -54,6 +57,10 @@ class Console:
         visitor = visitor_of(request.head.host, request.cookie)
         console_request = ConsoleRequest(request.head, visitor, self._logins.knows(visitor))
         return self._respond(self._views, match, console_request, request.body)
+
+    def sweep(self) -> None:
+        """Log what was too much for lines of its own; to be called every few seconds."""
+        self._wrong_logins.report()
 
     def close(self) -> None:
         """Ask no device any more."""
@@ -106,12 +113,13 @@ def build(
     left out on a host that is not enrolled.
     """
     presenter = Presenter(manager, statuses, sessions, clock, cloud)
-    logins = LoginSessions(clock)
+    logins, wrong_logins = LoginSessions(clock), WrongLogins(clock)
     render = renderer()
     if render is None:
         log.info("%s", NO_JINJA2)
-        return Console(None, presenter, logins)
-    return Console(Views(render, presenter, logins, folder, follow, is_token, token_command), presenter, logins)
+        return Console(None, presenter, logins, wrong_logins)
+    views = Views(render, presenter, logins, folder, follow, is_token, token_command, wrong_logins)
+    return Console(views, presenter, logins, wrong_logins)
 
 
 __all__ = ["Console", "build"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
+import math
 import secrets
 import threading
 from collections.abc import Callable
@@ -11,8 +13,11 @@ from dataclasses import dataclass
 
 from mcpboard.net import parse_authority
 
+log = logging.getLogger(__name__)
+
 IDLE_SECONDS = 8 * 3600.0  # a working day without a look; a page left open polls, and so stays
 MOST_LOGINS = 64  # the one that was used longest ago makes room
+REPORT_SECONDS = 60.0  # between two lines about wrong tokens; a thousand a second would fill the disk
 ID_BYTES = 32  # 256 bits
 _DEFAULT_PORT = 80
 
@@ -88,6 +93,35 @@ class LoginSessions:
             return None
         login.used = now
         return login
+
+
+class WrongLogins:
+    """Counts the logins with a wrong token, and logs them in one line for each REPORT_SECONDS. Safe to share.
+
+    Nobody is locked out for them: the token has 256 bits, and its owner may come from the same address.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._count = 0
+        self._next_report = -math.inf
+
+    def note(self) -> None:
+        """Count one."""
+        with self._lock:
+            self._count += 1
+        self.report()
+
+    def report(self) -> None:
+        """Log what was counted since the last line, if that is REPORT_SECONDS old; to be called now and then."""
+        with self._lock:
+            now = self._clock()
+            if not self._count or now < self._next_report:
+                return
+            count, self._count = self._count, 0
+            self._next_report = now + REPORT_SECONDS
+        log.warning("console: %d login%s with a wrong token", count, "" if count == 1 else "s")
 
 
 # --- the cookie --------------------------------------------------------------------------------

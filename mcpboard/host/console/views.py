@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpboard.errors import ConfigError
 from mcpboard.host.console import auth
-from mcpboard.host.console.auth import LoginSessions
+from mcpboard.host.console.auth import LoginSessions, WrongLogins
 from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
 from mcpboard.host.console.responses import Header, html, response, see_other, static_files
 from mcpboard.host.console.templating import LiveFragment, Renderer, live_fragment
@@ -50,6 +50,7 @@ class Views:
         follow: Callable[[], None],
         is_token: Callable[[str], bool],
         token_command: str,
+        wrong_logins: WrongLogins,
     ) -> None:
         self._render = render
         self._presenter = presenter
@@ -57,6 +58,7 @@ class Views:
         self._folder = folder
         self._follow = follow
         self._is_token = is_token
+        self._wrong_logins = wrong_logins
         self._token_command = token_command
         self._static = static_files()
 
@@ -75,7 +77,7 @@ class Views:
     def login(self, request: ConsoleRequest) -> Reply:
         """Log in with the token; the browser gets a new id."""
         if not self._is_token(request.form.get("token", "")):
-            log.warning("console: a login with a wrong token")
+            self._wrong_logins.note()
             return self.login_form(request, wrong=True)
         self._logins.close(request.visitor or "")
         return see_other("/", auth.set_cookie(request.head.host, self._logins.open()))

@@ -10,10 +10,10 @@ import pytest
 
 from mcpboard.host.access import tokens
 from mcpboard.host.console import auth
-from mcpboard.host.console.auth import LoginSessions
+from mcpboard.host.console.auth import REPORT_SECONDS, LoginSessions, WrongLogins
 from mcpboard.host.console.routes import FRAGMENTS, ROUTES
 from tests.host.console.rig import FORM, Agent, Browser, agent, settled
-from tests.host.rig import LEGACY, Caller, Clock, Fake
+from tests.host.rig import LEGACY, Caller, Clock, Fake, result, threads
 
 
 @pytest.fixture
@@ -306,3 +306,51 @@ HOSTS = [
 @pytest.mark.parametrize(("host_header", "name"), HOSTS)
 def test_two_agents_of_one_machine_keep_their_cookies_apart(host_header: str | None, name: str) -> None:
     assert auth.cookie_name(host_header) == name
+
+
+# --- many wrong tokens -------------------------------------------------------------------------
+
+
+def log_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "with a wrong token" in record.getMessage()]
+
+
+def test_a_flood_of_wrong_tokens_is_one_line_for_each_interval(host: Agent, caplog: pytest.LogCaptureFixture) -> None:
+    """And the owner gets in all the time."""
+    stranger = Browser(host.base)
+    csrf = stranger.get("/login").csrf
+    for _ in range(100):
+        assert stranger.post("/login", {"csrf": csrf, "token": "wrong"}).status == 403
+    assert log_lines(caplog) == ["console: 1 login with a wrong token"]
+    host.browser()
+    host.clock.pass_by(REPORT_SECONDS)
+    host.role._console.sweep()
+    host.role._console.sweep()
+    assert log_lines(caplog) == ["console: 1 login with a wrong token", "console: 99 logins with a wrong token"]
+    host.browser()
+
+
+def test_wrong_tokens_now_and_then_are_all_told(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    wrong = WrongLogins(clock)
+    for seconds in (0.0, REPORT_SECONDS - 1, 1.0, REPORT_SECONDS):
+        clock.pass_by(seconds)
+        wrong.note()
+    assert [int(line.split()[1]) for line in log_lines(caplog)] == [1, 2, 1]
+
+
+def test_wrong_tokens_of_many_threads_are_counted_once_each(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    wrong = WrongLogins(clock)
+
+    def note_many() -> None:
+        for _ in range(100):
+            wrong.note()
+
+    with threads() as pool:
+        for each in [pool.submit(note_many) for _ in range(8)]:
+            result(each)
+    clock.pass_by(REPORT_SECONDS)
+    wrong.report()
+    assert sum(int(line.split()[1]) for line in log_lines(caplog)) == 800
+    assert len(log_lines(caplog)) == 2
