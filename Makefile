@@ -41,7 +41,7 @@ dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the re
 	PYTHON=.venv-dist/bin/python deploy/mcpb/build dist
 	sed "s/@VERSION@/$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' mcpboard/__init__.py)/" deploy/registry/server.json > dist/server.json
 
-soak: .venv-test/ready ## parts of ten minutes each, or SECONDS=N, or PARTS=leaks only: mixed traffic with faults
+soak: .venv-test/ready ## traffic with faults, kills and cuts, ten minutes a part, or SECONDS=N; PARTS=killed is one part only
 	SECONDS=$(or $(SECONDS),600) .venv-test/bin/python -m tests.bench.soak $(PARTS)
 
 deb: ## the Debian package of the board role, in dist/

@@ -24,7 +24,7 @@ PIECE = 1 << 16  # bytes read at once
 WINDOW = 8192  # bytes that the kernel acknowledges to a server before we have passed them on
 HEAD_LIMIT = 1 << 16
 LIMIT_S = 60.0  # for one connection
-STALL_S = 0.2  # without a byte, both connections open
+STALL_S = 0.1  # without a byte, both connections open
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _LINGER = struct.pack("ii", 1, 0)  # so that close() resets
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
@@ -176,6 +176,7 @@ class Connection:
         self.halves = {Way.REQUEST: Half(near, far), Way.REPLY: Half(far, near)}
         self.plan: Plan | None = None
         self._known = False  # its plan has been asked for
+        self._left = False  # its caller is to be gone
         self.asked = False  # the server was sent the whole request
         self.acknowledged = False  # its kernel knows that we have the whole reply
         self.over = threading.Event()
@@ -186,6 +187,9 @@ class Connection:
         while not all(half.shut for half in self.halves.values()) and time.monotonic() < end:
             sources = {half.source: half for half in self.halves.values() if not half.ended and not self._full(half)}
             readable, _, _ = select.select(list(sources), [], [], 0.5)
+            if self._left:
+                self.reset()
+                return
             for sock in readable:
                 sources[sock].take(PIECE if sock is self.near else WINDOW)
             for way, half in self.halves.items():
@@ -217,6 +221,12 @@ class Connection:
             with contextlib.suppress(OSError):  # it has left by itself
                 half.sink.shutdown(socket.SHUT_WR)
         return False
+
+    def leave(self) -> None:
+        """Reset it from another thread, as a caller that gives up."""
+        self._left = True
+        with contextlib.suppress(OSError):
+            self.near.shutdown(socket.SHUT_RD)  # wakes the thread
 
     # --- strikes ---
 

@@ -27,7 +27,10 @@ from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Part
 SECONDS = 600.0  # for which the numbers below are
 KILLED = {"board": 50, "Agent": 30, "bridge": 30, "relay": 20, "host": 20}
 TERMINATED = dict.fromkeys(KILLED, 12)
-CUT = {"bridge": 300, "host": 300, "relay": 30, "board": 30}  # connections to the board, by who is cut off from it
+# Connections to the board, by who is cut off from it; a fifth of each only stalls for a while.
+CUT = {"bridge": 375, "host": 375, "relay": 50, "board": 50}
+CUT_BEFORE = {"relay": 50, "host": 50}  # connections of callers, by the server that they are to
+LEFT = {"board": 30, "relay": 30, "host": 30}  # callers that leave while the action is under way, by whom they called
 FOREIGN = {"bridge": 60, "host": 60, "relay": 30}  # answers of something in between that is not the board
 
 DELAY_S = 0.25  # from before a call to a while after it
@@ -36,7 +39,7 @@ TOLD_S = 3.0  # until what nobody was told must have been
 SURE_S = 1.0  # after which the board must be sure that a reply did not arrive; it takes half of it
 PAUSE_S = 0.25
 SHOWN = 25  # trials with something wrong that are printed
-EARLIER = re.compile(r"The earlier (\w+) ")
+EARLIER = re.compile(r"The earlier (\w+) (was answered)?")  # the latter by a relay, which knows no more
 
 THROUGH = "stall, answer"
 # How a connection is cut, by name.
@@ -82,6 +85,7 @@ class Trial:
     victim: str | None = None
     number_of_signal: int = 0
     delay: float | None = None  # s after which the victim is ended, instead of a plan
+    leaves: bool = False  # its caller, when the plan strikes
     answered: bool = False  # the answer comes through, so it must be OK
     number: int = 0
     told: Told = field(default_factory=lambda: Told(NOTHING))
@@ -101,21 +105,25 @@ class Trial:
 
 def trials(scale: float, chance: random.Random) -> list[Trial]:
     """All trials, in an order that only `chance` knows."""
-    made = [*_endings("kill -9", signal.SIGKILL, _scaled(KILLED, scale), chance)]
-    made += _endings("SIGTERM", signal.SIGTERM, _scaled(TERMINATED, scale), chance)
-    for chain, count in _scaled(CUT, scale).items():
-        made += _cuts(chain, count)
-    for chain, count in _scaled(FOREIGN, scale).items():
-        made += itertools.islice(_foreign(chain, chance), count)
+    made = [*endings("kill -9", signal.SIGKILL, scaled(KILLED, scale), chance)]
+    made += endings("SIGTERM", signal.SIGTERM, scaled(TERMINATED, scale), chance)
+    for chain, count in scaled(CUT, scale).items():
+        made += cuts(chain, count)
+    for server, count in scaled(CUT_BEFORE, scale).items():
+        made += cuts(server, count, "door")
+    for chain, count in scaled(LEFT, scale).items():
+        made += leaving(chain, count)
+    for chain, count in scaled(FOREIGN, scale).items():
+        made += itertools.islice(foreign(chain, chance), count)
     chance.shuffle(made)
     return made
 
 
-def _scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
+def scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
     return {name: max(1, round(count * scale)) for name, count in counts.items()}
 
 
-def _endings(kind: str, number: int, counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]:
+def endings(kind: str, number: int, counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]:
     """Of each part so many, a quarter each: at any time, within the request, behind the board, within the reply."""
     for victim, count in counts.items():
         for index in range(count):
@@ -136,18 +144,24 @@ def _endings(kind: str, number: int, counts: Mapping[str, int], chance: random.R
             yield trial
 
 
-def _cuts(chain: str, count: int) -> Iterator[Trial]:
-    """Every kind of cut in every zone, spread evenly over the bytes of each."""
+def cuts(chain: str, count: int, proxy: str = "front") -> Iterator[Trial]:
+    """Every kind of cut in every zone, spread evenly over the bytes of each; with "door" before the chain's server."""
     for index in range(count):
         name = list(CUTS)[index % len(CUTS)]
         way, head = ZONES[index // len(CUTS) % len(ZONES)]
-        strike = partial(CUTS[name], way)
-        trial = Trial(f"cut {chain} -> board: {name}", chain, "front", way, (index + 0.5) / count, head, strike)
+        kind = f"cut {chain} -> board: {name}" if proxy == "front" else f"cut caller -> {chain}: {name}"
+        trial = Trial(kind, chain, proxy, way, (index + 0.5) / count, head, partial(CUTS[name], way))
         trial.answered = name.endswith("answer")
         yield trial
 
 
-def _foreign(chain: str, chance: random.Random) -> Iterator[Trial]:
+def leaving(chain: str, count: int) -> Iterator[Trial]:
+    """From before the Agent has the request until the board has the reply."""
+    for index in range(count):
+        yield Trial(f"caller leaves: {chain}", chain, "back", list(Way)[index % 2], (index + 0.5) / count, leaves=True)
+
+
+def foreign(chain: str, chance: random.Random) -> Iterator[Trial]:
     for index in itertools.count():
         if index % 2:
             status, body = STATUSES[index // 2 % len(STATUSES)], chance.choice(BODIES)
@@ -190,6 +204,8 @@ class Run:
         proxy, wanted = self._place(trial)
         if trial.delay is None:
             strike = trial.strike or (lambda connection: bool(end and end()))
+            if trial.leaves:
+                strike = partial(_leave, stand.doors.get(trial.chain, stand.front))
             proxy.arm(Plan(wanted, trial.way, trial.share, strike, trial.head))
         future = self._pool.submit(stand.callers[trial.chain].call, trial.number)
         if victim is not None and end is not None:
@@ -212,28 +228,36 @@ class Run:
         stand, name = self._stand, self._tool(trial)
         if trial.proxy == "back":
             return stand.back, f"/api/tools/{name} ".encode()
-        if trial.proxy == "door" and trial.chain == "host":
-            return stand.host_door, f"mcp-name: {numbered.for_host(trial.number)[0]}\r\n".encode()
-        return stand.front if trial.proxy == "front" else stand.relay_door, f"mcp-name: {name}\r\n".encode()
+        if trial.proxy == "front":
+            return stand.front, f"mcp-name: {name}\r\n".encode()
+        if trial.chain == "host":
+            name = numbered.for_host(trial.number)[0]
+        return stand.doors[trial.chain], f"mcp-name: {name}\r\n".encode()
 
     def _settle(self, trial: Trial) -> None:
-        """Learn if the board may owe anybody the outcome."""
-        connection = self._stand.front.latest
-        self._stand.front.latest = None
-        if connection is not None:
-            connection.over.wait(NEXT_S)
+        """Learn if a server may owe anybody the outcome."""
+        proxies = [self._stand.front]
+        if trial.chain in self._stand.doors and trial.victim != trial.chain:
+            proxies.insert(0, self._stand.doors[trial.chain])
+        connections = [proxy.latest for proxy in proxies]
+        for proxy in self._stand.proxies:
+            proxy.latest = None
+        for each in connections:
+            if each is not None:
+                each.over.wait(NEXT_S)
         trial.ended = time.monotonic()
         if trial.victim == "board":
             self._waiting.clear()
-        elif connection is not None and connection.asked:
-            trial.settled = connection.acknowledged
+        elif (asked := connections[-1]) is not None and asked.asked:
+            trial.settled = all(each is None or each.acknowledged for each in connections)
             # Where our kernel had all of the reply, its acknowledgment may still have been late.
             if trial.told.how != OK or not trial.settled:
                 self._waiting.append(trial)
 
     def _next(self, trial: Trial) -> None:
         """Act again until that succeeds and all is told that must be; by anybody, for a notice is for everybody."""
-        chain = self._chance.choice(list(self._stand.callers))
+        # What a server in between owes, it tells its own callers.
+        chain = trial.chain if trial.proxy == "door" or trial.leaves else self._chance.choice(list(self._stand.callers))
         begun = time.monotonic()
         while True:
             after = Trial("the next action", chain, number=next(self._numbers))
@@ -256,12 +280,14 @@ class Run:
 
     def _tell(self, trial: Trial) -> None:
         """Count every earlier outcome that this one's text tells for the trial that it is of: they come oldest first."""
-        for tool in EARLIER.findall(trial.told.text):
-            alike = [each for each in self._waiting if self._tool(each) == tool]
+        told = EARLIER.findall(trial.told.text)
+        # Of one action a relay and the board behind it may both not know if the answer arrived.
+        for tool in [tool for tool, by_relay in told if not by_relay or (tool, "") not in told]:
+            alike = [each for each in self._waiting if tool in (self._tool(each), numbered.for_host(each.number)[0])]
             if alike:
-                told = min(alike, key=lambda each: each.settled)
-                self._waiting.remove(told)
-                told.later += 1
+                heard = min(alike, key=lambda each: each.settled)
+                self._waiting.remove(heard)
+                heard.later += 1
             else:
                 self.wrong.append(f"an outcome told twice, by {trial}")
 
@@ -274,6 +300,12 @@ class Run:
         if trial.told.how != NOTHING or trial.settled or trial.later:
             return False
         return Executed.read(self._stand.written).begun[trial.number] > 0
+
+
+def _leave(proxy: Cutter, connection: Connection) -> bool:
+    if proxy.latest is not None:
+        proxy.latest.leave()
+    return False
 
 
 def _either(victim: Part, future: Future[Told]) -> None:

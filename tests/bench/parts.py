@@ -76,7 +76,8 @@ class Part:
         self.process: subprocess.Popen[str] | None = None
         self.ended = threading.Event()  # by `end`
 
-    def start(self) -> None:
+    def launch(self) -> None:
+        """Begin to start."""
         self.ended.clear()
         piped = self._ahead is None  # a bridge: no port, two pipes
         with self._log.open("ab") as log:
@@ -84,7 +85,10 @@ class Part:
                 self._command, cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **ENVIRON},
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
-        if self._ahead is not None:
+
+    def ready(self) -> None:
+        """Return once it serves, and have its proxy lead to it."""
+        if self._ahead is not None and self.process is not None:
             line = first_line(self.process, START_S)
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)  # the first one: a relay names its board, too
             assert found, f"{self.name} did not start: {line!r}"
@@ -116,7 +120,8 @@ class Part:
 
     def again(self) -> None:
         self.gone()
-        self.start()
+        self.launch()
+        self.ready()
 
 
 class Caller:
@@ -197,7 +202,9 @@ class Stand:
 
     def __init__(self, folder: Path, proxies: Sequence[Cutter]) -> None:
         self.folder = folder
-        self.back, self.front, self.relay_door, self.host_door = proxies
+        self.proxies = proxies
+        self.back, self.front, relay_door, host_door = proxies
+        self.doors = {"relay": relay_door, "host": host_door}
         self.written = folder / "executed"
         log = folder / "log"
         url = f"http://127.0.0.1:{self.front.port}/mcp"
@@ -219,20 +226,22 @@ class Stand:
             "Agent": ((*PROGRAM, "tests.bench.numbered", str(self.written)), self.back),
             "board": ((*module, "serve", "--config", str(settings)), self.front),
             "bridge": ((*module, "bridge", "--wait", WAIT_S, url), None),
-            "relay": ((*module, "relay", "--listen", "127.0.0.1:0", url), self.relay_door),
-            "host": ((*module, "host", "run", "--port", "0", "--data", str(data)), self.host_door),
+            "relay": ((*module, "relay", "--listen", "127.0.0.1:0", url), relay_door),
+            "host": ((*module, "host", "run", "--port", "0", "--data", str(data)), host_door),
         }
         self.parts = {name: Part(name, command, ahead, log) for name, (command, ahead) in commands.items()}
         self.callers: dict[str, Caller | BridgeCaller] = {
             "board": Caller(self.front, numbered.for_board),
             "bridge": BridgeCaller(self.parts["bridge"]),
-            "relay": Caller(self.relay_door, numbered.for_board),
-            "host": Caller(self.host_door, numbered.for_host, tokens.main_token(data)),
+            "relay": Caller(relay_door, numbered.for_board),
+            "host": Caller(host_door, numbered.for_host, tokens.main_token(data)),
         }
 
     def start(self) -> None:
         for part in self.parts.values():
-            part.start()
+            part.launch()
+        for part in self.parts.values():
+            part.ready()
 
     def close(self) -> None:
         for part in self.parts.values():
