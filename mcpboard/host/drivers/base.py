@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mcpboard.errors import NOT_SENT, ToolFailed
+from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
 from mcpboard.host.vision.tree import UiNode
 
 READY, OFFLINE = "ready", "offline"  # states that a probe may report
@@ -115,6 +116,27 @@ class UnavailableDriver(ScreenshotMixin):
         raise ToolFailed(self._reason, delivery=NOT_SENT)
 
     peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
+
+
+@contextmanager
+def nothing_done(problem: str) -> Iterator[None]:
+    """Raise what goes wrong in the block, before an action of the device, as ToolFailed with NOT_SENT.
+
+    Its message begins with `problem`; what says so already, and InvalidParams, pass as they are.
+    """
+    try:
+        yield
+    except InvalidParams:
+        raise
+    except Exception as error:
+        if isinstance(error, ToolFailed) and (error.data or {}).get("delivery") == NOT_SENT:
+            raise
+        raise ToolFailed(f"{problem}, so nothing was done: {failure_text(error)}", delivery=NOT_SENT) from error
+
+
+def failure_text(error: Exception) -> str:
+    """Return the words of an error, or its name where it has none."""
+    return str(error) or type(error).__name__
 
 
 def refuse_untypeable(text: str, untypeable: re.Pattern[str], reason: str) -> None:

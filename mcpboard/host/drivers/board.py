@@ -11,13 +11,15 @@ from typing import Any
 
 from mcpboard.client import CallResult, Client
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, ToolFailed
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
-from mcpboard.host.drivers.images import image_size
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin, nothing_done
+from mcpboard.host.drivers.images import image_size, mime_type
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.serving.undelivered import NOTICE_OPENING
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
 PROBE_SECONDS = 2.0
+HANDSHAKE_SECONDS = 4.0  # a board answers it by itself, in milliseconds; its callers hear of a silent one within 5 s
+SCREENSHOT_SECONDS = 45.0  # a board's own limit is 40
 SCALE = 1000  # right and bottom edge of a board's screen
 
 
@@ -31,11 +33,11 @@ class BoardDriver(ScreenshotMixin):
         self._notice = ""
 
     def peek(self) -> Screenshot:
-        result = self._call("screenshot")
+        result = self._call("screenshot", seconds=SCREENSHOT_SECONDS)
         if not result.images:
             raise ToolFailed(f"the board sent no screenshot: {result.text}")
-        image = result.images[0]
-        return Screenshot(image.content, image.mime, *image_size(image.content))
+        image = result.images[0].content
+        return Screenshot(image, mime_type(image), *image_size(image))
 
     def tap(self, at: Point) -> None:
         point = self._scaled(at)
@@ -83,13 +85,16 @@ class BoardDriver(ScreenshotMixin):
 
     def _scaled(self, at: Point) -> Mapping[str, float]:
         """Return a pixel in the board's units: the last column and row are the edge."""
-        x, y = (round(pixel * SCALE / max(1, side - 1), 2) for pixel, side in zip(at, self.size(), strict=True))
+        with nothing_done("the size of the screen could not be told"):
+            size = self.size()
+        x, y = (round(pixel * SCALE / max(1, side - 1), 2) for pixel, side in zip(at, size, strict=True))
         return {"x": x, "y": y}
 
-    def _call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallResult:
+    def _call(self, tool: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = None) -> CallResult:
         """Call the board's tool once; a failure keeps its message and its delivery."""
         try:
-            result = self._client.call(tool, arguments)
+            self._client.open(HANDSHAKE_SECONDS)
+            result = self._client.call(tool, arguments, seconds)
         except ClientError as error:
             raise ToolFailed(f"board at {self._where} failed: {error}", delivery=error.delivery) from error
         if result.is_error:

@@ -8,14 +8,13 @@ import cv2
 import numpy as np
 
 from mcpboard.errors import ToolFailed
+from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.icons.blobs import blobs
 from mcpboard.host.vision.icons.index import IconIndex, load_index
 from mcpboard.host.vision.ocr import TextReader
 from mcpboard.host.vision.types import Icon, OwnIcons, TextLine
 
 Array = Any  # numpy.ndarray
-
-MOST_PIXELS = 40_000_000  # of one image; no screen has more, and a reader of more would fill the memory
 
 
 class Engine:
@@ -44,10 +43,11 @@ class Engine:
 
 def decoded(image: bytes) -> Array:
     """Decode to height x width x 3, blue first, as the device sent it: a turned photograph is not turned back."""
+    image_size(image)  # refuses one that is too large before anything is unpacked
     try:
         pixels = cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-    except cv2.error:  # of no bytes at all
+    except cv2.error:
         pixels = None
-    if pixels is None or pixels.shape[0] * pixels.shape[1] > MOST_PIXELS:
+    if pixels is None:
         raise ToolFailed("the device sent a screenshot that cannot be read; take it again")
     return pixels

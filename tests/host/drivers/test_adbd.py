@@ -174,7 +174,7 @@ def test_a_phone_killed_in_the_middle_of_a_swipe(lab: Lab) -> None:
         assert "content" in other.ask("tools/call", "tap", {"x": 1, "y": 1, "device_id": "B"})
         doomed.kill()
         error = swiping.result(LOST_S)["error"]
-    assert "was lost in the middle of the command: look at the screen before repeating it" in error["message"]
+    assert "was lost in the middle of the command; look at the screen before repeating it" in error["message"]
     assert (error["code"], error["data"]["delivery"]) == (-32000, "unknown")
     for name in "BC":
         assert lab.text("tap", name, x=2, y=2) == f"tapped 2,2 on {name}"

@@ -294,11 +294,6 @@ def test_a_broken_document_is_told(document: str) -> None:
         uiautomator.parse_tree(document, (1, 1), (1, 1))
 
 
-def test_a_tree_without_a_bottom_ends_somewhere() -> None:
-    deep = "<node bounds='[0,0][9,9]'>" * 3000 + "</node>" * 3000
-    assert len(list(uiautomator.parse_tree(dump(deep), (9, 9), (9, 9)).walk())) == uiautomator.DEEPEST + 1
-
-
 @pytest.mark.parametrize(
     ("stderr", "message"),
     [

@@ -6,6 +6,7 @@ is connected again before anything is sent. What moves the phone is sent once.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Mapping
@@ -15,10 +16,17 @@ from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
 from mcpboard.host.drivers import app_names, images
 from mcpboard.host.drivers.android import shell_commands, uiautomator
 from mcpboard.host.drivers.android.adb import READY as TAKES_COMMANDS
-from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, DeviceSilent, DeviceUnavailable, is_address
-from mcpboard.host.drivers.android.adb_protocol import ShellResult
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin
-from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.drivers.android.adb import (
+    AdbClient,
+    AdbServerMissing,
+    DeviceSilent,
+    DeviceUnavailable,
+    TooMuchOutput,
+    is_address,
+)
+from mcpboard.host.drivers.android.adb_protocol import SCREENSHOT_BYTES, TEXT_BYTES, ShellResult
+from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin, nothing_done
+from mcpboard.host.vision.tree import UiNode, UnreadableTree
 from mcpboard.transport.deadline import Deadline
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
@@ -33,6 +41,9 @@ BLACK = (
     "The screenshot is black all over: the screen is off, or the app in front forbids screenshots of itself "
     "(a secure window); device_status tells whether the screen is on."
 )
+
+# What `am start` prints where it has started nothing; any other error leaves that open.
+NOT_STARTED = re.compile("does not exist|Activity not started|unable to resolve Intent")
 
 TURNED = "the phone was turned since its screenshot: take_screenshot and look again"
 
@@ -91,19 +102,26 @@ class AndroidDriver(ScreenshotMixin):
             # `am` ends well whatever came of it; only its output tells.
             complaint = re.search(r"^Error.*", f"{result.text}\n{result.stderr}", re.MULTILINE)
             if complaint:
-                raise ToolFailed(f"the phone refused: {complaint[0][:500]}", delivery=NOT_SENT)
+                started = not NOT_STARTED.search(complaint[0])
+                delivery = UNKNOWN if started else NOT_SENT
+                raise ToolFailed(f"the phone refused: {complaint[0][:500]}", delivery=delivery)
             return
-        listed = self._run(shell_commands.PACKAGES).text.splitlines()
+        with nothing_done("the phone's apps could not be told"):
+            listed = self._run(shell_commands.PACKAGES).text.splitlines()
         installed = sorted(line.partition(":")[2].strip() for line in listed if line.startswith("package:"))
         package = shlex.quote(app_names.find_package(app_id, installed))
         self._act(f"monkey -p {package} -c android.intent.category.LAUNCHER 1", LAUNCH_SECONDS)
 
     def ui_tree(self) -> UiNode | None:
-        result = self._run(shell_commands.TREE, TREE_SECONDS)
-        start = result.text.find("<?xml")
+        try:
+            result = self._run(shell_commands.TREE, TREE_SECONDS, uiautomator.MOST_BYTES)
+        except TooMuchOutput as error:
+            raise UnreadableTree(f"the phone's UI tree cannot be read: {error}") from error
+        document = result.text
+        start = document.find("<?xml")
         if start < 0:
             raise ToolFailed(_with_remedy(f"the phone gave no UI tree: {result.stderr or 'nothing came'}"))
-        return uiautomator.parse_tree(result.text[start:], *self._sizes())
+        return uiautomator.parse_tree(document[start:], *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
         return shell_commands.parse_foreground(self._run(shell_commands.FOREGROUND).text)
@@ -122,21 +140,24 @@ class AndroidDriver(ScreenshotMixin):
         return Probe(READY, {"serial": serial, **shell_commands.parse_status(result.text)})
 
     def _scaled(self, *points: Point) -> list[Point]:
-        """Return points of the screenshot in the units of `input`."""
-        image, screen = self._sizes()
+        """Return points of the screenshot in the units of `input`, for a touch that is to follow."""
+        with nothing_done("the size of the screen could not be told"):
+            image, screen = self._sizes()
         return [(x * screen[0] // image[0], y * screen[1] // image[1]) for x, y in points]
 
     def _sizes(self) -> tuple[Point, Point]:
         """Return the screenshot's size and the screen's, as an "Override size" makes it; refuse a turned phone."""
         image = self.size()
         screen = shell_commands.parse_screen(self._run(shell_commands.SCREEN).text) or image
+        if 0 in screen:
+            raise ToolFailed("the phone told no size of its screen; take_screenshot and look again", delivery=NOT_SENT)
         if (image[0] > image[1]) != (screen[0] > screen[1]):
             raise ToolFailed(TURNED, delivery=NOT_SENT)
         return image, screen
 
     def _capture(self) -> ShellResult:
         display = "" if self._display is None else f" -d {self._display}"
-        return self._run(shell_commands.CAPTURE + display, SCREENSHOT_SECONDS)
+        return self._run(shell_commands.CAPTURE + display, SCREENSHOT_SECONDS, SCREENSHOT_BYTES)
 
     def _act(self, script: str, seconds: float) -> ShellResult:
         """Send what moves the phone, once; its complaint is in the error."""
@@ -146,13 +167,14 @@ class AndroidDriver(ScreenshotMixin):
             raise ToolFailed(_with_remedy(f"the phone refused: {message[:500]}"), delivery=UNKNOWN)
         return result
 
-    def _run(self, script: str, seconds: float = READ_SECONDS) -> ShellResult:
+    def _run(self, script: str, seconds: float = READ_SECONDS, most_bytes: int = TEXT_BYTES) -> ShellResult:
         serial = self._serial(Deadline(READ_SECONDS))
         try:
-            return self._adb.shell(serial, script, seconds)
+            return self._adb.shell(serial, script, seconds, most_bytes)
         except DeviceSilent:
             if is_address(serial):  # its connection may be dead without anyone having noticed
-                self._adb.disconnect(serial)
+                with contextlib.suppress(ToolFailed):  # which says nothing of the command
+                    self._adb.disconnect(serial)
             raise
 
     def _serial(self, limit: Deadline) -> str:

@@ -16,7 +16,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers.android.adb_protocol import LONGEST_SERVICE, AdbConnection, AdbFailure, ShellResult
+from mcpboard.host.drivers.android.adb_protocol import (
+    LONGEST_SERVICE,
+    TEXT_BYTES,
+    AdbConnection,
+    AdbExcess,
+    AdbFailure,
+    ShellResult,
+)
+from mcpboard.text import well_formed
 from mcpboard.transport.deadline import Deadline, connect
 
 STANDARD_PORT = 5037
@@ -63,10 +71,11 @@ class DeviceSilent(ToolFailed):
     """The command's deadline is over: it may have been executed, or may yet be."""
 
     def __init__(self, serial: str, seconds: float) -> None:
-        super().__init__(
-            f"device {serial} did not finish within {seconds:g} s: look at the screen before repeating it",
-            delivery=UNKNOWN,
-        )
+        super().__init__(f"device {serial} did not finish within {seconds:g} s", delivery=UNKNOWN)
+
+
+class TooMuchOutput(ToolFailed):
+    """The command sent more than is read, and may run on."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +128,13 @@ class AdbClient:
         ):
             connection.request(f"host:disconnect:{address}")
 
-    def shell(self, serial: str, script: str, seconds: float) -> ShellResult:
-        """Run a script in the phone's shell, once, to its end.
+    def shell(self, serial: str, script: str, seconds: float, most_bytes: int = TEXT_BYTES) -> ShellResult:
+        """Run a script in the phone's shell, once, to its end; it may print `most_bytes`.
 
-        Raises AdbServerMissing and DeviceUnavailable before anything was sent; DeviceSilent and
-        ToolFailed with `UNKNOWN` afterwards. The script's own exit code is the caller's to judge.
+        Raises AdbServerMissing and DeviceUnavailable before anything was sent; DeviceSilent, TooMuchOutput
+        and ToolFailed with `UNKNOWN` afterwards. The script's own exit code is the caller's to judge.
         """
-        service = f"shell,v2,raw:{script}"
+        service = f"shell,v2,raw:{well_formed(script)}"
         if len(service.encode("utf-8")) > LONGEST_SERVICE:
             raise ToolFailed("that is too long for one command of adb; send it in parts", delivery=NOT_SENT)
         limit = Deadline(seconds)
@@ -135,7 +144,7 @@ class AdbClient:
             connection.sock.deadline = limit
             with _maybe_executed(serial, seconds):
                 connection.request(service)
-                return connection.read_result()
+                return connection.read_result(most_bytes)
 
     @contextmanager
     def tracking(self) -> Iterator[AdbConnection]:
@@ -168,11 +177,15 @@ class AdbClient:
         except OSError as error:
             if not self._start:
                 raise AdbServerMissing(self._no_server()) from error
-        with self._starting:  # one phone's call starts it for all
-            try:
-                return AdbConnection(connect([self.host], self.port, limit))
-            except OSError:
-                self._start_server()
+        # One phone's call starts it for all; the others wait no longer than for anything else.
+        if not self._starting.acquire(timeout=limit.remaining()):
+            raise AdbServerMissing(f"{self._no_server()} (it is being started)")
+        try:
+            return AdbConnection(connect([self.host], self.port, limit))
+        except OSError:
+            self._start_server()
+        finally:
+            self._starting.release()
         try:
             return AdbConnection(connect([self.host], self.port, limit))
         except OSError as error:
@@ -239,6 +252,8 @@ def _maybe_executed(serial: str, seconds: float) -> Iterator[None]:
     """Raise what goes wrong once the phone may have begun, with a delivery that is unknown."""
     try:
         yield
+    except AdbExcess as error:
+        raise TooMuchOutput(f"device {serial} {error}", delivery=UNKNOWN) from None
     except AdbFailure as error:
         problem = str(error)
         if problem == "closed":
@@ -247,5 +262,4 @@ def _maybe_executed(serial: str, seconds: float) -> Iterator[None]:
     except TimeoutError as error:
         raise DeviceSilent(serial, seconds) from error
     except (EOFError, OSError) as error:
-        lost = f"device {serial} was lost in the middle of the command: look at the screen before repeating it"
-        raise ToolFailed(lost, delivery=UNKNOWN) from error
+        raise ToolFailed(f"device {serial} was lost in the middle of the command", delivery=UNKNOWN) from error

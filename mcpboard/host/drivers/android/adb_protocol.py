@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from mcpboard.transport.deadline import DeadlineSocket
 
 LONGEST_SERVICE = 0xFFFF  # bytes, what four digits can say
-MOST_BYTES = 64 << 20  # of one command's output; a screenshot of a large screen is a third of that
+TEXT_BYTES = 1 << 20  # of one command's output; the list of all packages has some 40 KiB
+SCREENSHOT_BYTES = 36 << 20  # a screen of 8 million pixels has 32 before it is packed
 MOST_STDERR = 4096  # bytes kept of a command's standard error
 
 _STDOUT, _STDERR, _EXIT = 1, 2, 3  # types of packets
+_PACKET_HEAD = 5  # bytes: its type and its length
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class ShellResult:
 
 class AdbFailure(Exception):
     """The server answered FAIL; the message is its reason."""
+
+
+class AdbExcess(AdbFailure):
+    """A command sent more than is read."""
 
 
 @dataclass
@@ -88,13 +94,17 @@ class AdbConnection:
             return False
         return True
 
-    def read_result(self) -> ShellResult:
-        """Read the packets of shell,v2 up to the exit code; EOFError where the stream ends without one."""
-        stdout, stderr = bytearray(), bytearray()
+    def read_result(self, most_bytes: int) -> ShellResult:
+        """Read the packets of shell,v2 up to the exit code; EOFError where the stream ends without one.
+
+        AdbExcess beyond `most_bytes`, whatever they are: a command may print for ever.
+        """
+        stdout, stderr, received = bytearray(), bytearray(), 0
         while True:
             packet, length = self.read(1)[0], int.from_bytes(self.read(4), "little")
-            if len(stdout) + length > MOST_BYTES:
-                raise AdbFailure(f"sent more than {MOST_BYTES >> 20} MiB")
+            received += _PACKET_HEAD + length
+            if received > most_bytes:
+                raise AdbExcess(f"sent more than {most_bytes >> 20} MiB")
             content = self.read(length)
             if packet == _EXIT:
                 return ShellResult(
@@ -103,4 +113,4 @@ class AdbConnection:
             if packet == _STDOUT:
                 stdout += content
             elif packet == _STDERR and len(stderr) < MOST_STDERR:
-                stderr += content
+                stderr += content[:MOST_STDERR]

@@ -19,9 +19,10 @@ from mcpboard.host.drivers.base import (
     Probe,
     Screenshot,
     ScreenshotMixin,
+    nothing_done,
     refuse_untypeable,
 )
-from mcpboard.host.drivers.images import PNG_MAGIC, image_size
+from mcpboard.host.drivers.images import image_size, mime_type
 from mcpboard.host.drivers.iphone import xcuitest
 from mcpboard.host.drivers.iphone.wda import (
     ACT_SECONDS,
@@ -29,12 +30,14 @@ from mcpboard.host.drivers.iphone.wda import (
     SLOW_SECONDS,
     STANDARD_URL,
     UNKNOWN_COMMAND,
+    ReplyLimits,
     WdaClient,
     WdaError,
     WdaUnreachable,
+    WdaUnreadable,
     member,
 )
-from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.tree import UiNode, UnreadableTree
 from mcpboard.text import one_line
 from mcpboard.transport.deadline import Deadline
 
@@ -67,7 +70,7 @@ class IPhoneDriver(ScreenshotMixin):
 
     def peek(self) -> Screenshot:
         image = self._wda.screenshot()
-        return Screenshot(image, "image/png" if image.startswith(PNG_MAGIC) else "image/jpeg", *image_size(image))
+        return Screenshot(image, mime_type(image), *image_size(image))
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._scaled(at)
@@ -100,7 +103,11 @@ class IPhoneDriver(ScreenshotMixin):
         self._act("/wda/apps/launch", {"bundleId": app_names.find_bundle(app_id)}, SLOW_SECONDS)
 
     def ui_tree(self) -> UiNode | None:
-        source = self._wda.get("/source?format=json", SLOW_SECONDS)
+        limits = ReplyLimits(xcuitest.MOST_BYTES, xcuitest.JSON_LEVELS, xcuitest.JSON_CONTAINERS)
+        try:
+            source = self._wda.get("/source?format=json", SLOW_SECONDS, limits)
+        except WdaUnreadable as error:
+            raise UnreadableTree(f"the phone's UI tree cannot be read: {error}") from error
         return xcuitest.parse_tree(source, *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
@@ -120,8 +127,9 @@ class IPhoneDriver(ScreenshotMixin):
         return Probe(READY, details)
 
     def _scaled(self, *points: Point) -> list[tuple[float, float]]:
-        """Return pixels of the screenshot in the phone's points."""
-        image, screen = self._sizes()
+        """Return pixels of the screenshot in the phone's points, for a touch that is to follow."""
+        with nothing_done("the size of the screen could not be told"):
+            image, screen = self._sizes()
         return [(round(x * screen[0] / image[0], 2), round(y * screen[1] / image[1], 2)) for x, y in points]
 
     def _sizes(self) -> tuple[Point, tuple[float, float]]:
@@ -132,7 +140,7 @@ class IPhoneDriver(ScreenshotMixin):
         except (KeyError, TypeError, ValueError):
             width = height = 0.0
         if not (width > 0 and height > 0):
-            raise ToolFailed(f"WebDriverAgent told no size of the screen: {size}", delivery=NOT_SENT)
+            raise ToolFailed(f"WebDriverAgent told no size of the screen: {one_line(str(size))}", delivery=NOT_SENT)
         if (image[0] > image[1]) != (width > height):
             raise ToolFailed(TURNED, delivery=NOT_SENT)
         return image, (width, height)
@@ -148,7 +156,7 @@ class IPhoneDriver(ScreenshotMixin):
                 text, buttons = self._wda.get("/alert/text"), self._wda.read("/wda/alert/buttons")
             except ToolFailed:
                 raise error from None
-            named = ", ".join(map(str, buttons)) if isinstance(buttons, list) else str(buttons)
+            named = one_line(", ".join(map(str, buttons)) if isinstance(buttons, list) else str(buttons))
             alert = f"an alert is open: {one_line(str(text))!r}; answer it by a tap on one of: {named}"
             raise ToolFailed(f"{error}; {alert}", data=error.data) from error
 
@@ -157,16 +165,16 @@ class IPhoneDriver(ScreenshotMixin):
         details: dict[str, Any] = {}
         for name, value in (("model", member(status, "device")), ("ios", member(member(status, "os"), "version"))):
             if isinstance(value, str):
-                details[name] = value
+                details[name] = one_line(value)
         locked = self._optional("/wda/locked", limit)
         if isinstance(locked, bool):
             details["screen_on"] = not locked
         app = self._optional("/wda/activeAppInfo", limit)
         if isinstance(app, dict):
-            details["app"] = app.get("bundleId")
+            details["app"] = one_line(str(app.get("bundleId", "")))
         alert = self._optional("/alert/text", limit)
         if isinstance(alert, str):
-            details["alert"] = f"{alert} (answer it by a tap on one of its buttons, see get_ui_tree)"
+            details["alert"] = f"{one_line(alert)} (answer it by a tap on one of its buttons, see get_ui_tree)"
         if self._size is not None:
             details["width"], details["height"] = self._size
         return details

@@ -13,17 +13,22 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, ToolFailed
+from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, PeerBroken, ToolFailed
+from mcpboard.host.drivers.base import nothing_done
 from mcpboard.protocol.client_session import HttpRequest
-from mcpboard.text import json_object, one_line
+from mcpboard.protocol.limits import CONTAINERS_LIMIT
+from mcpboard.protocol.tools import compact
+from mcpboard.text import DEPTH_LIMIT, TooNested, one_line, read_json
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import HttpClient
 
 STANDARD_URL = "http://127.0.0.1:8100"
-MOST_BYTES = 64 << 20  # of one response; a screenshot of a large screen in base64 is a third of that
+MOST_BYTES = 1 << 20  # of one response; those of all routes but the next have some KiB
+SCREENSHOT_BYTES = 48 << 20  # base64 of 36 MiB; a screen of 8 million pixels has 32 before it is packed
 LONGEST_ERROR = 500  # characters; XCTest adds pages
 
 READ_SECONDS = 10.0
@@ -62,6 +67,27 @@ class WdaUnreachable(ToolFailed):
     """WebDriverAgent gave no answer; `delivery` says whether the request got there."""
 
 
+class WdaUnreadable(WdaUnreachable):
+    """The answer is broken, or more than is read here; the request was read by somebody."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, delivery=UNKNOWN)
+
+
+@dataclass(frozen=True)
+class ReplyLimits:
+    """The most of a response that is read: bytes, levels of its JSON, and lists and objects in it."""
+
+    content: int = MOST_BYTES
+    depth: int = DEPTH_LIMIT
+    containers: int = CONTAINERS_LIMIT
+
+
+USUAL = ReplyLimits()
+
+_decoder = json.JSONDecoder()
+
+
 class WdaClient:
     """The WebDriverAgent at a URL. One command at a time may use the session; `get` any moment.
 
@@ -73,9 +99,9 @@ class WdaClient:
         self._session: str | None = None
         self.url = self._http.origin
 
-    def get(self, path: str, seconds: float = READ_SECONDS) -> Any:
+    def get(self, path: str, seconds: float = READ_SECONDS, limits: ReplyLimits = USUAL) -> Any:
         """Return the value of a route that needs no session."""
-        return self._send("GET", path, None, seconds)["value"]
+        return self._send("GET", path, None, seconds, limits)["value"]
 
     def read(self, path: str, seconds: float = READ_SECONDS) -> Any:
         """Return the value of a route of the session, asked again where the session is no more."""
@@ -88,9 +114,11 @@ class WdaClient:
         return self.get(self._path(path), seconds)
 
     def act(self, path: str, body: Mapping[str, Any], seconds: float = ACT_SECONDS) -> None:
-        """Post to a route of the session, once."""
+        """Post to a route of the session, once; nothing was done where there is no session to be had."""
+        with nothing_done("WebDriverAgent opened no session"):
+            route = self._path(path)
         try:
-            self._send("POST", self._path(path), body, seconds)
+            self._send("POST", route, body, seconds)
         except WdaError as error:
             if error.name == INVALID_SESSION:
                 self._session = None
@@ -98,7 +126,7 @@ class WdaClient:
 
     def screenshot(self) -> bytes:
         """Return the encoded image of the screen."""
-        value = self.get("/screenshot", SLOW_SECONDS)
+        value = self.get("/screenshot", SLOW_SECONDS, ReplyLimits(SCREENSHOT_BYTES))
         try:
             return base64.b64decode("".join(str(value).split()), validate=True)
         except binascii.Error as error:
@@ -120,19 +148,27 @@ class WdaClient:
             self._session = session
         return f"/session/{self._session}{path}"
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any]:
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float, limits: ReplyLimits = USUAL
+    ) -> Mapping[str, Any]:
         """Send one request and return its response, which has a `value`; WdaError or WdaUnreachable."""
-        content = b"" if body is None else json.dumps(body).encode("ascii")
         headers = {"Content-Type": "application/json"} if body is not None else {}
+        request = HttpRequest(headers, b"" if body is None else compact(body), method)
         try:
-            with self._http.exchange(HttpRequest(headers, content, method), Deadline(seconds), path=path) as response:
-                status, members = response.status, json_object(response.body(MOST_BYTES))
+            with self._http.exchange(request, Deadline(seconds), path=path) as response:
+                status, content = response.status, response.body(limits.content)
+            members = read_json(content, _decoder, depth=limits.depth, containers=limits.containers)
         except ClientError as error:
-            raise WdaUnreachable(
-                f"WebDriverAgent at {self.url}: {error.text_with_delivery}", delivery=error.delivery
-            ) from error
-        if members is None or "value" not in members:
-            raise WdaUnreachable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
+            problem = f"WebDriverAgent at {self.url}: {error}"
+            if isinstance(error, PeerBroken) and error.delivery == UNKNOWN:
+                raise WdaUnreadable(problem) from error
+            raise WdaUnreachable(problem, delivery=error.delivery) from error
+        except TooNested as error:
+            raise WdaUnreadable(f"the answer of WebDriverAgent at {self.url} is more than is read: {error}") from error
+        except ValueError:
+            members = None
+        if not isinstance(members, dict) or "value" not in members:
+            raise WdaUnreadable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
         value = members["value"]
         name = member(value, "error")
         if isinstance(name, str):

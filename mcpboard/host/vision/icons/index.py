@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from mcpboard.errors import ToolFailed
+from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.icons.blobs import mask_of
 from mcpboard.host.vision.icons.descriptor import SIDE, descriptors, fitted
 from mcpboard.host.vision.text_match import plain
@@ -20,6 +22,7 @@ MOST_SHAPES = 8  # reported of one icon
 LEAST_LIKENESS = 0.5  # of 1; less is like everything
 STEPS = 15  # of brightness in the file: four bits a pixel
 LONGEST_SIDE = 1024  # pixels of a user's icon; it ends as 32
+HEAD = 1 << 16  # bytes of a file, in which its size is told
 
 
 class IconIndex:
@@ -81,10 +84,12 @@ def load_index(own: Iterable[Path]) -> IconIndex:
 def load_drawing(path: Path) -> Array | None:
     """Return the drawing in a PNG: what is not transparent, or else what stands out from its ground."""
     try:
+        with path.open("rb") as file:
+            image_size(file.read(HEAD))  # refuses one that is too large before anything is unpacked
         with Image.open(path) as image:
             image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
             pixels = np.asarray(image.convert("RGBA"))
-    except (OSError, ValueError, Image.DecompressionBombError):
+    except (OSError, ValueError, ToolFailed):
         return None
     alpha = pixels[:, :, 3]
     mask = alpha if alpha.min() < STEPS else mask_of(pixels[:, :, :3], (0, 0, pixels.shape[1], pixels.shape[0]))
