@@ -176,7 +176,7 @@ class DeviceBusy(ToolFailed):
         data: dict[str, Any] = {"busy_owner": busy_owner}
         if retry_after_s is not None:
             data["retry_after_s"] = retry_after_s
-        super().__init__(message, data=data)
+        super().__init__(message, delivery=NOT_SENT, data=data)
 
 
 class HeaderMismatch(ProtocolError):

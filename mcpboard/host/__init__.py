@@ -6,7 +6,6 @@ import logging
 import shlex
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, UNKNOWN, DeviceBusy, InvalidParams, McpboardError, ToolFailed, UnknownDevice
+from mcpboard.errors import NOT_SENT, UNKNOWN, InvalidParams, McpboardError, ToolFailed, UnknownDevice
 from mcpboard.host import console
 from mcpboard.host.access.identity import identity
 from mcpboard.host.access.owners import Owners
@@ -28,14 +27,16 @@ from mcpboard.host.console import Console
 from mcpboard.host.devices import autodiscovery
 from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.registry import DeviceSpec, Registry
+from mcpboard.host.devices.queue import SHARED_PLACES
+from mcpboard.host.devices.registry import MOST_DEVICES, DeviceSpec, Registry
 from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import Driver
+from mcpboard.host.tools import rows
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.descriptions import INSTRUCTIONS
-from mcpboard.host.tools.rows import ROWS, DeviceTool, StatusTool, VisionTool
+from mcpboard.host.tools.rows import ROWS, LeasedTool, StatusTool
 from mcpboard.host.vision.service import VisionService, create_service
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
@@ -62,8 +63,10 @@ ICONS = "icons"  # the folder beside the identity with the user's own
 
 SWEEP_SECONDS = 5.0  # how late an idle lease may end while nobody asks
 
-THREADS = 48  # a stuck device keeps five: one call inside, four behind it
-MOST_CALLS = THREADS - 8  # the rest is always free for ping, tools/list and DELETE
+# Calls at a time: one inside each device and one behind it, as a silent one keeps its own; the others that wait; and
+# some that ask for states. A thread that waits costs 15 KiB.
+MOST_CALLS = 2 * MOST_DEVICES + SHARED_PLACES + 8
+THREADS = MOST_CALLS + 8  # the rest is always free for ping, tools/list, DELETE and pages
 CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a board lacks
 
 
@@ -127,27 +130,28 @@ class HostRole:
 
     def run(self, call: ToolCall) -> Outcome:
         """Run one tool call; an action's outcome begins with those of the same device that reached nobody."""
-        self._follow()
         row = self._rows[call.name]
+        with self._in_its_words(call, NOT_SENT):
+            self._follow()
         if isinstance(row, StatusTool):
             with self._in_its_words(call):
                 return Outcome(row.work(self._statuses, call.arguments))
         return self._run_leased(call, row)
 
     @contextmanager
-    def _in_its_words(self, call: ToolCall) -> Iterator[None]:
-        """Turn whatever is raised inside into ToolFailed: the client reads it in its own words."""
+    def _in_its_words(self, call: ToolCall, delivery: str | None = None) -> Iterator[None]:
+        """Turn whatever is raised inside into ToolFailed: the client reads it in its own words.
+
+        Without a `delivery`, nobody knows how far the device got with an action.
+        """
         try:
             yield
         except McpboardError:
             raise
         except Exception as error:
-            # The kind of error and where it was raised; its message may hold what a log must not.
-            *_, last = traceback.extract_tb(error.__traceback__)
-            log.warning("%s: %s in %s:%s", call.name, type(error).__name__, last.filename, last.lineno)
-            # Nobody knows how far the device got.
-            delivery = UNKNOWN if self._endpoint.tool_list.acts(call.name) else None
-            raise ToolFailed(str(error) or type(error).__name__, delivery=delivery) from error
+            if delivery is None and self._endpoint.tool_list.acts(call.name):
+                delivery = UNKNOWN
+            raise rows.failure(call.name, error, delivery) from error
 
     def page(self, request: PageRequest) -> Reply:
         """Answer for a page of the console."""
@@ -176,7 +180,7 @@ class HostRole:
 
     # --- a call that leases its device ---
 
-    def _run_leased(self, call: ToolCall, row: DeviceTool | VisionTool) -> Outcome:
+    def _run_leased(self, call: ToolCall, row: LeasedTool) -> Outcome:
         owner, new_session = self._owners.owner(call)
         arguments = Arguments(call.arguments)
 
@@ -184,9 +188,7 @@ class HostRole:
             if not self._owners.note_lease(owner):
                 self.manager.end_owner(owner, "its session ended")  # which had no lease to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
-            if isinstance(row, VisionTool):
-                return row.work(driver, arguments, self._vision)
-            return row.work(driver, arguments, device)
+            return rows.run(row, driver, arguments, device, self._vision)
 
         try:
             device = self._device(call.arguments, owner)
@@ -195,7 +197,7 @@ class HostRole:
         except BaseException as error:
             if new_session is not None:  # its caller never learns of it
                 self.manager.end_owner(self._owners.close(new_session, call.principal), "its first call failed")
-            if isinstance(error, ToolFailed) and not isinstance(error, DeviceBusy) and error.delivery != NOT_SENT:
+            if isinstance(error, ToolFailed) and error.delivery != NOT_SENT:
                 return self._outcome(call, device, error)
             raise  # nothing was done, perhaps for somebody who does not even have the device
         content = _with_text(content, " ".join(arguments.notes))

@@ -199,20 +199,23 @@ def test_an_unknown_device_is_32602_to_the_letter(host: Agent, tool: str) -> Non
 
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
 def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
-    """JSON-RPC -32000 with the message of the original exception; how far the device got is not known."""
+    """JSON-RPC -32000 with the message of the original exception; of an action, with what may have become of it."""
     caller = host.caller.modern() if version == MODERN else host.caller.open()
     phone.fault = OSError("adb: device offline")
     response = caller.call("tap", x=1, y=1)
-    told = {"code": -32000, "message": "adb: device offline", "data": {"delivery": "unknown"}}
-    assert (response.status, response.json["error"]) == (200, told)
+    message = "adb: device offline; look at the screen before repeating it"
+    error = {"code": -32000, "message": message, "data": {"delivery": "unknown"}}
+    assert (response.status, response.json["error"]) == (200, error)
+    assert caller.call("get_ui_tree").error == {"code": -32000, "message": "adb: device offline"}
     phone.fault = None
     assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
-    assert len(phone.done) == 2, "nothing was repeated"
+    assert [name for name, *_ in phone.done] == ["tap", "ui_tree", "tap"], "nothing was repeated"
 
 
 def test_an_error_without_a_message_is_known_by_its_name(host: Agent, phone: Fake) -> None:
     phone.fault = RuntimeError()
-    assert host.caller.call("tap", x=1, y=1).error["message"] == "RuntimeError"
+    assert host.caller.call("get_ui_tree").error == {"code": -32000, "message": "RuntimeError"}
+    assert host.caller.call("tap", x=1, y=1).error["message"].startswith("RuntimeError; look at the screen")
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), AttributeError("a bug")])
@@ -227,7 +230,8 @@ def test_the_log_says_what_was_raised_and_where_but_not_its_message(
     host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:
     phone.fault = ValueError("cannot type 'my secret diary'")
-    assert host.caller.call("input_text", text="my secret diary").error["message"] == "cannot type 'my secret diary'"
+    message = host.caller.call("input_text", text="my secret diary").error["message"]
+    assert message.startswith("cannot type 'my secret diary'; ")
     assert "input_text: ValueError in " in caplog.text
     assert "diary" not in caplog.text
 
@@ -322,7 +326,7 @@ def test_a_cloud_assignment_is_named_to_the_letter(host: Agent) -> None:
     assert error == {
         "code": -32000,
         "message": "device X is busy (held by cloud assignment)",
-        "data": {"busy_owner": "cloud_assignment"},
+        "data": {"busy_owner": "cloud_assignment", "delivery": "not_sent"},
     }
 
 
@@ -438,7 +442,7 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
 
 def test_a_first_call_that_fails_leaves_no_lease_that_nobody_knows(host: Agent, phone: Fake) -> None:
     phone.fault = OSError("offline")
-    assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"] == "offline"
+    assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"].startswith("offline")
     assert (host.sessions(), host.role.manager.leases()) == ([], {})
 
 

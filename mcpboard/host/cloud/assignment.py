@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpboard.errors import BadArgument, DeviceBusy, InvalidParams, PeerBroken
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
-from mcpboard.host.tools.rows import ROWS, DeviceTool, VisionTool
+from mcpboard.host.tools.rows import ROWS, LeasedTool, StatusTool
 from mcpboard.protocol.tools import Content, Image, Text, check_arguments
 
 MOST_STEPS = 200  # a person's task has some twenty
@@ -23,7 +23,7 @@ CLAIMED, RUNNING = "claimed", "running"
 
 HELD_BY_MCP = "device held by an active MCP session"  # clouds compare this sentence, so it never changes
 
-_TOOLS = {row.tool.name: row for row in ROWS if isinstance(row, (DeviceTool, VisionTool))}
+_TOOLS = {row.tool.name: row for row in ROWS if not isinstance(row, StatusTool)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def busy_outcome(busy: DeviceBusy) -> AssignmentOutcome:
 class AssignmentStep:
     """One operation: a row of the tools' table, and its arguments."""
 
-    row: DeviceTool | VisionTool
+    row: LeasedTool
     arguments: Mapping[str, Any]
 
     @property

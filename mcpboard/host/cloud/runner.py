@@ -13,7 +13,6 @@ from mcpboard.errors import (
     ClientError,
     DeviceBusy,
     InvalidParams,
-    McpboardError,
     PeerRefused,
     ProtocolError,
     ToolFailed,
@@ -35,9 +34,9 @@ from mcpboard.host.cloud.assignment import (
 from mcpboard.host.cloud.backoff import BUG, WorkerClock
 from mcpboard.host.cloud.outbox import Outbox, OutboxEntry
 from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.drivers.base import Driver
+from mcpboard.host.drivers.base import Driver, failure_text
+from mcpboard.host.tools import rows
 from mcpboard.host.tools.arguments import Arguments
-from mcpboard.host.tools.rows import VisionTool
 from mcpboard.host.vision.service import VisionService
 from mcpboard.protocol.tools import Content
 
@@ -148,19 +147,20 @@ class Runner:
 
         def command(driver: Driver) -> Content:
             run.touched |= not step.row.tool.annotations.get("readOnlyHint", False)
-            if isinstance(step.row, VisionTool):
-                return step.row.work(driver, arguments, self._vision)
-            return step.row.work(driver, arguments, run.device)
+            return rows.run(step.row, driver, arguments, run.device, self._vision)
 
         try:
-            run.record(step, self._manager.run(run.device, run.owner, command, lambda: run.stopped is not None))
-            return None
+            content = self._manager.run(run.device, run.owner, command, lambda: run.stopped is not None)
         except Exception as error:  # whatever a driver raises is reported in its own words, as to MCP clients
-            if isinstance(error, ProtocolError) and (error.data or {}).get("delivery") == NOT_SENT:
+            if isinstance(error, ToolFailed) and error.delivery == NOT_SENT:
                 run.touched = touched
-            if not isinstance(error, (McpboardError, OSError)):
-                log.warning("assignment %s, %s: %s", run.id, step.name, type(error).__name__)
-            return run.outcome(FAILED, str(error) or type(error).__name__, "step_failed")
+            return run.outcome(FAILED, failure_text(error), "step_failed")
+        try:
+            run.record(step, content)
+        except Exception as error:
+            problem = f"step {run.steps_done + 1}, {step.name}, was executed, and its result cannot be reported"
+            return run.outcome(FAILED, f"{problem}: {failure_text(error)}", "step_failed")
+        return None
 
     def _report_progress(self, run: AssignmentRun, step: AssignmentStep) -> None:
         """Report a step as a courtesy: heartbeats do it, too, so no step waits twice for a silent cloud."""

@@ -8,6 +8,7 @@ its lease may have been ended while it waited.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,10 +18,14 @@ from typing import TypeVar
 
 from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
 from mcpboard.host.devices.leases import DeviceLeases, EndedLease, Owner
-from mcpboard.host.devices.queue import WAIT_SECONDS, CommandQueue
+from mcpboard.host.devices.queue import WAIT_SECONDS, CommandQueue, shared_places
 from mcpboard.host.drivers.base import Driver, Screenshot
 
 SHUTTING_DOWN = "the host agent is shutting down"
+LEAVE_SECONDS = 0.2  # for the driver of a device that was removed to close; it goes on behind our back
+CLOSE_SECONDS = 3.0  # for all drivers together at the end; a goodbye may take two
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -62,6 +67,7 @@ class DeviceManager:
         self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
         self._watched: list[Driver] = []  # somebody peeks, or is about to
         self._closed = False
+        self._places = shared_places()
 
     def watch(self, on_change: Callable[[], None]) -> None:
         """Have `on_change` called whenever a lease begins or ends; under the lock, so it must not wait."""
@@ -74,7 +80,8 @@ class DeviceManager:
         with self._lock:
             if device_id in self._devices:
                 raise ConfigError(f"there is a device {device_id} already; choose another id")
-            self._devices[device_id] = _Device(device_id, kind, driver, CommandQueue(device_id, self._wait_seconds))
+            queue = CommandQueue(device_id, self._wait_seconds, self._places)
+            self._devices[device_id] = _Device(device_id, kind, driver, queue)
 
     def remove(self, device_id: str) -> None:
         """Let a device go: its lease ends, who waits for it learns that, a call inside finishes first."""
@@ -247,17 +254,27 @@ class DeviceManager:
             self._leaving += [(device.id, device.driver) for device in self._devices.values()]
             self._leases.close(SHUTTING_DOWN)
             self._devices.clear()
-        self._close_leaving()
+        self._close_leaving(CLOSE_SECONDS)
 
-    def _close_leaving(self) -> None:
-        """Close the drivers of devices that are gone and have nobody inside any more."""
+    def _close_leaving(self, seconds: float = LEAVE_SECONDS) -> None:
+        """Close the drivers of devices that are gone and have nobody inside any more, all at the same time.
+
+        They are waited for `seconds`: one that says goodbye to a silent device must not keep who has
+        an answer to give, or all others from being closed.
+        """
         with self._lock:
             in_use = self._leases.devices_in_use()
             kept = [each for each in self._leaving if each[0] in in_use or each[1] in self._watched]
             ready = [driver for device_id, driver in self._leaving if (device_id, driver) not in kept]
             self._leaving = kept
-        for driver in ready:
-            driver.close()
+        threads = [
+            threading.Thread(target=_close, args=(driver,), name="device closing", daemon=True) for driver in ready
+        ]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + seconds
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _open(self, device_id: str) -> _Device:
         if self._closed:
@@ -269,3 +286,11 @@ class DeviceManager:
         if device is None:
             raise UnknownDevice(device_id)
         return device
+
+
+def _close(driver: Driver) -> None:
+    """Close a driver; what goes wrong there is nobody's answer."""
+    try:
+        driver.close()
+    except Exception:
+        log.exception("a device could not be let go")

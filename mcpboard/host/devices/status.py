@@ -11,7 +11,7 @@ from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.drivers.base import Driver, Probe
 
 LIMIT_SECONDS = 2.5  # for all devices together; a driver's own limit is two
-WORKERS = 16  # probes at a time; a silent device keeps one of them for two seconds
+WORKERS = 64  # probes at a time, one for each device that a host may have: a silent one keeps its own for two seconds
 
 SILENT = Probe("no answer")
 

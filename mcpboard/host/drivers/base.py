@@ -129,7 +129,7 @@ def nothing_done(problem: str) -> Iterator[None]:
     except InvalidParams:
         raise
     except Exception as error:
-        if isinstance(error, ToolFailed) and (error.data or {}).get("delivery") == NOT_SENT:
+        if isinstance(error, ToolFailed) and error.delivery == NOT_SENT:
             raise
         raise ToolFailed(f"{problem}, so nothing was done: {failure_text(error)}", delivery=NOT_SENT) from error
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.errors import ToolFailed
+from mcpboard.errors import UNKNOWN, McpboardError, ToolFailed
 from mcpboard.host.devices.status import DeviceStatuses
-from mcpboard.host.drivers.base import Driver
+from mcpboard.host.drivers.base import Driver, failure_text, nothing_done
 from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.descriptions import TOOLS
 from mcpboard.host.vision import describe, find
 from mcpboard.host.vision.service import NO_VISION, VisionService
-from mcpboard.host.vision.tree import UiNode
+from mcpboard.host.vision.tree import LEVELS_SENT, UiNode, UnreadableTree
 from mcpboard.host.vision.types import Icon, TextLine
 from mcpboard.protocol.tools import Content, Image, Text, Tool
 
+log = logging.getLogger(__name__)
+
+LOOK_FIRST = "look at the screen before repeating it"
 NO_TREE = "no UI tree on a board; use describe_screen"
 
 
@@ -28,6 +33,22 @@ class DeviceTool:
 
     tool: Tool
     work: Callable[[Driver, Arguments, str], Content]
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action of a device: `perform` makes it, `told` is the result once it is done."""
+
+    perform: Callable[[], None]
+    told: str
+
+
+@dataclass(frozen=True)
+class ActionTool:
+    """A tool that leases its device and moves it: `work` reads what it has to and touches nothing yet."""
+
+    tool: Tool
+    work: Callable[[Driver, Arguments, str], Action]
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,50 @@ class StatusTool:
     work: Callable[[DeviceStatuses, Mapping[str, Any]], Content]
 
 
+LeasedTool = DeviceTool | ActionTool | VisionTool
+
+
+def run(row: LeasedTool, driver: Driver, arguments: Arguments, device: str, vision: VisionService) -> Content:
+    """Return what a tool makes of its device, alone with it; an action is performed once.
+
+    Raises InvalidParams, and ToolFailed for whatever else goes wrong. That of an action says what
+    became of it: NOT_SENT before it began, and then what the driver says; UNKNOWN where that says
+    nothing, because something broke after the device may have moved.
+    """
+    if isinstance(row, ActionTool):
+        with nothing_done(f"{row.tool.name} was not begun"):
+            action = row.work(driver, arguments, device)
+        try:
+            action.perform()
+        except Exception as error:
+            delivery = (isinstance(error, ToolFailed) and error.delivery) or UNKNOWN
+            raise failure(row.tool.name, error, delivery) from error
+        notice = driver.notice()
+        return Content((Text(action.told), Text(notice)) if notice else (Text(action.told),))
+    try:
+        return (
+            row.work(driver, arguments, vision) if isinstance(row, VisionTool) else row.work(driver, arguments, device)
+        )
+    except McpboardError:
+        raise
+    except Exception as error:
+        raise failure(row.tool.name, error) from error
+
+
+def failure(tool: str, error: Exception, delivery: str | None = None) -> ToolFailed:
+    """Return what a caller gets of an error: its words, and for an unknown delivery what to do about that.
+
+    One that was not raised on purpose is logged by its type and place: its message may hold what a log must not.
+    """
+    if not isinstance(error, McpboardError):
+        *_, last = traceback.extract_tb(error.__traceback__)
+        log.warning("%s: %s in %s:%s", tool, type(error).__name__, last.filename, last.lineno)
+    message = failure_text(error)
+    if delivery == UNKNOWN and "look" not in message:
+        message += f"; {LOOK_FIRST}"
+    return ToolFailed(message, delivery=delivery, data=error.data if isinstance(error, ToolFailed) else None)
+
+
 # --- on a device -------------------------------------------------------------------------------
 
 
@@ -55,40 +120,35 @@ def _screenshot(driver: Driver, arguments: Arguments, device: str) -> Content:
     return Content((image, Text(f"{shot.width}x{shot.height} {device}{shot.note and f'. {shot.note}'}")))
 
 
-def _tap(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _tap(driver: Driver, arguments: Arguments, device: str) -> Action:
     at = arguments.point(driver.size())
-    driver.tap(at)
-    return _acted(driver, f"tapped {at[0]},{at[1]} on {device}")
+    return Action(lambda: driver.tap(at), f"tapped {at[0]},{at[1]} on {device}")
 
 
-def _swipe(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _swipe(driver: Driver, arguments: Arguments, device: str) -> Action:
     size = driver.size()
     start, end = arguments.point(size, "start_x", "start_y"), arguments.point(size, "end_x", "end_y")
-    driver.swipe(start, end, arguments.duration_ms("duration_ms"))
-    return _acted(driver, f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}")
+    duration_ms = arguments.duration_ms("duration_ms")
+    told = f"swiped from {start[0]},{start[1]} to {end[0]},{end[1]} on {device}"
+    return Action(lambda: driver.swipe(start, end, duration_ms), told)
 
 
-def _input_text(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _input_text(driver: Driver, arguments: Arguments, device: str) -> Action:
     text = arguments.typed("text")
-    driver.input_text(text)
-    return _acted(driver, f"typed {len(text)} characters on {device}")
+    return Action(lambda: driver.input_text(text), f"typed {len(text)} characters on {device}")
 
 
-def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Content:
+def _launch_app(driver: Driver, arguments: Arguments, device: str) -> Action:
     app_id = arguments.text("app_id")
-    driver.launch_app(app_id)
-    return _acted(driver, f"launched {app_id} on {device}")
-
-
-def _acted(driver: Driver, told: str) -> Content:
-    notice = driver.notice()
-    return Content((Text(told), Text(notice)) if notice else (Text(told),))
+    return Action(lambda: driver.launch_app(app_id), f"launched {app_id} on {device}")
 
 
 def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
     tree = driver.ui_tree()
     if tree is None:
         raise ToolFailed(NO_TREE)
+    if tree.levels > LEVELS_SENT:
+        arguments.notes.append(f"Elements deeper than {LEVELS_SENT} levels are listed at that level.")
     reply: dict[str, Any] = {"tree": tree.as_json()}
     if arguments.flag("include_app_info"):
         reply["app"] = dict(driver.app_info())
@@ -99,7 +159,7 @@ def _ui_tree(driver: Driver, arguments: Arguments, device: str) -> Content:
 
 
 def _find_text(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
-    query, tree = arguments.text("query"), _tree(driver, vision)
+    query, tree = arguments.text("query"), _tree(driver, vision, arguments)
     in_tree = find.text_in_tree(tree, query) if tree is not None else []
 
     def look() -> list[find.Match]:
@@ -110,7 +170,7 @@ def _find_text(driver: Driver, arguments: Arguments, vision: VisionService) -> C
 
 
 def _find_icon(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
-    name, tree = arguments.text("name"), _tree(driver, vision)
+    name, tree = arguments.text("name"), _tree(driver, vision, arguments)
     in_tree = find.icon_in_tree(tree, name) if tree is not None else []
 
     def look() -> list[find.Match]:
@@ -135,7 +195,7 @@ def _completed(
 
 
 def _describe(driver: Driver, arguments: Arguments, vision: VisionService) -> Content:
-    tree, note = _tree(driver, vision), ""
+    tree, note = _tree(driver, vision, arguments), ""
     lines: tuple[TextLine, ...] = ()
     icons: tuple[Icon, ...] = ()
     try:
@@ -151,9 +211,18 @@ def _describe(driver: Driver, arguments: Arguments, vision: VisionService) -> Co
     return Content((Text(text),), {"elements": screen.elements, "truncated": screen.truncated, "text": text})
 
 
-def _tree(driver: Driver, vision: VisionService) -> UiNode | None:
-    """Return the elements on the screen, None for a device that has no such tree; ToolFailed without vision then."""
-    tree = driver.ui_tree()
+def _tree(driver: Driver, vision: VisionService, arguments: Arguments) -> UiNode | None:
+    """Return the elements on the screen, None for a device that has no such tree; ToolFailed without vision then.
+
+    Where the tree cannot be read the screenshot answers alone, and a note says so.
+    """
+    try:
+        tree = driver.ui_tree()
+    except UnreadableTree as error:
+        if not vision.available:
+            raise
+        arguments.notes.append(f"(from the screenshot only: {error})")
+        return None
     if tree is None and not vision.available:
         raise ToolFailed(NO_VISION)
     return tree
@@ -176,12 +245,12 @@ def _json(value: object, structured: Mapping[str, Any]) -> Content:
     return Content((Text(json.dumps(value, ensure_ascii=False)),), structured)
 
 
-ROWS: tuple[DeviceTool | VisionTool | StatusTool, ...] = (
+ROWS: tuple[LeasedTool | StatusTool, ...] = (
     DeviceTool(TOOLS["take_screenshot"], _screenshot),
-    DeviceTool(TOOLS["tap"], _tap),
-    DeviceTool(TOOLS["swipe"], _swipe),
-    DeviceTool(TOOLS["input_text"], _input_text),
-    DeviceTool(TOOLS["launch_app"], _launch_app),
+    ActionTool(TOOLS["tap"], _tap),
+    ActionTool(TOOLS["swipe"], _swipe),
+    ActionTool(TOOLS["input_text"], _input_text),
+    ActionTool(TOOLS["launch_app"], _launch_app),
     VisionTool(TOOLS["find_text"], _find_text),
     VisionTool(TOOLS["find_icon"], _find_icon),
     DeviceTool(TOOLS["get_ui_tree"], _ui_tree),

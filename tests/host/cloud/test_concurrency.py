@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 CLOUD_BUSY = {
     "code": -32000,
     "message": "device X is busy (held by cloud assignment)",
-    "data": {"busy_owner": "cloud_assignment"},
+    "data": {"busy_owner": "cloud_assignment", "delivery": "not_sent"},
 }
 
 

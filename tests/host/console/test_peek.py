@@ -194,7 +194,7 @@ def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
 def _board(monkeypatch: pytest.MonkeyPatch) -> Driver:
     turning = Turning(TALL, WIDE, WIDE)
 
-    def call(board: BoardDriver, tool: str) -> CallResult:
+    def call(board: BoardDriver, tool: str, **_: object) -> CallResult:
         return CallResult((), (Picture(turning(), "image/png"),), (), None, False, {})
 
     monkeypatch.setattr(BoardDriver, "_call", call)

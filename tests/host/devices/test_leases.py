@@ -210,19 +210,19 @@ SAME_TOKEN = 'it is another session of your own token: end it, or set hold_scope
 REFUSED = [
     pytest.param(
         CLOUD_OWNER, BOB, 0.0,
-        "device X is busy (held by cloud assignment)", {"busy_owner": "cloud_assignment"},
+        "device X is busy (held by cloud assignment)", {"busy_owner": "cloud_assignment", "delivery": "not_sent"},
         id="a cloud assignment, to the letter",
     ),
     pytest.param(
         session("ann-1234567"), BOB, 18.5,
         "device X is busy (held by MCP session ann-1234; free in 42 s if idle; wait, or end that session)",
-        {"busy_owner": "mcp_session:ann-1234", "retry_after_s": 42},
+        {"busy_owner": "mcp_session:ann-1234", "retry_after_s": 42, "delivery": "not_sent"},
         id="another session, by its first 8 characters",
     ),
     pytest.param(
         session("ann-1234567", "p"), session("bob", "p"), 0.0,
         f"device X is busy (held by MCP session ann-1234; free in 60 s if idle; {SAME_TOKEN})",
-        {"busy_owner": "mcp_session:ann-1234", "retry_after_s": 60},
+        {"busy_owner": "mcp_session:ann-1234", "retry_after_s": 60, "delivery": "not_sent"},
         id="another session of the same token",
     ),
 ]  # fmt: skip

@@ -158,7 +158,7 @@ class IPhoneDriver(ScreenshotMixin):
                 raise error from None
             named = one_line(", ".join(map(str, buttons)) if isinstance(buttons, list) else str(buttons))
             alert = f"an alert is open: {one_line(str(text))!r}; answer it by a tap on one of: {named}"
-            raise ToolFailed(f"{error}; {alert}", data=error.data) from error
+            raise ToolFailed(f"{error}; {alert}", delivery=error.delivery) from error
 
     def _details(self, status: Any, limit: Deadline) -> dict[str, Any]:
         """Return what may be asked at any moment; each is left out where this WebDriverAgent does not tell it."""
