@@ -192,7 +192,7 @@ def test_an_action_whose_answer_does_not_come_is_not_repeated(
     phone.faults[route] = lambda: phone.let_go.wait(LIMIT_S)
     for name in ("ACT_SECONDS", "KEY_SECONDS", "SLOW_SECONDS"):
         monkeypatch.setattr(iphone, name, 0.2)
-    with pytest.raises(ToolFailed, match="no whole answer within 0.2 s") as failed:
+    with pytest.raises(ToolFailed, match="no whole answer within") as failed:
         act(driver)
     assert failed.value.data == {"delivery": UNKNOWN}
     assert len([each for each in phone.requests if each.endswith(route)]) == (2 if route == "/wda/tap" else 1)
