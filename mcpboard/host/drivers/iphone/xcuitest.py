@@ -52,8 +52,9 @@ def parse_tree(source: Any, image: Point, screen: tuple[float, float]) -> UiNode
             continue
         elements.append((element, parent))
         refuse_excess(level, len(elements))
-        inner = element.get("children")
-        pending += [(each, len(elements) - 1, level + 1) for each in reversed(inner if isinstance(inner, list) else ())]
+        inner: Any = element.get("children")
+        if isinstance(inner, list):
+            pending += [(each, len(elements) - 1, level + 1) for each in reversed(inner)]
     # From the last to the first, so that the children of each are there before it: in this order, too.
     children: list[list[UiNode]] = [[] for _ in elements]
     outermost: list[UiNode] = []
