@@ -14,7 +14,6 @@ from mcpboard.errors import (
     DeviceBusy,
     InvalidParams,
     PeerRefused,
-    ProtocolError,
     ToolFailed,
     UnknownDevice,
 )
