@@ -15,15 +15,16 @@ import logging
 import ntpath
 import os
 import posixpath
+import secrets
 import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from mcpboard.config.board import AGENT, SETTINGS, SWITCHES, Settings, misplaced, rows
-from mcpboard.config.files import Document, Files, look, user_home
-from mcpboard.config.followed import KEPT, AgentFile, OwnFile
-from mcpboard.config.schema import OURS, Address, Layer, Setting, defaults, file_path, from_flags
+from mcpboard.config.files import SHORTEST_TOKEN, Document, Files, look, user_home
+from mcpboard.config.followed import KEPT, AgentFile, OwnFile, named_by
+from mcpboard.config.schema import OURS, Address, Found, Layer, Setting, defaults, file_path, from_flags
 from mcpboard.errors import ConfigError
 
 __all__ = ["AGENT", "OURS", "SETTINGS", "STANDARD_FILE", "Address", "Setting", "Settings", "SettingsWatcher", "load"]
@@ -137,16 +138,17 @@ class _Loader:
     """
 
     def __init__(self, flags: Mapping[str, object], variable: str) -> None:
-        named_by = "--config" if flags.get("config") is not None else VARIABLE if variable else None
+        name = "--config" if flags.get("config") is not None else VARIABLE if variable else None
         try:
-            path = file_path(flags["config"] if named_by == "--config" else variable or STANDARD_FILE)
+            path = file_path(flags["config"] if name == "--config" else variable or STANDARD_FILE)
         except ConfigError as error:
-            raise ConfigError(f"{named_by}: {error}") from None
+            raise ConfigError(f"{name}: {error}") from None
         self._flags = from_flags(SETTINGS, flags)
-        self._own = OwnFile(path, named_by)
+        self._own = OwnFile(path, name)
         self._agent = AgentFile()
         self._token: bytes | None = None
         self._effective: Layer = {}  # empty before the first reading
+        self._problems: list[str] = []
         self.looks: dict[str, tuple[int, ...] | None] = {}
 
     def read(self) -> Settings:
@@ -155,41 +157,69 @@ class _Loader:
         own.read(files)
         if starting and own.problems:
             raise ConfigError(own.problems[0])
+        self._problems = [f"{problem} {KEPT}" for problem in own.problems]
         found = {**defaults(SETTINGS), **own.ours, **self._flags}
+        self._keep_paths(files, found)
         agent.read(files, found["agent_config"], self._effective)
-        layer, enables = (own.agents, own.enables) if agent.layer is None else (agent.layer, agent.enables)
-        found |= {**layer, **self._flags}
-        problems = [f"{problem} {KEPT}" for problem in own.problems] + agent.problems
-        fault, told = agent.fault, agent.unread.keys() if agent.layer or not agent.problems else SWITCHES
-        for key in () if starting else SWITCHES:
-            # On by default is not enough where it was off: the line may be missing because of damage.
-            if found[key].value and not self._effective[key].value and key not in enables:
-                found[key] = self._effective[key]
-                if key not in told:
-                    path = own.path if agent.layer is None else found["agent_config"].value
-                    problems.append(f"{path}: [{AGENT}] {key} = false is gone; write {key} = true to enable it")
-                    fault = problems[-1] if key == "mcp_enabled" else fault
-        problems += self._read_token(files, found["token_file"].value, starting)
+        found |= {**(own.agents if agent.layer is None else agent.layer), **self._flags}
+        self._problems += agent.problems
+        fault = agent.fault if starting else self._keep_disabled(found)
+        self._read_token(files, found["token_file"].value)
         self._effective, self.looks = found, files.looks
         return Settings(
             **{key: each.value for key, each in found.items()},
             token=self._token,
             sources={key: each.source for key, each in found.items()},
-            warnings=(*problems, *_without_effect(own.agents, agent.document)),
+            warnings=(*self._problems, *_without_effect(own.agents, agent.document)),
             mcp_fault=None if found["mcp_enabled"].value else fault,
         )
 
-    def _read_token(self, files: Files, path: str | None, starting: bool) -> Iterable[str]:
-        """Take the token that counts from now on; return what is wrong with its file."""
+    def _keep_paths(self, files: Files, found: dict[str, Found]) -> None:
+        """Keep the last path of a file where the new one leads to none that can be used: it may be damaged."""
+        for key in ("agent_config", "token_file"):
+            last, new = self._effective.get(key), found[key]
+            if last and last.value and new.value and new.value != last.value:
+                try:
+                    if key == "token_file":
+                        files.token(new.value)
+                    else:
+                        files.toml(new.value, named_by(key, new.source))
+                except ConfigError as error:
+                    self._problems.append(f"{error} {KEPT}")
+                    found[key] = last
+
+    def _keep_disabled(self, found: dict[str, Found]) -> str | None:
+        """Keep a switch off that nobody turned on, and return why MCP may be disabled without a word in a file.
+
+        On by default is not enough: the line that said false may be missing because of damage.
+        """
+        own, agent = self._own, self._agent
+        path, enables = (own.path, own.enables) if agent.layer is None else (agent.path, agent.enables)
+        # A file that is gone, or was never read, was complained about.
+        told = agent.unread.keys() if agent.layer or not agent.problems else SWITCHES
+        fault = agent.fault
+        for key in SWITCHES:
+            if found[key].value and not self._effective[key].value and key not in enables:
+                found[key] = self._effective[key]
+                if key not in told:
+                    problem = f"{path}: [{AGENT}] {key} = false is gone; write {key} = true to enable it"
+                    self._problems.append(problem)
+                    fault = problem if key == "mcp_enabled" else fault
+        return fault
+
+    def _read_token(self, files: Files, path: str | None) -> None:
+        """Take the token that counts from now on; at the start there is none to keep."""
         try:
             self._token = files.token(path) if path else None
         except ConfigError as error:
-            if starting:
+            if not self._effective:
                 raise
-            return [f"{error} {KEPT}"]
+            if self._token is None:  # one is required, but which cannot be known
+                self._token = secrets.token_bytes(SHORTEST_TOKEN)
+            self._problems.append(f"{error} {KEPT}")
+            return
         if path and _readable_by_all(path):
-            return [f"{path}: everyone on this machine may read the token; cure: chmod o-r {path}"]
-        return []
+            self._problems.append(f"{path}: everyone on this machine may read the token; cure: chmod o-r {path}")
 
 
 def _without_effect(in_ours: Layer, agent: Document | None) -> Iterable[str]:

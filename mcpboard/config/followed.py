@@ -20,6 +20,11 @@ def _switched_on(layer: Layer, last: Layer | None) -> set[str]:
     return {key for key in on if not (last and key in last and last[key].value)}
 
 
+def named_by(key: str, source: str) -> str | None:
+    """Return what names the file whose path the setting `key` is, as an error says it; None for the default."""
+    return None if source == "default" else source if source.startswith("--") else key
+
+
 class OwnFile:
     """Our own file: `ours` is its table [mcpboard], `agents` the Agent's table in it.
 
@@ -76,7 +81,8 @@ class AgentFile:
         self.unread: dict[str, str] = {}
         self.enables: set[str] = set()
         self.fault: str | None = None
-        self._last_path = ""  # where it was when it was there
+        self.path = ""
+        self._was_at = ""  # the path where there was a file
 
     def read(self, files: Files, named: Found, effective: Layer) -> None:
         """Read the file at the path `named`; `effective` are the settings until now, none at the start.
@@ -84,10 +90,10 @@ class AgentFile:
         Raises ConfigError only at the start, for a file that somebody named and that is not there.
         """
         path, source = named
-        named_by = None if effective or source == "default" else source if source.startswith("--") else "agent_config"
+        self.path = path
         self.document, self.fault, self.problems, self.enables = None, None, [], set()
         try:
-            self.document = files.toml(path, named_by)
+            self.document = files.toml(path, None if effective else named_by("agent_config", source))
         except FileMissing:  # where somebody named it, at the start
             raise
         except ConfigError as error:
@@ -98,11 +104,11 @@ class AgentFile:
             self.problems = [f"{error} {CLOSED if self.unread else KEPT}"]
             return
         if self.document is not None:
-            self._last_path = path
+            self._was_at = path
             self._take(self.document, effective)
             return
         self.layer = None
-        if path == self._last_path or self.unread or source != "default":
+        if path == self._was_at or self.unread or source != "default":
             self.fault = f"{path}: no such file; what is disabled stays disabled until a file enables it"
             self.problems = [f"{self.fault}, or the server restarts"]
 

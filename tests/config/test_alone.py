@@ -407,6 +407,39 @@ def test_a_token_file_that_is_not_there_yet_is_followed(board: Board, lines: Cal
     assert watched.current().token == OTHER.encode()
 
 
+def test_a_token_that_cannot_be_read_from_the_beginning_lets_nobody_in(tmp_path: Path) -> None:
+    """Whoever wrote token_file wants one to be required; which is not known yet."""
+    board = Board(tmp_path)
+    named = board.lines.pop()
+    board.write_ours()
+    watched = board.watch()
+    assert watched.current().token is None
+    board.token.write_text("short")
+    board.write_ours(named)
+    first = watched.current().token
+    assert first not in (None, b"short", TOKEN.encode())
+    assert watched.current().token == first
+    board.token.write_text(TOKEN)
+    assert watched.current().token == TOKEN.encode()
+
+
+def test_a_path_that_leads_nowhere_leaves_the_last_one_followed(board: Board, lines: Callable[[], list[str]]) -> None:
+    """One flipped bit in a path must not cut the server off from a new token, or from the switch."""
+    watched = board.watch()
+    board.ours.write_text(board.ours.read_text().replace("/token", "/tokem").replace("agent.toml", "agent.tomm"))
+    settings = watched.current()
+    assert (settings.token_file, settings.agent_config) == (str(board.token), str(board.agent))
+    assert len(lines()) == 2
+    board.token.write_text(OTHER)
+    board.agent.write_text(OFF)
+    settings = watched.current()
+    assert (settings.token, settings.mcp_enabled) == (OTHER.encode(), False)
+    board.token.with_name("tokem").write_text(TOKEN)
+    board.agent.with_name("agent.tomm").write_text(ON)
+    settings = watched.current()
+    assert (settings.token, settings.mcp_enabled) == (TOKEN.encode(), True)
+
+
 # --- looking -------------------------------------------------------------------------------------
 
 
