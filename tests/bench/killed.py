@@ -1,8 +1,8 @@
 """A part of `make soak`: is every action executed at most once, and is its caller told the truth?
 
 Ends processes and cuts connections at every moment of a call, and compares what each caller was told with what the
-simulated Agent wrote down. Exit code 1 for anything doubled, false or left untold. SECONDS scales the numbers, which
-are those of NUMBERS for 600; SEED is of the random delays.
+simulated Agent wrote down. Exit code 1 for anything doubled, false or left untold. SECONDS scales the numbers of
+`trials`, which are for 600; SEED is of the delays and of the order.
 """
 
 from __future__ import annotations
@@ -11,168 +11,26 @@ import itertools
 import os
 import random
 import re
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-from tests.bench import numbered, parts
-from tests.bench.cutter import Connection, Cutter, Plan, Way
+from tests.bench import numbered, parts, trials
+from tests.bench.cutter import Connection, Cutter, Plan
 from tests.bench.numbered import Executed
 from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Part, Stand, Told
+from tests.bench.trials import CHAINS, Trial
 
-SECONDS = 600.0  # for which the numbers below are
-KILLED = {"board": 50, "Agent": 30, "bridge": 30, "relay": 20, "host": 20}
-TERMINATED = dict.fromkeys(KILLED, 12)
-# Connections to the board, by who is cut off from it; a fifth of each only stalls for a while.
-CUT = {"bridge": 375, "host": 375, "relay": 50, "board": 50}
-CUT_BEFORE = {"relay": 50, "host": 50}  # connections of callers, by the server that they are to
-LEFT = {"board": 30, "relay": 30, "host": 30}  # callers that leave while the action is under way, by whom they called
-FOREIGN = {"bridge": 60, "host": 60, "relay": 30}  # answers of something in between that is not the board
-
-DELAY_S = 0.25  # from before a call to a while after it
+SECONDS = 600.0  # for which the full numbers are
 NEXT_S = 15.0  # until the next action must succeed
 TOLD_S = 3.0  # until what nobody was told must have been
 SURE_S = 1.0  # after which the board must be sure that a reply did not arrive; it takes half of it
 PAUSE_S = 0.25
-SHOWN = 25  # trials with something wrong that are printed
+SHOWN = 25  # things wrong that are printed
 EARLIER = re.compile(r"The earlier (\w+) (was answered)?")  # the latter by a relay, which knows no more
-
-THROUGH = "stall, answer"
-# How a connection is cut, by name.
-CUTS: Mapping[str, Callable[[Way, Connection], bool]] = {
-    "RST": lambda way, connection: connection.reset(),
-    "FIN": lambda way, connection: connection.finish(),
-    "half-close": lambda way, connection: connection.half_close(way),
-    "stall, RST": lambda way, connection: connection.stall(Connection.reset),
-    THROUGH: lambda way, connection: connection.stall(None),
-}
-# Where: of the request, of the first bytes of the reply, of all the reply.
-ZONES = ((Way.REQUEST, False), (Way.REPLY, True), (Way.REPLY, False))
-
-BODIES = (b"", b"<html><body>later</body></html>", b'{"error": "later"}')
-STATUSES = ("202 Accepted", "204 No Content", "409 Conflict", "500 Oops", "502 Bad Gateway", "503 Unavailable")
-
-
-def _odd(status: str, body: bytes) -> bytes:
-    kind = "text/html" if body.startswith(b"<") else "application/json"
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode() + body
-
-
-INTERIM: Mapping[str, Callable[[Connection], bool]] = {
-    "103, answer": lambda connection: connection.interim(None, 1),
-    "103 thrice, answer": lambda connection: connection.interim(None, 3),
-    "103, RST": lambda connection: connection.interim(Connection.reset, 1),
-    "103, FIN": lambda connection: connection.interim(Connection.finish, 1),
-}
-
-
-@dataclass(eq=False)
-class Trial:
-    """One action and what happens to it; afterwards, what became of it."""
-
-    kind: str  # row of the table
-    chain: str  # who is called
-    proxy: str = "front"  # where the plan strikes: "front", "back" or "door"
-    way: Way = Way.REQUEST
-    share: float = 0.0
-    head: bool = False
-    strike: Callable[[Connection], bool] | None = None
-    victim: str | None = None
-    number_of_signal: int = 0
-    delay: float | None = None  # s after which the victim is ended, instead of a plan
-    leaves: bool = False  # its caller, when the plan strikes
-    answered: bool = False  # the answer comes through, so it must be OK
-    number: int = 0
-    told: Told = field(default_factory=lambda: Told(NOTHING))
-    later: int = 0  # outcomes of earlier actions that the next ones told
-    settled: bool = True  # the board died, or could know that its reply arrived, or never had the request
-    ended: float = 0.0  # when, on the monotonic clock
-    next: str = ""  # who acted next
-
-    def __str__(self) -> str:
-        where = f"after {self.delay:.3f} s" if self.delay is not None else f"{self.proxy} {self.way.value}"
-        share = f" {self.share:.3f}{' of the head' if self.head else ''}"
-        return f"{self.kind}, call {self.number} by {self.chain}, {where}{share}: {self.told.how} {self.told.text[:160]!r}; next by {self.next}"
-
-
-# --- the trials --------------------------------------------------------------------------------
-
-
-def trials(scale: float, chance: random.Random) -> list[Trial]:
-    """All trials, in an order that only `chance` knows."""
-    made = [*endings("kill -9", signal.SIGKILL, scaled(KILLED, scale), chance)]
-    made += endings("SIGTERM", signal.SIGTERM, scaled(TERMINATED, scale), chance)
-    for chain, count in scaled(CUT, scale).items():
-        made += cuts(chain, count)
-    for server, count in scaled(CUT_BEFORE, scale).items():
-        made += cuts(server, count, "door")
-    for chain, count in scaled(LEFT, scale).items():
-        made += leaving(chain, count)
-    for chain, count in scaled(FOREIGN, scale).items():
-        made += itertools.islice(foreign(chain, chance), count)
-    chance.shuffle(made)
-    return made
-
-
-def scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
-    return {name: max(1, round(count * scale)) for name, count in counts.items()}
-
-
-def endings(kind: str, number: int, counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]:
-    """Of each part so many, a quarter each: at any time, within the request, behind the board, within the reply."""
-    for victim, count in counts.items():
-        for index in range(count):
-            chain = (
-                victim if victim in ("bridge", "relay", "host") else chance.choice(("board", "bridge", "relay", "host"))
-            )
-            on_the_way = ["front"] if chain in ("board", "bridge") else ["front", "door"]
-            trial = Trial(f"{kind} {victim}", chain, victim=victim, number_of_signal=number, share=chance.random())
-            trial.head = chance.random() < 0.5
-            if index % 4 == 0:
-                trial.delay = chance.uniform(0, DELAY_S)
-            elif index % 4 == 1:
-                trial.proxy, trial.way, trial.head = chance.choice(on_the_way), Way.REQUEST, False
-            elif index % 4 == 2:
-                trial.proxy, trial.way = "back", chance.choice(list(Way))
-            else:
-                trial.proxy, trial.way = chance.choice(on_the_way), Way.REPLY
-            yield trial
-
-
-def cuts(chain: str, count: int, proxy: str = "front") -> Iterator[Trial]:
-    """Every kind of cut in every zone, spread evenly over the bytes of each; with "door" before the chain's server."""
-    for index in range(count):
-        name = list(CUTS)[index % len(CUTS)]
-        way, head = ZONES[index // len(CUTS) % len(ZONES)]
-        kind = f"cut {chain} -> board: {name}" if proxy == "front" else f"cut caller -> {chain}: {name}"
-        trial = Trial(kind, chain, proxy, way, (index + 0.5) / count, head, partial(CUTS[name], way))
-        trial.answered = name.endswith("answer")
-        yield trial
-
-
-def leaving(chain: str, count: int) -> Iterator[Trial]:
-    """From before the Agent has the request until the board has the reply."""
-    for index in range(count):
-        yield Trial(f"caller leaves: {chain}", chain, "back", list(Way)[index % 2], (index + 0.5) / count, leaves=True)
-
-
-def foreign(chain: str, chance: random.Random) -> Iterator[Trial]:
-    for index in itertools.count():
-        if index % 2:
-            status, body = STATUSES[index // 2 % len(STATUSES)], chance.choice(BODIES)
-            answer = _odd(status, b"" if status.startswith("204") else body)
-            strike = partial(Connection.replace, answer=answer)
-            yield Trial(f"{chain}: {status[:3]} for the answer", chain, "front", Way.REPLY, 0, strike=strike)
-        else:
-            name = list(INTERIM)[index // 2 % len(INTERIM)]
-            trial = Trial(f"{chain}: {name}", chain, "front", Way.REQUEST, 1, strike=INTERIM[name])
-            trial.answered = name.endswith("answer")
-            yield trial
 
 
 # --- one after the other -----------------------------------------------------------------------
@@ -185,7 +43,7 @@ class Run:
         self._stand, self._chance = stand, chance
         self._numbers = itertools.count(1)
         self._waiting: list[Trial] = []  # whose outcome the board may still have to tell, oldest first
-        self._pool = ThreadPoolExecutor(1)
+        self._pool = ThreadPoolExecutor(len(CHAINS))
         self.over: list[Trial] = []
         self.wrong: list[str] = []  # beyond what the comparison in the end shows
 
@@ -208,6 +66,7 @@ class Run:
                 strike = partial(_leave, stand.doors.get(trial.chain, stand.front))
             proxy.arm(Plan(wanted, trial.way, trial.share, strike, trial.head))
         future = self._pool.submit(stand.callers[trial.chain].call, trial.number)
+        crowd = [self._beside(trial, chain) for chain in CHAINS if trial.crowd and chain != trial.chain]
         if victim is not None and end is not None:
             if trial.delay is not None:
                 time.sleep(trial.delay)
@@ -217,12 +76,34 @@ class Run:
             if trial.victim != "bridge":  # whose last words are read first
                 victim.again()
         trial.told = future.result()
+        for beside, answer in crowd:
+            beside.told = answer.result()
+            self.over.append(beside)
         if trial.victim == "bridge" and victim is not None:
             victim.again()
         proxy.arm(None)
-        self._tell(trial)
-        self._settle(trial)
         self.over.append(trial)
+        if crowd:
+            self._forget()
+        else:
+            self._tell(trial)
+            self._settle(trial)
+
+    def _beside(self, trial: Trial, chain: str) -> tuple[Trial, Future[Told]]:
+        """One more call, to that chain, at the same time."""
+        beside = Trial(trial.kind, chain, delay=trial.delay, number=next(self._numbers))
+        return beside, self._pool.submit(self._stand.callers[chain].call, beside.number)
+
+    def _forget(self) -> None:
+        """Have everything told that any of several callers is owed: which notice is whose, nobody could say."""
+        time.sleep(SURE_S)
+        for chain in CHAINS:
+            last = Trial("the next action", chain, number=next(self._numbers))
+            last.told = self._stand.callers[chain].call(last.number)
+            self.over.append(last)
+        for proxy in self._stand.proxies:
+            proxy.latest = None
+        self._waiting.clear()
 
     def _place(self, trial: Trial) -> tuple[Cutter, bytes]:
         stand, name = self._stand, self._tool(trial)
@@ -349,12 +230,12 @@ class Found:
 
     def wrongs(self) -> list[str]:
         return [
+            *self.wrong,
             *(
                 f"{', '.join(m for m in found if m in WRONG)}: {trial}"
                 for trial, found in self.counted
                 if set(found) & set(WRONG)
             ),
-            *self.wrong,
         ]
 
     def table(self) -> str:
@@ -394,6 +275,6 @@ def run(planned: Callable[[random.Random], Sequence[Trial]], seed: int = 0) -> F
 if __name__ == "__main__":
     size = float(os.environ["SECONDS"]) / SECONDS
     seed = int(os.environ.get("SEED", "0"))
-    outcome = run(partial(trials, size), seed)
+    outcome = run(partial(trials.trials, size), seed)
     print(f"seed {seed}, {size:g} of the full numbers\n\n{outcome.report()}")
     sys.exit(1 if outcome.wrongs() else 0)

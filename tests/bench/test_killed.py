@@ -7,17 +7,18 @@ import random
 import signal
 from collections.abc import Sequence
 
-from tests.bench import killed
-from tests.bench.killed import Trial
+from tests.bench import killed, trials
+from tests.bench.trials import Trial
 
 
 def planned(chance: random.Random) -> Sequence[Trial]:
     return [
-        *killed.cuts("bridge", 15),  # each kind of cut in each zone, once
-        *killed.cuts("host", 15),
-        *itertools.islice(killed.foreign("bridge", chance), 4),
-        *itertools.islice(killed.foreign("host", chance), 4),
-        *killed.endings("kill -9", signal.SIGKILL, {"board": 1, "bridge": 1}, chance),
+        *trials.cuts("bridge", 15),  # each kind of cut in each zone, once
+        *trials.cuts("host", 15),
+        *(trial for chain in ("board", "relay", "host") for trial in trials.leaving(chain, 1)),
+        *itertools.islice(trials.foreign("bridge", chance), 4),
+        *itertools.islice(trials.foreign("host", chance), 4),
+        *trials.endings("kill -9", signal.SIGKILL, {"board": 1, "bridge": 1}, chance),
     ]
 
 
