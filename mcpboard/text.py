@@ -73,15 +73,19 @@ class TooNested(ValueError):
     """A JSON document of more levels, or more lists and objects, than are read here."""
 
 
-def nesting(document: str) -> tuple[int, int]:
+def nesting(document: str | bytes | bytearray) -> tuple[int, int]:
     """Return how many levels a JSON document has, and how many lists and objects, without parsing it.
 
-    Both are upper bounds where they are at most DEPTH_LIMIT. Takes time in proportion to the length.
+    Bytes are UTF-8. Both are upper bounds where they are at most DEPTH_LIMIT. Takes time in proportion to the length.
     """
-    brackets = document.count("[") + document.count("{")
+    if isinstance(document, str):
+        brackets = document.count("[") + document.count("{")
+    else:
+        brackets = document.count(b"[") + document.count(b"{")
     if brackets <= DEPTH_LIMIT:
         return brackets, brackets
-    text = document.encode("utf-8", "replace").replace(rb"\\", b"").replace(rb"\"", b"")
+    text = document.encode("utf-8", "replace") if isinstance(document, str) else document
+    text = text.replace(rb"\\", b"").replace(rb"\"", b"")
     steps = _STRING.sub(b"", text.translate(None, _NEITHER)).translate(_STEPS)
     levels = max(itertools.accumulate(memoryview(steps).cast("b")), default=0)
     return levels, steps.count(b"\x01")
@@ -102,13 +106,16 @@ def read_json(
     the open containers are kept in a list, and `decoder` reads their names and scalars.
     Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
     """
-    if not isinstance(document, str):
-        document = document.decode(json.detect_encoding(document))
+    # A picture makes a document of megabytes: it is counted as it came, and then held as text alone.
+    if not isinstance(document, str) and (encoding := json.detect_encoding(document)) != "utf-8":
+        document = document.decode(encoding)
     levels, count = nesting(document)
     if levels > depth:
         raise TooNested(f"it is nested deeper than {depth} levels")
     if containers is not None and count > containers:
         raise TooNested(f"it has more than {containers} lists and objects")
+    if not isinstance(document, str):
+        document = document.decode("utf-8")
     return decoder.decode(document) if levels <= DEPTH_LIMIT else _read_deep(document, decoder)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from mcpboard import transport
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
-from mcpboard.protocol.limits import RESPONSE_LIMIT
+from mcpboard.protocol.limits import QUOTED_BYTES, RESPONSE_LIMIT
 from mcpboard.transport import FailureKind, translate_errors
 from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, connect
 
@@ -36,12 +36,18 @@ ERROR_TYPES: Mapping[FailureKind, type[ToolError]] = {
 }
 
 
-class BackendResponse(NamedTuple):
+@dataclass
+class BackendResponse:
     """The response of a backend, whatever its status, redirects too; `content_type` is "" when not sent."""
 
     status: int
     content_type: str
     body: bytes
+
+    def take_body(self) -> bytes:
+        """Return the body and keep what an error quotes of it: a picture is held once less while it is read."""
+        body, self.body = self.body, self.body[:QUOTED_BYTES]
+        return body
 
 
 @dataclass(frozen=True)

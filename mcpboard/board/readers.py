@@ -7,6 +7,7 @@ and either returns content or raises ToolError, never anything else.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from binascii import a2b_base64
@@ -23,7 +24,7 @@ from mcpboard.errors import (
     ToolError,
     ToolRefused,
 )
-from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES
 from mcpboard.protocol.tools import Content, Image, Text
 from mcpboard.text import one_line, read_json, well_formed
 
@@ -95,8 +96,7 @@ def shell(response: BackendResponse) -> Content:
 def reject(response: BackendResponse) -> NoReturn:
     """Raise the ToolError that fits a response which is not what was asked for."""
     error_type, remedy = REJECTIONS.get(response.status, (None, ""))
-    # Four bytes are the longest character of UTF-8, so this much always holds what is quoted.
-    quote = one_line(response.body[: 4 * QUOTE_LIMIT].decode("utf-8", "replace"), QUOTE_LIMIT) or "(nothing)"
+    quote = one_line(response.body[:QUOTED_BYTES].decode("utf-8", "replace"), QUOTE_LIMIT) or "(nothing)"
     if error_type:
         raise error_type(f"{remedy}. It answered HTTP {response.status}: {quote}", delivery=NOT_SENT)
     raise BackendBroken(
@@ -110,10 +110,11 @@ def reject(response: BackendResponse) -> NoReturn:
 
 def _object(response: BackendResponse) -> dict[str, Any]:
     """Return the JSON object that a good response is; everything else is rejected."""
-    try:
-        found = finite_json(response.body) if response.status == 200 else None
-    except ValueError:
-        found = None
+    found: object = None
+    if response.status == 200:
+        with contextlib.suppress(ValueError):
+            # Not by `finite_json`, whose own name for the body would keep it while its text is parsed.
+            found = read_json(response.take_body(), _decoder, containers=CONTAINERS_LIMIT)
     if not isinstance(found, dict):
         reject(response)
     return found

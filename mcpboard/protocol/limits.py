@@ -22,6 +22,7 @@ __all__ = [
     "LINE_LIMIT",
     "OUTPUT_LIMIT",
     "PAGES_LIMIT",
+    "QUOTED_BYTES",
     "QUOTE_LIMIT",
     "RESPONSE_LIMIT",
     "SCHEMA_DEPTH_LIMIT",
@@ -41,8 +42,8 @@ BODY_LIMIT = 320 * 1024
 # Bytes of JSON; longer text has no use on a phone. Five calls that wait for the backend hold 1.3 MB.
 ARGUMENTS_LIMIT = 256 * 1024
 
-# Bytes from which bodies are parsed one at a time. The largest body that parses to the most costs
-# 10 MB, and nine threads would need 90; one of 16 KiB costs 0.5 MB, and real requests have less.
+# Bytes from which bodies are parsed one at a time. The largest body costs up to 7 MB while it is
+# parsed, and eight threads would need 56; one of 16 KiB costs 0.4 MB, and real requests have less.
 LARGE_BODY = 16 * 1024
 
 # Lists and objects of one document; a parsed empty list takes 56 bytes, an object with one member 232, so
@@ -65,14 +66,16 @@ SESSIONS_LIMIT = 1024
 
 # --- what a backend answers --------------------------------------------------------------------
 
-# Bytes: some twenty screenshots. It is held about three times while it is read: 12 MB.
+# Bytes: some twenty screenshots. It is held twice while it is read, three times where it has more than
+# 64 brackets: 8 to 12 MB.
 RESPONSE_LIMIT = 4 * 1024 * 1024
 
 # Bytes of shell output, as UTF-8, that a reply carries.
 OUTPUT_LIMIT = 256 * 1024
 
-# Characters of a foreign body that an error repeats.
+# Characters of a foreign body that an error repeats; the longest of UTF-8 has four bytes.
 QUOTE_LIMIT = 500
+QUOTED_BYTES = 4 * QUOTE_LIMIT
 
 # Schemas in schemas; the Agent's deepest has 4.
 SCHEMA_DEPTH_LIMIT = 16

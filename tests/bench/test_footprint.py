@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.bench import hostile, programs, traffic
+from tests.bench import hostile, programs, small_json, traffic
 from tests.bench.backend import Backend
 from tests.bench.programs import Program
 from tests.bench.targets import (
@@ -17,14 +17,17 @@ from tests.bench.targets import (
     INSTRUCTIONS_BYTES,
     LIST_BYTES,
     RSS_AFTER_CALLS,
+    RSS_FLOODED,
     RSS_HELD,
     RSS_IDLE,
 )
 from tests.bench.traffic import Caller
+from tests.functional.gohttp import Exchange, GoServer, tool_answer
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 CALLS = 1_000
+FLOODED = 80  # answers to requests that are as large as they may be
 MIB = 1 << 20
 
 # One loop and eight workers; a connection needs none of its own.
@@ -78,6 +81,22 @@ def test_strangers_cannot_make_it_large(board: Program) -> None:
     ask(board, traffic.LIST)
     assert board.peak <= RSS_HELD
     assert board.threads == THREADS
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["calls that end", "calls that hang"])
+def test_small_json_cannot_make_it_large(hangs: bool) -> None:
+    """The most that the process ever had, as the kernel counts it; and it goes on afterwards."""
+    script: Callable[[Exchange], object] = Exchange.hang if hangs else lambda went: went.reply(tool_answer("ok"))
+    with (
+        GoServer(script) as agent,
+        programs.settings(agent.port) as config,
+        programs.running(programs.board(config)) as board,
+    ):
+        with small_json.Flood(board.port) as flood:
+            flood.wait_for(FLOODED, traffic.LIMIT_S)
+            assert board.peak <= RSS_FLOODED
+        ask(board, traffic.post("server/discover"))
+        assert board.threads == THREADS
 
 
 @pytest.mark.parametrize(

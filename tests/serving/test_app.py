@@ -5,14 +5,21 @@ from __future__ import annotations
 import io
 import json
 import logging
+import threading
+import tracemalloc
 from typing import Any
 
 import pytest
 from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import InvalidParams, Refused
-from mcpboard.protocol.limits import BODY_LIMIT
+from mcpboard.protocol import jsonrpc
+from mcpboard.protocol.limits import BODY_LIMIT, LARGE_BODY
+from mcpboard.protocol.messages import Outcome, ToolCall
+from mcpboard.protocol.tools import Content
+from mcpboard.serving import app as edge
 from mcpboard.serving.app import Application, refusal
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests.serving.conftest import Lines
 from tests.serving.rawhttp import Served, call, message, request, serving
 from tests.serving.role import PATIENCE, SECRET, CountedLimit, FakeRole
@@ -332,3 +339,110 @@ class TestUnfinished:
 def test_the_body_of_a_refusal_is_json_for_every_status() -> None:
     assert json.loads(refusal(Refused(418, {"error": "é"})).parts[0]) == {"error": "é"}  # type: ignore[arg-type]
     assert refusal(Refused(418, None)).parts == ()
+
+
+def environ_of(body: bytes) -> dict[str, Any]:
+    """What the server passes for a POST of `body`."""
+    return {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/mcp",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+    }
+
+
+class Posted:
+    """A request to `app` in a thread of its own; `status` and `body` once it has ended."""
+
+    def __init__(self, app: Application, body: bytes) -> None:
+        self.environ = environ_of(body)
+        self.status = ""
+        self.headers: dict[str, str] = {}
+        self.body = b""
+        self._app = app
+        self._thread = threading.Thread(target=self._run, name="posted")
+        self._thread.start()
+
+    def _run(self) -> None:
+        def start_response(status: str, headers: list[tuple[str, str]]) -> None:
+            self.status, self.headers = status[:3], dict(headers)
+
+        reply = self._app(self.environ, start_response)
+        self.body = b"".join(reply)
+        if hasattr(reply, "close"):
+            reply.close()
+
+    def join(self) -> Posted:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        return self
+
+
+class Unasking(FakeRole):
+    """As a board, it never looks at arguments."""
+
+    def run(self, call: ToolCall) -> Outcome:
+        self.begun.put(call.name)
+        assert self.release.wait(PATIENCE)
+        return Outcome(Content(()))
+
+
+LARGE = message("ping", 1, x="x" * LARGE_BODY)
+
+
+class TestLargeBodies:
+    def test_they_are_parsed_one_at_a_time_and_none_waits_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Small ones go past them; who waited too long is told to come again, and that nothing was done."""
+        monkeypatch.setattr(edge, "PARSING_SECONDS", 0.05)
+        begun, release = threading.Event(), threading.Event()
+        load = jsonrpc.load
+
+        def slow(body: bytes) -> Any:
+            if len(body) > LARGE_BODY:
+                begun.set()
+                assert release.wait(PATIENCE)
+            return load(body)
+
+        monkeypatch.setattr(jsonrpc, "load", slow)
+        app = Application(FakeRole, ConcurrencyLimit(1))
+        first = Posted(app, LARGE)
+        assert begun.wait(PATIENCE)
+        refused = Posted(app, LARGE).join()
+        assert (refused.status, refused.headers["Retry-After"]) == ("429", "1")
+        assert "nothing was done" in json.loads(refused.body)["error"]
+        assert Posted(app, message("ping", 1)).join().status == "200"
+        release.set()
+        assert first.join().status == "200"
+        assert Posted(app, LARGE).join().status == "200"
+
+    def test_one_that_is_refused_lets_the_next_in(self) -> None:
+        app = Application(FakeRole, ConcurrencyLimit(1))
+        for body in (b"[" * 50_000, LARGE + b"}", b"\xff" * 50_000, LARGE):
+            last = Posted(app, body).join()
+        assert last.status == "200"
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            pytest.param([{str(number): 0} for number in range(9_000)], id="objects"),
+            pytest.param([str(number) for number in range(25_000)], id="strings"),
+            pytest.param({str(number): 0 for number in range(20_000)}, id="members"),
+            pytest.param("\U0001f600" + "a" * 200_000, id="wide characters"),
+        ],
+    )
+    def test_a_call_that_runs_keeps_the_bytes_of_its_arguments_alone(self, value: Any) -> None:
+        """Not the body, not what the server received, not what was parsed."""
+        role = Unasking()
+        app = Application(lambda: role, ConcurrencyLimit(1))
+        body = message("tools/call", 1, name="block", arguments={"value": value})
+        Posted(app, message("ping", 1)).join()
+        tracemalloc.start()
+        try:
+            posted = Posted(app, body)
+            assert role.begun.get(timeout=PATIENCE) == "block"
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+            role.release.set()
+        assert posted.join().status == "200"
+        assert held < len(body) * 1.1 + 100_000
