@@ -21,6 +21,7 @@ from mcpboard.config.board import SETTINGS
 from mcpboard.config.schema import Setting
 from mcpboard.host.config import HOST_SETTINGS
 from mcpboard.host.tools.rows import ROWS as HOST_ROWS
+from mcpboard.protocol import limits
 from tests.support import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -82,6 +83,14 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     named = re.findall(r"`((?:mcpboard|tests|deploy)/[\w./-]+)`", text)
     missing = [link for link in links if link and not (page.parent / link).exists()]
     assert not missing + [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_tables_of_limits_are_those_of_the_code() -> None:
+    """Every limit with its value, and none that does not exist."""
+    rows = table_rows((ROOT / "docs/limits.md").read_text("utf-8"))
+    written = {row[0].strip("`"): int(row[1].split()[0].replace(",", "")) for row in rows}
+    assert written == {name: getattr(limits, name) for name in limits.__all__}
+    assert len(rows) == len(written)
 
 
 def test_every_folder_of_the_package_is_explained() -> None:
