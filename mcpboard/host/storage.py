@@ -16,7 +16,8 @@ from typing import Any
 
 from mcpboard.config.files import look, staged_file
 from mcpboard.errors import ConfigError
-from mcpboard.text import json_object
+from mcpboard.protocol.tools import without_halves
+from mcpboard.text import DEPTH_LIMIT, json_object
 
 fcntl: Any = None
 msvcrt: Any = None
@@ -63,7 +64,7 @@ def _is_ours(status: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()  # Windows has no such number
 
 
-def read(path: Path) -> dict[str, Any] | None:
+def read(path: Path, depth: int = DEPTH_LIMIT) -> dict[str, Any] | None:
     """Return the JSON object in a private file, None where there is no file; its mode is tightened on the way.
 
     ConfigError, with path and remedy, for a symbolic link, another user's file, or no JSON object.
@@ -76,7 +77,7 @@ def read(path: Path) -> dict[str, Any] | None:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise ConfigError(f"{path}: larger than the {LARGEST_FILE} bytes that it may have; delete it")
-    document = json_object(content)
+    document = json_object(content, depth)
     if document is None:
         raise ConfigError(f"{path}: not a JSON object any more; delete it and start the host agent again")
     return document
@@ -132,7 +133,7 @@ def replace(path: Path, document: dict[str, Any]) -> None:
 
 
 def _encoded(document: dict[str, Any]) -> bytes:
-    return json.dumps(document).encode("ascii") + b"\n"
+    return without_halves(json.dumps(document).encode("ascii")) + b"\n"
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ __all__ = [
     "DEEP_LIMIT",
     "DEPTH_LIMIT",
     "DIGITS_LIMIT",
+    "HOST_STACK_BYTES",
     "ID_LIMIT",
     "LARGE_BODY",
     "LINE_LIMIT",
@@ -98,6 +99,8 @@ PAGES_LIMIT = 64
 # reserves 8 MiB, which a process with a limit on its data cannot have nine times. Memory is taken as a
 # stack is used, some 60 KiB of it; the rest is addresses.
 STACK_BYTES = 512 * 1024
+# The same for the other threads of a host, in which libraries read pictures and text on them.
+HOST_STACK_BYTES = 1024 * 1024
 
 # --- settings files ------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from mcpboard.cli.host import add_verb, settings
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers import base, factory
+from mcpboard.protocol.tools import without_halves
+from mcpboard.text import printable
 
 
 def add_to(verbs: Verbs) -> None:
@@ -50,7 +52,8 @@ def list_devices(arguments: argparse.Namespace) -> int:
     if not specs:
         print("device-host-agent: no devices; add one: device-host-agent devices add ID --kind KIND", file=sys.stderr)
     for spec in specs:
-        print("  ".join(f"{value}" if name == "id" else f"{name}={value}" for name, value in spec.written().items()))
+        words = (f"{value}" if name == "id" else f"{name}={value}" for name, value in spec.written().items())
+        print(printable("  ".join(words)))
     return 0
 
 
@@ -62,7 +65,7 @@ def scan(arguments: argparse.Namespace) -> int:
         print(f"device-host-agent: {error}", file=sys.stderr)
         return 1
     for phone in phones:
-        print("  ".join(word for word in (phone.serial, phone.state, phone.model, phone.remedy) if word))
+        print(printable("  ".join(word for word in (phone.serial, phone.state, phone.model, phone.remedy) if word)))
     return 0 if phones else 1
 
 
@@ -74,5 +77,6 @@ def test(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"there is no device {arguments.id}; `devices list` names them")
     with contextlib.closing(factory.driver(spec, factory.adb_server(effective))) as driver:
         probe = driver.probe()
-    print(json.dumps({"id": spec.id, "kind": spec.kind, "state": probe.state, **probe.details}))
+    written = json.dumps({"id": spec.id, "kind": spec.kind, "state": probe.state, **probe.details})
+    print(without_halves(written.encode("ascii")).decode("ascii"))
     return 0 if probe.state == base.READY else 1

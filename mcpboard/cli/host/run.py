@@ -7,6 +7,7 @@ import contextlib
 import functools
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from mcpboard.doctor import Finding, report
 from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.host import running
 from mcpboard.host.config import HOST_SETTINGS, HostSettings
+from mcpboard.protocol.limits import HOST_STACK_BYTES
 
 
 def add_to(verbs: Verbs) -> None:
@@ -40,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     effective = settings(arguments)
     logs.configure(effective.log, effective.log_level)
+    threading.stack_size(HOST_STACK_BYTES)  # of every thread that is made from here on
     with running.exclusive(effective.folder) as note_url:
         if arguments.demo:
             return _demo(effective, note_url)

@@ -6,7 +6,6 @@ A request without a response raises a ClientError, a status that is no success P
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import threading
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from mcpboard.errors import ClientError, PeerBroken, PeerRefused
 from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.net import host_port
 from mcpboard.protocol.client_session import HttpRequest
+from mcpboard.protocol.tools import compact
 from mcpboard.text import json_object
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 from mcpboard.transport.http import CancelToken, HttpClient
@@ -48,7 +48,7 @@ class CloudHttp:
     def post(self, path: str, body: Mapping[str, Any], seconds: float = LIMIT_SECONDS) -> dict[str, Any] | None:
         """Return the JSON object of the response, None where it has no content."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        request = HttpRequest(headers, json.dumps(body).encode("ascii"))
+        request = HttpRequest(headers, compact(body))
         cancel_token = CancelToken()
         with self._lock:
             if self._closed:

@@ -21,6 +21,7 @@ from mcpboard.host import storage
 from mcpboard.host.cloud.api import CloudApi
 from mcpboard.host.cloud.backoff import Retry, WorkerClock, WorkerEvents
 from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
+from mcpboard.text import DEEP_LIMIT
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ class Outbox:
 
 def _read(path: Path) -> OutboxEntry | None:
     try:
-        document = storage.read(path) or {}
+        document = storage.read(path, DEEP_LIMIT) or {}  # the result of a step may be a UI tree
         finish = document["finish"]
         return OutboxEntry(str(document["host_id"]), str(document["assignment"]), str(finish["lease_id"]), finish)
     except (ConfigError, KeyError, TypeError) as error:

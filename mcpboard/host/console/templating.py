@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpboard import __version__
 from mcpboard.host.devices.leases import CLOUD, MCP
+from mcpboard.text import well_formed
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -36,7 +37,8 @@ def renderer() -> Renderer | None:
     )
     environment.filters.update(ago=ago, person=person)
     environment.globals["version"] = __version__
-    return lambda template, context: environment.get_template(template).render(context)
+    # A page is UTF-8, which has no half of a surrogate pair: what a phone shows may hold one.
+    return lambda template, context: well_formed(environment.get_template(template).render(context))
 
 
 @dataclass(frozen=True)

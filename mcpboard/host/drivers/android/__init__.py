@@ -100,10 +100,10 @@ class AndroidDriver(ScreenshotMixin):
         if "/" in app_id:
             result = self._act(f"am start -n {shlex.quote(app_id)}", LAUNCH_SECONDS)
             # `am` ends well whatever came of it; only its output tells.
-            complaint = re.search(r"^Error.*", f"{result.text}\n{result.stderr}", re.MULTILINE)
+            output = f"{result.text}\n{result.stderr}"
+            complaint = re.search(r"^Error.*", output, re.MULTILINE)
             if complaint:
-                started = not NOT_STARTED.search(complaint[0])
-                delivery = UNKNOWN if started else NOT_SENT
+                delivery = NOT_SENT if NOT_STARTED.search(output) else UNKNOWN
                 raise ToolFailed(f"the phone refused: {complaint[0][:500]}", delivery=delivery)
             return
         with nothing_done("the phone's apps could not be told"):
