@@ -6,11 +6,18 @@ import logging
 import logging.handlers
 import os
 import sys
+import time
 
 from mcpboard.errors import ConfigError
 
 SYSLOG_SOCKET = "/dev/log"
 LARGEST_LOG = 1 << 20  # bytes, twice: the file and the one before it; a board has little room
+PERIOD_SECONDS = 60.0  # after which lines of a kind are counted anew
+
+# Lines of one kind in a period. Strangers can cause warnings at will, a thousand wrong tokens a second,
+# and would write the log full of them; each call of a busy client has its line.
+WARNINGS, OTHERS = 30, 600
+KINDS = 1000  # that are remembered; all of the program's own are some hundred
 
 QUIETER = {
     "waitress": logging.ERROR,  # warns of every request that waits a moment, and of every full house
@@ -28,6 +35,30 @@ class OneLine(logging.Formatter):
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
+class Bounded(logging.Filter):
+    """Let through so many lines of one kind in a period; the last one says that more are left out.
+
+    A kind is a logger and what it logs before its arguments are filled in, so there are few.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}  # kind -> when its period began, lines since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell if the line is written; two threads may both write the last one."""
+        kind, now = (record.name, str(record.msg)), time.monotonic()
+        begun, count = self._seen.get(kind, (now, 0))
+        begun, count = (begun, count + 1) if now - begun < PERIOD_SECONDS else (now, 1)
+        if len(self._seen) >= KINDS:
+            self._seen.clear()
+        self._seen[kind] = begun, count
+        most = WARNINGS if record.levelno >= logging.WARNING else OTHERS
+        if count == most:
+            record.msg = f"{record.msg} (more lines like this are left out for up to {PERIOD_SECONDS:.0f} s)"
+        return count <= most
+
+
 def configure(target: str, level: str) -> None:
     """Send the log to `stderr`, `syslog` or the file of that path; replaces what was configured before.
 
@@ -41,6 +72,7 @@ def configure(target: str, level: str) -> None:
         handler = _handler(target)
     except OSError as error:
         raise ConfigError(f"log: {target} cannot be written: {error.strerror}; name another file, or stderr") from None
+    handler.addFilter(Bounded())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     for name, floor in QUIETER.items():
         logging.getLogger(name).setLevel(floor)

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,3 +70,44 @@ def test_without_a_syslog_daemon_it_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(logs, "SYSLOG_SOCKET", str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="start a syslog daemon, or log to stderr or a file"):
         logs.configure("syslog", "info")
+
+
+class TestBounded:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+        clock = SimpleNamespace(now=1000.0)
+        monkeypatch.setattr(logs, "time", SimpleNamespace(monotonic=lambda: clock.now))
+        yield clock
+
+    @pytest.mark.parametrize(
+        ("level", "most"),
+        [
+            pytest.param(logging.WARNING, logs.WARNINGS, id="warnings"),
+            pytest.param(logging.ERROR, logs.WARNINGS, id="errors"),
+            pytest.param(logging.INFO, logs.OTHERS, id="calls"),
+        ],
+    )
+    def test_lines_of_one_kind_are_so_many(self, tmp_path: Path, clock: SimpleNamespace, level: int, most: int) -> None:
+        file = tmp_path / "log"
+        logs.configure(str(file), "info")
+        for number in range(1000):
+            logging.getLogger("mcpboard.x").log(level, "a wrong token from %s", f"10.0.0.{number}")
+        lines = file.read_text().splitlines()
+        assert len(lines) == most
+        assert "10.0.0.0" in lines[0]
+        assert lines[-1].endswith(f"10.0.0.{most - 1} (more lines like this are left out for up to 60 s)")
+
+    def test_others_are_written_meanwhile_and_the_same_again_later(
+        self, tmp_path: Path, clock: SimpleNamespace
+    ) -> None:
+        file = tmp_path / "log"
+        logs.configure(str(file), "info")
+        log = logging.getLogger("mcpboard.x")
+        for _ in range(100):
+            log.warning("one kind")
+        log.warning("another kind")
+        logging.getLogger("mcpboard.y").warning("one kind")
+        clock.now += logs.PERIOD_SECONDS
+        log.warning("one kind")
+        ends = [line.rpartition(" ")[0].split()[-2:] for line in file.read_text().splitlines()[logs.WARNINGS :]]
+        assert ends == [["mcpboard.x:", "another"], ["mcpboard.y:", "one"], ["mcpboard.x:", "one"]]

@@ -1,4 +1,7 @@
-"""SIGTERM in a real process: newcomers refused at once, what is owed handed over, exit 0; a second signal ends it."""
+"""SIGTERM in a real process: newcomers refused at once, what is owed handed over, exit 0; a second signal ends it.
+
+SIGHUP does the same where there is a terminal, and nothing where there is none.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -20,14 +23,25 @@ from tests.support import ROOT
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 
+# Makes the terminal of that descriptor the one that controls the process, and goes on as the command behind it.
+TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(int(sys.argv[1]), termios.TIOCSCTTY, 0); "
+    "os.close(int(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
 class Process:
     """The stand, running."""
 
-    def __init__(self, *hosts: str) -> None:
+    def __init__(self, *hosts: str, terminal: int | None = None, before: Sequence[str] = ()) -> None:
         environment = {"PATH": os.defpath, "PYTHONWARNINGS": "error", "PYTHONDONTWRITEBYTECODE": "1"}
+        inherited: tuple[int, ...] = ()
+        if terminal is not None:
+            before, inherited = (sys.executable, "-c", TAKE_TERMINAL, str(terminal)), (terminal,)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.serving.stand", *hosts],
+            [*before, sys.executable, "-m", "tests.serving.stand", *hosts],
             cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, pass_fds=inherited,
         )  # fmt: skip
         assert self._process.stdout and self._process.stderr
         self.ports = [int(self._process.stdout.readline()) for _ in hosts]
@@ -53,8 +67,8 @@ class Process:
 
 
 @contextlib.contextmanager
-def running(*hosts: str) -> Iterator[Process]:
-    process = Process(*(hosts or ("127.0.0.1",)))
+def running(*hosts: str, terminal: int | None = None, before: Sequence[str] = ()) -> Iterator[Process]:
+    process = Process(*(hosts or ("127.0.0.1",)), terminal=terminal, before=before)
     try:
         yield process
     finally:
@@ -181,3 +195,56 @@ def test_several_listeners_serve_and_close_alike() -> None:
                     Client(port, host=host)
             assert caller.response().status == 200
         assert process.exit()[0] == 0
+
+
+class TestHangup:
+    @pytest.fixture
+    def terminal(self) -> Iterator[tuple[int, int]]:
+        """Our side of a terminal, and the side that a program has."""
+        pty = pytest.importorskip("pty")
+        ours, theirs = pty.openpty()
+        yield ours, theirs
+        for number in (ours, theirs):
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+    def test_a_terminal_that_goes_drains(self, terminal: tuple[int, int]) -> None:
+        ours, theirs = terminal
+        with running(terminal=theirs) as process, Client(process.ports[0]) as caller:
+            os.close(theirs)
+            caller.send(request(call("block", 5, seconds=1.5)))
+            process.begun()
+            process.signalled = time.monotonic()
+            os.close(ours)  # the kernel sends SIGHUP, as when a window is closed or a login over SSH ends
+            assert refused(process.ports[0], process.signalled) < 0.5
+            assert caller.response().json["id"] == 5
+            code, seconds = process.exit()
+            assert (code, 1.0 < seconds < GRACE_SECONDS) == (0, True)
+
+    def test_told_twice_it_is_not_cut_short(self, terminal: tuple[int, int]) -> None:
+        """By the kernel and by the shell; and a service manager may add SIGTERM."""
+        with running(terminal=terminal[1]) as process, Client(process.ports[0]) as caller:
+            caller.send(request(call("block", 5, seconds=1)))
+            process.begun()
+            for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+                process.signal(number)
+            assert caller.response().json["id"] == 5
+            assert process.exit()[0] == 0
+
+    @pytest.mark.parametrize(
+        "before",
+        [
+            pytest.param((), id="a service"),
+            pytest.param(("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"), id="under nohup"),
+        ],
+    )
+    def test_it_changes_nothing_without_a_terminal(self, before: Sequence[str]) -> None:
+        with running(before=before) as process, Client(process.ports[0]) as caller:
+            caller.send(request(call("block", 5, seconds=1)))
+            process.begun()
+            process.signal(signal.SIGHUP)
+            assert caller.response().json["id"] == 5
+            with Client(process.ports[0]) as newcomer:
+                assert newcomer.post(message("ping")).status == 200
+            process.signal()
+            assert process.exit()[0] == 0
