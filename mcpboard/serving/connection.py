@@ -51,8 +51,9 @@ PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's
 # Seconds without any request before a connection may be ended for a newcomer. Less, and connections that
 # come back at once would end each other before a client on a slow link has sent its request.
 SETTLED_SECONDS = 0.25
-# Seconds without PROGRESS_BYTES before one with a reply owed may, when all others have one, too.
-UNREAD_SECONDS = 2.0
+NEWCOMERS = 64  # in a second, however few connections there are: a full queue of the kernel is through in two
+# So many times as long without PROGRESS_BYTES before one with a reply owed may, when no other may.
+UNREAD_TIMES = 4
 
 _RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # a linger of C, of no seconds
 
@@ -265,21 +266,21 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             return SLOW
         return state if now - self._since > LIMITS[state] else None
 
-    def dispensable(self, now: float) -> tuple[int, float] | None:
+    def dispensable(self, now: float, settled: float) -> tuple[int, float] | None:
         """Return how well the server can do without this connection, the larger the better; None if not at all.
 
         First those that have nothing to get any more, then those without a request, then requests that
-        are not whole, and last the replies that are not read; of each kind the oldest.
+        are not whole, and last the replies that are not read; of each kind the oldest. `settled` is the least age.
         """
         state, age = self._look(now), now - self._since
         if state == HALF_CLOSED and unacknowledged(self.socket) <= 1:  # our end counts as a byte
             return 4, age
         if state == IDLE:
-            return (3, age) if age >= SETTLED_SECONDS and not self._has_sent() else None
+            return (3, age) if age >= settled and not self._has_sent() else None
         if state == RECEIVING:
-            return (2, age) if age >= SETTLED_SECONDS else None
+            return (2, age) if age >= settled else None
         if state in (STALLED, HALF_CLOSED):
-            return (1, age) if age >= UNREAD_SECONDS else None
+            return (1, age) if age >= UNREAD_TIMES * settled else None
         return None
 
     def _has_sent(self) -> bool:
@@ -327,5 +328,7 @@ def most_dispensable(dispatchers: Iterable[object], now: float) -> Channel | Non
 
     Only the loop's own thread may call this.
     """
-    ranked = [(rank, each) for each in dispatchers if isinstance(each, Channel) and (rank := each.dispensable(now))]
+    channels = [each for each in dispatchers if isinstance(each, Channel)]
+    settled = min(SETTLED_SECONDS, len(channels) / NEWCOMERS)
+    ranked = [(rank, each) for each in channels if (rank := each.dispensable(now, settled))]
     return max(ranked, key=lambda pair: pair[0])[1] if ranked else None

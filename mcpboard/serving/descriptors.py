@@ -18,7 +18,7 @@ except ImportError:  # on Windows, which has no such limit
 log = logging.getLogger("mcpboard")
 
 OWN = 8  # settings, tokens and the log, while they are read and written; name services
-FEWEST = 4  # connections, whatever the limit: the most dispensable one is ended for a newcomer
+FEWEST = 8  # connections, whatever the limit: the most dispensable one is ended for a newcomer
 
 
 def fit(connections: int, threads: int) -> int:

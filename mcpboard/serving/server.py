@@ -24,7 +24,7 @@ from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.net import host_port, reachable_here
 from mcpboard.protocol.limits import BODY_LIMIT, STACK_BYTES
 from mcpboard.serving import descriptors
-from mcpboard.serving.connection import IDLE_SECONDS, SETTLED_SECONDS, Channel, most_dispensable, sweep
+from mcpboard.serving.connection import IDLE_SECONDS, Channel, most_dispensable, sweep
 from mcpboard.serving.replies import PIECE
 
 log = logging.getLogger("mcpboard")
@@ -35,7 +35,11 @@ CONNECTIONS = 24  # unfinished bodies of strangers are what fills a small board:
 GRACE_SECONDS = 4.0  # at SIGTERM; init systems kill after five or more
 LEAVE_SECONDS = 0.5  # for the threads to end after that; one that waits for a backend is left to the exit
 SWEEP_SECONDS = 1.0  # how late a limit of connection.py may strike
+LOOK_SECONDS = 0.03  # until a newcomer that cannot be let in is looked at again
 RETRY_SECONDS = 0.1  # after the system had no descriptor or memory for a newcomer
+# Bytes of the kernel for what a client sends, doubled by Linux; connections inherit it from their listener. Those
+# that wait to be accepted may be many, and none of them need send more before it is.
+RECEIVE_BUFFER = 32 * 1024
 IP_FREEBIND = 15  # Linux; not in the socket module
 
 # What the kernel says where it has no IPv6, left out or disabled.
@@ -126,6 +130,7 @@ def _listener(host: str, port: int, freebind: bool) -> socket.socket:
 def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         # A listener takes its address at once after a restart, and alone. Windows has the first
         # anyhow, and takes SO_REUSEADDR as leave to share the port with a listener that is there.
         sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR), 1)
@@ -187,7 +192,7 @@ class SparingListener(TcpWSGIServer):  # type: ignore[misc]
         full = len(self._map) >= self.adj.connection_limit
         self.crowded = full and most_dispensable(self._map.values(), now) is None
         self._open = now >= self._retry_at and not self.crowded
-        return SWEEP_SECONDS if self._open else min(SWEEP_SECONDS, max(self._retry_at - now, SETTLED_SECONDS / 2))
+        return SWEEP_SECONDS if self._open else LOOK_SECONDS
 
     def readable(self) -> bool:
         """Tell if the loop should look for newcomers."""

@@ -25,12 +25,13 @@ def _tool(name: str, output: object) -> bytes:
     return json.dumps({**told, "duration_ms": 1}).encode()
 
 
-def _picture() -> bytes:
-    noise = random.Random(0).randbytes(PICTURE_BYTES - 3)
-    return base64.b64encode(b"\xff\xd8\xff" + noise)
+def _shot(size: int) -> bytes:
+    noise = random.Random(0).randbytes(size - 3)
+    data = base64.b64encode(b"\xff\xd8\xff" + noise).decode()
+    return _tool("screenshot", {"format": "jpeg", "width": 590, "height": 1280, "data": data})
 
 
-SHOT = _tool("screenshot", {"format": "jpeg", "width": 590, "height": 1280, "data": _picture().decode()})
+SHOT = _shot(PICTURE_BYTES)
 ACTION = _tool("touch_gesture", {"action_output": '{"ok":true}', "format": "jpeg", "data": ""})
 BRIDGE = b'{"connected":true,"platform":"android","device_type":"phone"}\n'
 CATALOGUE = b'{"tools":[]}\n'
@@ -44,6 +45,7 @@ class Backend:
     def __init__(self) -> None:
         self.connections = 0
         self.bundle_bytes = BLOCK
+        self.answers = dict(ANSWERS)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._over = False
@@ -61,6 +63,10 @@ class Backend:
         self._listener.close()
         for thread in self._threads:
             thread.join(STOP_S)
+
+    def show(self, size: int) -> None:
+        """Answer with a picture of that many bytes from now on."""
+        self.answers[b"/api/tools/screenshot"] = _shot(size)
 
     def _accept(self) -> None:
         while True:
@@ -80,10 +86,12 @@ class Backend:
             path = _read(sock)
             if path.startswith(b"/bundle/"):  # how many bytes the next bundles have
                 self.bundle_bytes = int(path.rpartition(b"/")[2])
+            if path.startswith(b"/picture/"):  # and the next screenshots
+                self.show(int(path.rpartition(b"/")[2]))
             if path == b"/api/logs/support":
                 self._send_bundle(sock)
             elif path:
-                body = ANSWERS.get(path, ACTION)
+                body = self.answers.get(path, ACTION)
                 sock.sendall(_head(b"application/json", len(body)) + body)
 
     def _send_bundle(self, sock: socket.socket) -> None:

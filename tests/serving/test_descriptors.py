@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from mcpboard.serving import descriptors
@@ -14,17 +12,18 @@ INFINITY = -1
 OPEN = 10
 
 
-class Limits(SimpleNamespace):
+class Limits:
     """The module `resource` of a process with these limits."""
 
     RLIMIT_NOFILE = 7
     RLIM_INFINITY = INFINITY
 
     def __init__(self, soft: int, hard: int, forbidden: bool = False) -> None:
-        super().__init__(now=(soft, hard), forbidden=forbidden)
+        self.now = (soft, hard)
+        self.forbidden = forbidden
 
     def getrlimit(self, which: int) -> tuple[int, int]:
-        return self.now  # type: ignore[no-any-return]
+        return self.now
 
     def setrlimit(self, which: int, limits: tuple[int, int]) -> None:
         if self.forbidden:

@@ -28,8 +28,8 @@ MEGABYTE = 1 << 20
 SMALL = 4096  # bytes of receive buffer
 SECONDS = 0.6  # of asking, in each of the crowds
 
-BIG = hogs.message("tools/call", name="picture", arguments={"size": 4 * MEGABYTE})
-ACTION = hogs.message("tools/call", name="echo", arguments={})
+BIG = hogs.call("picture", size=4 * MEGABYTE)
+ACTION = hogs.call("echo")
 
 
 class TestConnections:
@@ -56,7 +56,6 @@ class TestConnections:
     def test_the_one_idle_for_longest_makes_room(self, served: Served, settled: None) -> None:
         with contextlib.ExitStack() as clients:
             kept = [clients.enter_context(served.client()) for _ in range(server.CONNECTIONS)]
-            assert all(client.post(message("ping")).status == 200 for client in kept)
             assert served.pings()
             assert kept[0].ended()
             assert all(client.post(message("ping")).status == 200 for client in kept[1:])
@@ -86,33 +85,6 @@ class TestConnections:
             assert asking[0].ended(), "the one longest without finishing"
             asking[1].send(request(message("ping"))[-1:])
             assert asking[1].response().status == 200
-
-    def test_one_whose_request_is_on_its_way_is_not_idle(
-        self, served: Served, settled: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Its bytes are in the kernel when the newcomer is accepted."""
-        with contextlib.ExitStack() as clients:
-            kept = [clients.enter_context(served.client()) for _ in range(server.CONNECTIONS)]
-            assert all(client.post(message("ping")).status == 200 for client in kept)
-            held, entered = threading.Event(), threading.Event()
-            poll = server._poll
-
-            def hold(seconds: float, sockets: object) -> None:
-                entered.set()
-                held.wait(PATIENCE)
-                poll(seconds, sockets)
-
-            with monkeypatch.context() as patch:
-                patch.setattr(server, "_poll", hold)
-                with served.client() as waker:  # ends the poll under way: the next one is held
-                    waker.send(b"")
-                    assert entered.wait(PATIENCE)
-                    kept[1].send(request(message("ping")))
-                    newcomer = clients.enter_context(served.client())
-                    newcomer.send(request(message("ping")))
-                    held.set()
-                    assert newcomer.response().status == 200
-                    assert kept[1].response().status == 200
 
     @pytest.mark.parametrize("sent", [b"\r\n\r\n", b"\r\n", b"\n", b" \t\r\n\r\n", b"\r"])
     def test_blank_lines_set_no_clock_back(self, served: Served, quick: None, sent: bytes) -> None:

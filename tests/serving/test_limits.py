@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +17,18 @@ import waitress.server
 import waitress.task
 
 from mcpboard.serving import server
-from mcpboard.serving.connection import IDLE, LIMITS, PROGRESS_BYTES, RECEIVING, STALLED, WORKING, Channel, sweep
+from mcpboard.serving.connection import (
+    IDLE,
+    LIMITS,
+    PROGRESS_BYTES,
+    RECEIVING,
+    STALLED,
+    UNREAD_TIMES,
+    WORKING,
+    Channel,
+    most_dispensable,
+    sweep,
+)
 from tests.serving.conftest import Lines
 from tests.serving.rawhttp import Client, Served, call, chunked, message, request
 from tests.serving.role import PATIENCE
@@ -80,6 +91,61 @@ class TestOverdue:
 
     def test_only_connections_are_swept(self) -> None:
         assert sweep([object(), still()], 1000) == []
+
+
+class TestDispensable:
+    """Who is ended for a newcomer, by the sums alone."""
+
+    @pytest.fixture
+    def ends(self) -> Iterator[tuple[socket.socket, socket.socket]]:
+        """The server's end of a connection and the client's."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with ours, theirs:
+            yield ours, theirs
+
+    @pytest.mark.parametrize(
+        ("doing", "age", "rank"),
+        [
+            pytest.param({"_half_closed": True}, 0, 4, id="said goodbye, and has all"),
+            pytest.param({}, 1, 3, id="idle"),
+            pytest.param({}, 0.9, None, id="idle, too young"),
+            pytest.param({"request": object()}, 1, 2, id="a request that is not whole"),
+            pytest.param({"request": object()}, 0.9, None, id="a request that has just begun"),
+            pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES, 1, id="a reply that is not read"),
+            pytest.param({"total_outbufs_len": 1, "requests": [1]}, UNREAD_TIMES, 1, id="the same of a tool"),
+            pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES - 0.1, None, id="a reply on its way"),
+            pytest.param({"requests": [1]}, 1000, None, id="a call under way"),
+        ],
+    )
+    def test_the_least_missed_first(
+        self, ends: tuple[socket.socket, socket.socket], doing: dict[str, object], age: float, rank: int | None
+    ) -> None:
+        channel = still(socket=ends[0], _pending_input=b"", **doing)
+        channel.overdue(1000)
+        assert channel.dispensable(1000 + age, 1.0) == (None if rank is None else (rank, age))
+
+    @pytest.mark.parametrize("leaves", [True, False])
+    def test_a_request_on_its_way_counts_and_an_end_does_not(
+        self, ends: tuple[socket.socket, socket.socket], leaves: bool
+    ) -> None:
+        channel = still(socket=ends[0], _pending_input=b"")
+        if leaves:
+            ends[1].close()
+        else:
+            ends[1].send(b"POST")
+        channel.overdue(1000)
+        assert (channel.dispensable(2000, 1.0) is None) == (not leaves)
+
+    @pytest.mark.parametrize(("count", "settled"), [(24, 0.25), (256, 0.25), (8, 0.125)])
+    def test_a_full_queue_of_newcomers_is_through_in_two_seconds(
+        self, ends: tuple[socket.socket, socket.socket], count: int, settled: float
+    ) -> None:
+        channels = [still(socket=ends[0], _pending_input=b"") for _ in range(count)]
+        for number, channel in enumerate(channels):
+            channel.overdue(1000 - number / 1000)
+        assert most_dispensable(channels, 1000 + settled - 1) is None
+        assert most_dispensable(channels, 1000 + settled) is channels[-1]
 
 
 def still(**doing: object) -> Channel:
