@@ -177,7 +177,8 @@ class Application:
             log_line = _log_line(call.name, outcome.result, started)
             connection, receipt = environ.get(CONNECTION), on_trust
             if connection is not None:
-                slot.read_by(connection, time.monotonic())
+                held = sum(len(part) for part in reply.parts if isinstance(part, bytes))
+                slot.read_by(connection, time.monotonic(), held)
                 receipt = connection.receipt
             return PendingReply(reply, cleanup.pop_all(), log_line, outcome.on_delivered, receipt)
 

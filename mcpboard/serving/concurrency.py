@@ -10,6 +10,9 @@ from typing import Protocol
 from mcpboard.errors import Busy
 
 RESERVED = 6  # one slot in so many, rounded up, is for tools that act
+# Bytes of replies that wait for their readers, above which nothing is looked at but in the place of a slow reader:
+# two screenshots of the largest size, and a board of 64 MB holds no more beside those that are being taken.
+UNREAD_BYTES = 8 << 20
 READING_SECONDS = 2.0  # that a reply may be read for before a call may take its slot; 4 MiB at 16 Mbit/s
 
 
@@ -28,10 +31,11 @@ class ConcurrencySlot:
         self._limit: ConcurrencyLimit | None = limit
         self.reader: ReplyConnection | None = None
         self.since = 0.0  # when its reply began to be read
+        self.size = 0  # bytes that are held for it
 
-    def read_by(self, reader: ReplyConnection, now: float) -> None:
-        """Note that the tool is done, and that from now on only `reader` keeps the slot."""
-        self.reader, self.since = reader, now
+    def read_by(self, reader: ReplyConnection, now: float, size: int = 0) -> None:
+        """Note that the tool is done, and that from now on only `reader` keeps the slot, and `size` bytes of a reply."""
+        self.reader, self.since, self.size = reader, now, size
 
     def release(self) -> None:
         limit, self._limit = self._limit, None
@@ -45,12 +49,15 @@ class ConcurrencyLimit:
     Slow readers keep their slot, so they can fill the limit but never the threads above it. A full
     limit turns the next call away at once, unless a reply has been read for long: then the one
     that was read for longest is broken off, and the call takes its slot. So nobody who reads slowly
-    keeps others from the phone; and what was taken for read keeps none from a tool that acts, for
-    which some slots are reserved.
+    keeps others from the phone, and no reading of others keeps a tool that acts from it, for which some
+    slots are reserved.
     """
 
-    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, capacity: int, unread_bytes: int = UNREAD_BYTES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._capacity = capacity
+        self._unread_bytes = unread_bytes
         self._reserved = min(-(-capacity // RESERVED), capacity - 1)
         self._clock = clock
         self._held: list[ConcurrencySlot] = []
@@ -66,7 +73,9 @@ class ConcurrencyLimit:
         """Take a slot for a tool that `acts`, or for one that only looks; Busy at once when there is none."""
         slot = ConcurrencySlot(self)
         with self._lock:
-            if len(self._held) >= self._capacity - (0 if acts else self._reserved):
+            if len(self._held) >= self._capacity - (0 if acts else self._reserved) or (
+                not acts and sum(each.size for each in self._held) > self._unread_bytes
+            ):
                 self._held.remove(self._slowest_reader())
             self._held.append(slot)
         return slot

@@ -19,6 +19,8 @@ RSS_AFTER_CALLS = 34.0
 RSS_HOSTILE = 40.0
 RSS_HELD = 41.5  # under hostile load
 RSS_FLOODED = 60.0  # under JSON that is small on the wire and large in memory
+RSS_CROWDED = 60.0  # under all sorts of hostile traffic at once, at any moment
+HONEST_S = 5.0  # until an honest client is answered meanwhile, at the worst
 
 # Beside others in the same run, shown and not asserted.
 LIST_P50 = 1.3  # x bare waitress
