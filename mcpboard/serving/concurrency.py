@@ -11,8 +11,8 @@ from mcpboard.errors import Busy
 
 RESERVED = 6  # one slot in so many, rounded up, is for tools that act
 # Bytes of replies that wait for their readers, above which nothing is looked at but in the place of a slow reader:
-# two screenshots of the largest size, and a board of 64 MB holds no more beside those that are being taken.
-UNREAD_BYTES = 8 << 20
+# a screenshot of the largest size, or some fifteen of a phone; those that are being taken come on top.
+UNREAD_BYTES = 4 << 20
 READING_SECONDS = 2.0  # that a reply may be read for before a call may take its slot; 4 MiB at 16 Mbit/s
 
 
