@@ -13,7 +13,7 @@ RESERVED = 6  # one slot in so many, rounded up, is for tools that act
 # Bytes of replies that wait for their readers, above which nothing is looked at but in the place of a slow reader:
 # a screenshot of the largest size, or some fifteen of a phone; those that are being taken come on top.
 UNREAD_BYTES = 4 << 20
-READING_SECONDS = 2.0  # that a reply may be read for before a call may take its slot; 4 MiB at 16 Mbit/s
+READING_SECONDS = 1.0  # that a reply may be read for before a call may take its slot; 1 MiB at 8 Mbit/s
 
 
 class ReplyConnection(Protocol):
@@ -34,7 +34,7 @@ class ConcurrencySlot:
         self.size = 0  # bytes that are held for it
 
     def read_by(self, reader: ReplyConnection, now: float, size: int = 0) -> None:
-        """Note that the tool is done, and that from now on only `reader` keeps the slot, and `size` bytes of a reply."""
+        """Note that the tool is done: only `reader` keeps the slot from now on, and `size` bytes of a reply."""
         self.reader, self.since, self.size = reader, now, size
 
     def release(self) -> None:

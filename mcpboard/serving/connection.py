@@ -50,10 +50,10 @@ PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's
 
 # Seconds without any request before a connection may be ended for a newcomer. Less, and connections that
 # come back at once would end each other before a client on a slow link has sent its request.
-SETTLED_SECONDS = 0.25
+SETTLED_SECONDS = 0.1
 NEWCOMERS = 64  # in a second, however few connections there are: a full queue of the kernel is through in two
-# So many times as long without PROGRESS_BYTES before one with a reply owed may, when no other may.
-UNREAD_TIMES = 4
+# So many times as long without PROGRESS_BYTES before one with a reply owed may, when no other may: a second.
+UNREAD_TIMES = 10
 
 _RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # a linger of C, of no seconds
 

@@ -1,7 +1,7 @@
 """`python -m tests.bench [ROWS]`: the table of the README, everything in one run on this machine.
 
-ROWS are some of: instructions list calls bundles memory size start stalled sigterm console vision. Nothing here fails: `over` says
-where a target was missed.
+ROWS are some of: instructions list calls bundles memory size start stalled sigterm crowded console vision.
+Nothing here fails: `over` says where a target was missed.
 """
 
 from __future__ import annotations

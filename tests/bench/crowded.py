@@ -119,25 +119,33 @@ def limited() -> Iterator[tuple[Sequence[str], str]]:
 
     The prefix is empty where none can be made.
     """
+    group = _group()
+    if group is None:
+        yield (), "no control group could be made"
+        return
+    try:
+        yield ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"), "inside a control group of 64 MB"
+    finally:
+        group.rmdir()
+
+
+def _group() -> Path | None:
     parent, limits = Path("/sys/fs/cgroup"), {"memory.max": GROUP_BYTES, "memory.swap.max": 0}
     if not (parent / "cgroup.controllers").exists():  # version 1
         parent, limits = parent / "memory", {"memory.limit_in_bytes": GROUP_BYTES}
     group = parent / f"mcpboard-{os.getpid()}"
-    with contextlib.suppress(OSError):
+    try:
         group.mkdir()
-        try:
-            for name, value in limits.items():
-                if (group / name).exists() or name == "memory.max":  # a kernel without swap has no limit for it
-                    (group / name).write_text(str(value), "ascii")
-        except OSError:
-            group.rmdir()
-            raise
-        try:
-            yield ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"), "inside a control group of 64 MB"
-        finally:
-            group.rmdir()
-        return
-    yield (), "no control group could be made"
+    except OSError:
+        return None
+    try:
+        for name, value in limits.items():
+            if (group / name).exists() or name == "memory.max":  # a kernel without swap has no limit for it
+                (group / name).write_text(str(value), "ascii")
+    except OSError:
+        group.rmdir()
+        return None
+    return group
 
 
 if __name__ == "__main__":

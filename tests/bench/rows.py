@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import host, hostile, programs, traffic
+from tests.bench import crowded, host, hostile, programs, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
@@ -35,6 +35,7 @@ MIB = 1 << 20
 LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
 ASK_AGAIN_S = 0.25  # seconds between two bundles asked for; the board looks at stalled readers once a second
 KNOCK_S = 0.005  # seconds; quicker, and the knocks would fill the backlog and wait there
+CROWDED_S = 30.0  # seconds of hostile traffic
 GIVE_UP_S = 10.0  # seconds of knocking at a port that does not close
 
 
@@ -275,6 +276,15 @@ def _ends_whole(caller: Caller) -> bool:
     return last.endswith(b"}}")
 
 
+def crowds_of_strangers(_: Servers) -> Iterator[Row]:
+    found = crowded.run(CROWDED_S)
+    beside = found.wrong or f"{found.ended:,} connections ended"
+    yield ceiling(
+        "hostile traffic of all sorts, worst honest answer", found.honest.worst_s, want.HONEST_S, "s", beside, 2
+    )
+    yield ceiling("hostile traffic of all sorts, resident", found.peak, want.RSS_CROWDED, "MiB", found.group, 1)
+
+
 def console(_: Servers) -> Iterator[Row]:
     yield Row(*host.watched())
 
@@ -293,6 +303,7 @@ ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
     "start": cold_start,
     "stalled": stalled,
     "sigterm": sigterm,
+    "crowded": crowds_of_strangers,
     "console": console,
     "vision": vision,
 }

@@ -13,7 +13,7 @@ import sys
 from tests.support import ROOT
 
 SECONDS = "600"
-PARTS = ("leaks", "killed")  # modules beside this one, in the order in which they run
+PARTS = ("leaks", "killed", "crowded")  # modules beside this one, in the order in which they run
 
 
 def main(wanted: list[str]) -> int:

@@ -22,6 +22,7 @@ from mcpboard.serving.connection import (
     LIMITS,
     PROGRESS_BYTES,
     RECEIVING,
+    SETTLED_SECONDS,
     STALLED,
     UNREAD_TIMES,
     WORKING,
@@ -137,7 +138,7 @@ class TestDispensable:
         channel.overdue(1000)
         assert (channel.dispensable(2000, 1.0) is None) == (not leaves)
 
-    @pytest.mark.parametrize(("count", "settled"), [(24, 0.25), (256, 0.25), (8, 0.125)])
+    @pytest.mark.parametrize(("count", "settled"), [(24, SETTLED_SECONDS), (256, SETTLED_SECONDS), (4, 0.0625)])
     def test_a_full_queue_of_newcomers_is_through_in_two_seconds(
         self, ends: tuple[socket.socket, socket.socket], count: int, settled: float
     ) -> None:

@@ -1,0 +1,120 @@
+"""Slots by the sums alone: who gets one, and who gives one up."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpboard.errors import Busy
+from mcpboard.serving.concurrency import READING_SECONDS, UNREAD_BYTES, ConcurrencyLimit, ConcurrencySlot
+
+LARGE = UNREAD_BYTES // 2
+
+
+class Now:
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Reader:
+    """A connection with bytes that its reader has not taken."""
+
+    def __init__(self, unsent: int = 1) -> None:
+        self.total_outbufs_len = unsent
+        self.broken_off = False
+
+    def break_off(self) -> None:
+        self.broken_off = True
+
+
+@pytest.fixture
+def now() -> Now:
+    return Now()
+
+
+def read(limit: ConcurrencyLimit, now: Now, *, unsent: int = 1, size: int = 0) -> tuple[ConcurrencySlot, Reader]:
+    """A slot whose reply is being read from now on."""
+    slot, reader = limit.acquire(), Reader(unsent)
+    slot.read_by(reader, now.seconds, size)
+    return slot, reader
+
+
+@pytest.mark.parametrize(("capacity", "for_looking"), [(1, 1), (2, 1), (6, 5), (8, 6), (40, 33)])
+def test_some_slots_are_kept_for_tools_that_act(capacity: int, for_looking: int) -> None:
+    limit = ConcurrencyLimit(capacity)
+    for _ in range(for_looking):
+        limit.acquire(acts=False)
+    with pytest.raises(Busy, match=f"^{for_looking} calls are under way already"):
+        limit.acquire(acts=False)
+    for _ in range(capacity - for_looking):
+        limit.acquire(acts=True)
+    with pytest.raises(Busy):
+        limit.acquire(acts=True)
+    assert limit.in_use == capacity
+
+
+@pytest.mark.parametrize("acts", [True, False])
+def test_the_reply_read_for_longest_gives_its_slot(now: Now, acts: bool) -> None:
+    limit = ConcurrencyLimit(3, clock=now)
+    running = limit.acquire()
+    slow, first = read(limit, now)
+    now.seconds += 1
+    _, second = read(limit, now)
+    now.seconds += READING_SECONDS
+    taken = limit.acquire(acts)
+    assert (first.broken_off, second.broken_off, limit.in_use) == (True, False, 3)
+    slow.release()  # as its thread does when it finds the connection gone: the slot is another's
+    assert limit.in_use == 3
+    taken.release()
+    running.release()
+    assert limit.in_use == 1
+
+
+@pytest.mark.parametrize(
+    ("unsent", "age"),
+    [
+        pytest.param(1, READING_SECONDS - 0.1, id="it has only begun"),
+        pytest.param(0, 100.0, id="its reader has all there is, and waits for the source"),
+    ],
+)
+def test_nobody_gives_a_slot_that_is_no_slow_reader(now: Now, unsent: int, age: float) -> None:
+    limit = ConcurrencyLimit(2, clock=now)
+    limit.acquire()
+    _, reader = read(limit, now, unsent=unsent)
+    now.seconds += age
+    with pytest.raises(Busy):
+        limit.acquire()
+    assert not reader.broken_off
+
+
+def test_calls_under_way_never_give_theirs(now: Now) -> None:
+    limit = ConcurrencyLimit(2, clock=now)
+    slots = [limit.acquire(), limit.acquire()]
+    now.seconds += 1000
+    with pytest.raises(Busy):
+        limit.acquire()
+    slots[0].release()
+    slots[0].release()
+    assert limit.in_use == 1
+
+
+class TestMemory:
+    def test_looking_waits_while_much_is_unread(self, now: Now) -> None:
+        limit = ConcurrencyLimit(6, clock=now)
+        readers = [read(limit, now, size=LARGE)[1] for _ in range(3)]
+        with pytest.raises(Busy):
+            limit.acquire(acts=False)
+        limit.acquire(acts=True)
+        now.seconds += READING_SECONDS
+        limit.acquire(acts=False)
+        assert [reader.broken_off for reader in readers] == [True, False, False]
+
+    def test_ordinary_pictures_are_not_much(self, now: Now) -> None:
+        limit = ConcurrencyLimit(6, clock=now)
+        for _ in range(4):
+            read(limit, now, size=1 << 20)
+        limit.acquire(acts=False)
