@@ -9,16 +9,20 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from mcpboard.client import Client
 from mcpboard.errors import ClientError, ToolFailed
 from mcpboard.host.drivers.board import BoardDriver
+from mcpboard.laptop.bridge import Bridge
+from mcpboard.laptop.bridge.stdio import LineWriter
+from mcpboard.laptop.bridge.upstream import Upstream
+from mcpboard.transport.http import HttpClient
 from tests.functional.peer import Raw
 from tests.functional.test_client import DISCOVERED
-from tests.laptop.bridge.test_bridge_peers import STATUS, http, request, says, through
+from tests.laptop.bridge.test_bridge_peers import STATUS, Script, http, request, says, through
 from tests.laptop.piped import LIMIT_S
 from tests.laptop.relay.test_relay import fetch, relaying
 
@@ -277,7 +281,17 @@ def in_a_thread(way: Way, answer: Answer) -> Ended:
     return ended[0]
 
 
-@pytest.mark.parametrize("way", [WAYS[1], WAYS[2], WAYS[3]])  # the test of the bridge would have to parse it
+def test_a_thousand_levels_pass_the_bridge_on_a_small_stack() -> None:
+    """To the byte, and unparsed here: the parser of the standard library would not follow."""
+    script = Script(request(7, "tools/call", STATUS, modern=True))
+    source: Any = script
+    answer = nested(1000)(b"7")
+    with Raw(says(answer)) as raw, small_stacks():
+        Bridge(Upstream(HttpClient(raw.url), 0.0), LineWriter(script)).run(source)
+    assert script.written.getvalue() == answer.partition(b"\r\n\r\n")[2] + b"\n"
+
+
+@pytest.mark.parametrize("way", [WAYS[1], WAYS[2], WAYS[3]])
 def test_a_thousand_levels_pass_on_a_small_stack(way: Way) -> None:
     way(interim())  # with all its imports done, which need more stack than a server gives
     assert in_a_thread(way, nested(1000)) == Ended(None)

@@ -81,11 +81,11 @@ def _announced(child: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def thread(app: Any, sockets: Sequence[socket.socket] = (), threads: int = server.THREADS) -> Iterator[str]:
-    """The MCP URL of `app` behind the real server, in a thread that is gone when the block ends."""
+def thread(app: Any, sockets: Sequence[socket.socket] = (), **options: int) -> Iterator[str]:
+    """The MCP URL of `app` behind the real server, in a thread that is gone when the block ends; `options` are the server's."""
     sockets = sockets or server.listeners([("127.0.0.1", 0)])
     url = server.url(sockets[0])
-    serving = server.Server(app, sockets, threads)
+    serving = server.Server(app, sockets, **options)
     running = threading.Thread(target=serving.run, name="served")
     running.start()
     try:
