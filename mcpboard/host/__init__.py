@@ -279,8 +279,9 @@ def build(
     for device_id, (kind, driver) in (extra or {}).items():
         manager.add(device_id, kind, driver)
     adb = factory.adb_server(settings)
-    registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb))
-    discovery = autodiscovery.discover(manager, registry.specs, adb) if settings.adb_discover else None
+    serials: dict[str, str] = {}  # of Android phones by network, by their addresses
+    registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb), serials)
+    discovery = autodiscovery.discover(manager, registry.specs, adb, serials) if settings.adb_discover else None
     statuses = DeviceStatuses(manager)
     vision = vision or create_service(folder / ICONS)
     enrolled = enrolled or enrollment.read(folder)

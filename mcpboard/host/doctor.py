@@ -159,6 +159,10 @@ def devices(facts: list[DeviceSpec] | ConfigError) -> CheckResult:
         return _failed(facts, "correct the file, or delete it and add the devices again")
     if not facts:
         return failed("none", "device-host-agent devices add ID --kind board")
+    for at, spec in enumerate(facts):
+        if other := registry.first_same(spec, facts[:at]):
+            why = f"{other.id} and {spec.id} are one phone, or may be, so {spec.id} is not served"
+            return failed(why, f"device-host-agent devices remove {spec.id}")
     return ok(", ".join(spec.id for spec in facts))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ ROWS = [
     ),
     pytest.param(doctor.cloud, ConfigError("unreadable"), CheckState.FAILED, "unreadable", id="no remedy in the error"),
     pytest.param(doctor.devices, [BOARD, PHONE], CheckState.OK, "b, p", id="devices"),
+    pytest.param(
+        doctor.devices, [PHONE, replace(PHONE, id="q")], CheckState.FAILED, "q is not served", id="one phone twice"
+    ),
     pytest.param(doctor.devices, [], CheckState.FAILED, "none", id="no devices"),
     pytest.param(doctor.devices, ConfigError("no list"), CheckState.FAILED, "no list", id="no list of devices"),
     pytest.param(doctor.device, DeviceFacts(PHONE, Probe("ready")), CheckState.OK, "ready", id="a device"),

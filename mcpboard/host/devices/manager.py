@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -19,6 +19,7 @@ from typing import TypeVar
 from mcpboard.errors import NOT_SENT, ConfigError, ToolFailed, UnknownDevice
 from mcpboard.host.devices.leases import DeviceLeases, EndedLease, Owner
 from mcpboard.host.devices.queue import WAIT_SECONDS, CommandQueue, shared_places
+from mcpboard.host.devices.spec import DeviceSpec, same_phone
 from mcpboard.host.drivers.base import Driver, Screenshot
 
 SHUTTING_DOWN = "the host agent is shutting down"
@@ -28,6 +29,10 @@ CLOSE_SECONDS = 3.0  # for all drivers together at the end; a goodbye may take t
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class PhoneTaken(ConfigError):
+    """The phone is a device under another id."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class _Device:
     kind: str
     driver: Driver
     queue: CommandQueue
+    ways: Sequence[DeviceSpec] = ()  # that lead to its phone
+    found: bool = False  # plugged in, and named by nobody
     last_number: int = 0  # of the lease that used the driver last
 
 
@@ -64,7 +71,7 @@ class DeviceManager:
         self._lock = threading.Lock()
         self._leases = DeviceLeases()
         self._devices: dict[str, _Device] = {}
-        self._leaving: list[tuple[str, Driver]] = []  # removed while a call was inside
+        self._leaving: list[_Device] = []  # removed while a call was inside
         self._watched: list[Driver] = []  # somebody peeks, or is about to
         self._closed = False
         self._places = shared_places()
@@ -75,22 +82,51 @@ class DeviceManager:
 
     # --- the devices -------------------------------------------------------------------------
 
-    def add(self, device_id: str, kind: str, driver: Driver) -> None:
-        """Take a device on; ConfigError for an id that is there already."""
+    def add(
+        self, device_id: str, kind: str, driver: Driver, ways: Sequence[DeviceSpec] = (), *, found: bool = False
+    ) -> None:
+        """Take a device on; ConfigError for an id that is there already, PhoneTaken for a phone that has another id.
+
+        `ways` are those that lead to its phone. One that was only `found` goes for one that somebody names, at the
+        first moment at which nobody has it: until then the phone is handed out under the id that it has.
+        """
         with self._lock:
-            if device_id in self._devices:
+            in_use = self._leases.devices_in_use()
+            leased = self._leases.current(self._clock())
+            others = [*self._devices.values(), *(each for each in self._leaving if each.id in in_use)]
+            same = [each for each in others if any(same_phone(one, two) for one in ways for two in each.ways)]
+            for other in same:
+                served = self._devices.get(other.id) is other
+                if served and (found or not other.found):
+                    raise PhoneTaken(f"{other.id} is that phone already; remove one of them")
+                if other.id in leased or not served:
+                    raise PhoneTaken(f"the phone is in use as {other.id}; it is served once that is over")
+            if device_id in self._devices and device_id not in [each.id for each in same]:
                 raise ConfigError(f"there is a device {device_id} already; choose another id")
+            for other in same:
+                self._withdraw(other)
             queue = CommandQueue(device_id, self._wait_seconds, self._places)
-            self._devices[device_id] = _Device(device_id, kind, driver, queue)
+            self._devices[device_id] = _Device(device_id, kind, driver, queue, ways, found)
+        self._close_leaving()
 
     def remove(self, device_id: str) -> None:
         """Let a device go: its lease ends, who waits for it learns that, a call inside finishes first."""
         with self._lock:
-            device = self._known(device_id)
-            del self._devices[device_id]
-            self._leaving.append((device_id, device.driver))
-            self._leases.withdraw(device_id, "the device was removed", self._clock())
+            self._withdraw(self._known(device_id))
         self._close_leaving()
+
+    def withdraw_found(self, device_id: str) -> None:
+        """Let a device go that was only found, unless somebody has it or it is not here."""
+        with self._lock:
+            device = self._devices.get(device_id)
+            if device is not None and device.found and device_id not in self._leases.current(self._clock()):
+                self._withdraw(device)
+        self._close_leaving()
+
+    def _withdraw(self, device: _Device) -> None:
+        self._devices.pop(device.id, None)
+        self._leaving.append(device)
+        self._leases.withdraw(device.id, "the device was removed", self._clock())
 
     def ids(self) -> list[str]:
         """Return the ids of all devices, in the order of their arrival."""
@@ -251,7 +287,7 @@ class DeviceManager:
         """End every lease and every wait, let every device go."""
         with self._lock:
             self._closed = True
-            self._leaving += [(device.id, device.driver) for device in self._devices.values()]
+            self._leaving += self._devices.values()
             self._leases.close(SHUTTING_DOWN)
             self._devices.clear()
         self._close_leaving(CLOSE_SECONDS)
@@ -264,8 +300,8 @@ class DeviceManager:
         """
         with self._lock:
             in_use = self._leases.devices_in_use()
-            kept = [each for each in self._leaving if each[0] in in_use or each[1] in self._watched]
-            ready = [driver for device_id, driver in self._leaving if (device_id, driver) not in kept]
+            kept = [each for each in self._leaving if each.id in in_use or each.driver in self._watched]
+            ready = [each.driver for each in self._leaving if each not in kept]
             self._leaving = kept
         threads = [
             threading.Thread(target=_close, args=(driver,), name="device closing", daemon=True) for driver in ready

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.spec import DeviceSpec, same_phone, ways
 from mcpboard.host.drivers.base import Driver
+
+__all__ = ["DeviceSpec", "Registry", "add", "remove", "specs"]
+
+log = logging.getLogger(__name__)
 
 DEVICES_FILE = "devices.json"
 KINDS = ("board", "simulated", "android", "iphone")
 MOST_DEVICES = 64  # of one host; each may cost a thread and a connection
+NO_SERIALS: Mapping[str, str] = MappingProxyType({})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-@dataclass(frozen=True)
-class DeviceSpec:
-    """One device as it is written down: its kind and the way to reach it."""
-
-    id: str
-    kind: str
-    url: str | None = None  # of a board or a WebDriverAgent
-    serial: str | None = None  # of an Android device
-    interface: str | None = None  # network interface that a board is behind, when several share an address
-
-    def written(self) -> dict[str, str]:
-        """Return the members that have a value."""
-        members = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in members.items() if value is not None}
-
 
 # Member -> kinds that look at it: one written for another kind would silently do nothing.
 USED_BY: Mapping[str, tuple[str, ...]] = {
@@ -69,15 +60,36 @@ def specs(folder: Path) -> list[DeviceSpec]:
 
 
 def add(folder: Path, spec: DeviceSpec) -> None:
-    """Write one more device down; ConfigError for an id that is taken or a member that is wrong."""
+    """Write one more device down; ConfigError for an id or a phone that is taken, or a member that is wrong."""
     _check(spec)
     with storage.locked(folder / DEVICES_FILE):
         known = specs(folder)
         if any(each.id == spec.id for each in known):
             raise ConfigError(f"there is a device {spec.id} already; remove it first, or choose another id")
+        other = first_same(spec, known)
+        if other is not None:
+            raise ConfigError(_same(spec, other))
         if len(known) >= MOST_DEVICES:
             raise ConfigError(f"a host has {MOST_DEVICES} devices at most")
         _write(folder, [*known, spec])
+
+
+def first_same(spec: DeviceSpec, others: Iterable[DeviceSpec]) -> DeviceSpec | None:
+    """Return the first of the others that is the same phone, None when none is."""
+    return next((each for each in others if same_phone(spec, each)), None)
+
+
+def _same(spec: DeviceSpec, other: DeviceSpec) -> str:
+    """Return why a device is refused beside another one that is the same phone, or may be."""
+    for name in ("serial", "interface"):
+        both = (getattr(spec, name), getattr(other, name))
+        if None in both and both != (None, None) and spec.kind in USED_BY[name] and spec.kind != "iphone":
+            nameless = spec.id if both[0] is None else other.id
+            return (
+                f"{spec.id} and {other.id} may be one phone, because {nameless} names no {name}; "
+                f"remove it, and add each with its --{name}"
+            )
+    return f"{other.id} is that phone already; use that id, or remove it first"
 
 
 def remove(folder: Path, device_id: str) -> None:
@@ -105,16 +117,29 @@ def _check(spec: DeviceSpec) -> None:
 
 
 class Registry:
-    """Keep the manager's devices as the file has them; safe to ask from any thread, at every call."""
+    """Keep the manager's devices as the file has them; safe to ask from any thread, at every call.
 
-    def __init__(self, folder: Path, manager: DeviceManager, make: Callable[[DeviceSpec], Driver]) -> None:
+    A device whose phone is in use under another id is taken on once that is over. `serials` is address -> serial of
+    Android phones by network, as far as they have told.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        manager: DeviceManager,
+        make: Callable[[DeviceSpec], Driver],
+        serials: Mapping[str, str] = NO_SERIALS,
+    ) -> None:
+        self._serials = serials
         self._folder = folder
         self._manager = manager
         self._make = make
         self._lock = threading.Lock()
         self._file = storage.FollowedFile(folder / DEVICES_FILE)
         self._known: dict[str, DeviceSpec] = {}
-        self._apply(specs(folder))
+        self._refused: dict[str, str] = {}  # id of a device that is not served -> why
+        self._wanted = specs(folder)
+        self._apply()
 
     def specs(self) -> list[DeviceSpec]:
         """Return the devices as they stand in the manager."""
@@ -124,18 +149,34 @@ class Registry:
     def follow(self) -> None:
         """Add and remove what the file's last change did; a broken file leaves the devices as they are."""
         with self._lock:
-            if not self._file.take_change():
+            if self._file.take_change():
+                try:
+                    self._wanted = specs(self._folder)
+                except ConfigError as error:
+                    log.warning("%s (until then the devices stay as they were)", error)
+                    return
+            elif not self._refused:
                 return
-            with self._file.complaining("the devices stay as they were"):
-                self._apply(specs(self._folder))
+            self._apply()
 
-    def _apply(self, wanted: Sequence[DeviceSpec]) -> None:
-        fresh = {each.id: each for each in wanted}
+    def _apply(self) -> None:
+        fresh = {each.id: each for each in self._wanted}
         for device_id, spec in list(self._known.items()):
             if fresh.get(device_id) != spec:
                 del self._known[device_id]
                 self._manager.remove(device_id)
+        refused: dict[str, str] = {}
         for device_id, spec in fresh.items():
-            if device_id not in self._known:
-                self._manager.add(device_id, spec.kind, self._make(spec))
+            if device_id in self._known:
+                continue
+            driver = self._make(spec)
+            try:
+                self._manager.add(device_id, spec.kind, driver, ways(spec, self._serials))
+            except ConfigError as error:
+                driver.close()
+                refused[device_id] = str(error)
+                if self._refused.get(device_id) != str(error):
+                    log.warning("%s is not served: %s", device_id, error)
+            else:
                 self._known[device_id] = spec
+        self._refused = refused

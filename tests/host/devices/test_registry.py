@@ -11,8 +11,9 @@ import pytest
 
 from mcpboard.errors import ConfigError
 from mcpboard.host.devices import registry
-from mcpboard.host.devices.registry import DEVICES_FILE, DeviceSpec
-from tests.host.rig import Fake, agent
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.devices.registry import DEVICES_FILE, DeviceSpec, Registry
+from tests.host.rig import Agent, Fake, agent, result, threads
 from tests.support import ROOT
 
 FULL = DeviceSpec("board-1", "board", "http://192.168.42.1:8080/mcp", None, "usb0")
@@ -109,3 +110,160 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
         each.stdin.close()
     assert [each.wait(30) for each in processes] == [0] * 6
     assert len(registry.specs(tmp_path / "data")) == 30
+
+
+# --- one phone under two ids -------------------------------------------------------------------
+
+B, U = "http://192.168.42.1:8080/mcp", "http://127.0.0.1:8100"
+UDID = "00008030-001A2B3C4D5E802E"
+
+SAME: list[tuple[DeviceSpec, DeviceSpec]] = [
+    (DeviceSpec("a", "board"), DeviceSpec("b", "board")),
+    (DeviceSpec("a", "board"), DeviceSpec("b", "board", url=B)),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url=f"{B}/")),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="http://192.168.42.1:8080")),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="HTTP://192.168.42.1:8080/mcp")),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="http://[::ffff:192.168.42.1]:8080/mcp")),
+    (DeviceSpec("a", "board", url="http://Board.example/mcp"), DeviceSpec("b", "board", url="http://board.example.:80/mcp")),
+    (DeviceSpec("a", "board", url="http://[fd00::1]:8080"), DeviceSpec("b", "board", url="http://[FD00:0::1]:8080/mcp")),
+    (DeviceSpec("a", "board", url="http://localhost:1/mcp"), DeviceSpec("b", "board", url="http://127.0.0.1:1/mcp")),
+    (DeviceSpec("a", "board", url="http://[::1]:1/mcp"), DeviceSpec("b", "board", url="http://127.1:1/m%63p")),
+    (DeviceSpec("a", "board", interface="usb0"), DeviceSpec("b", "board", interface="usb0")),
+    (DeviceSpec("a", "board"), DeviceSpec("b", "board", interface="usb0")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="S1")),
+    (DeviceSpec("a", "android"), DeviceSpec("b", "android", serial="S1")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="adb-S1-9mU6UL._adb-tls-connect._tcp")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="adb-S1-9mU6UL (2)._adb-tls-connect._tcp.")),
+    (DeviceSpec("a", "android", serial="localhost:5555"), DeviceSpec("b", "android", serial="127.0.0.1:5555")),
+    (DeviceSpec("a", "android", serial="emulator-5554"), DeviceSpec("b", "android", serial="localhost:5555")),
+    (DeviceSpec("a", "iphone"), DeviceSpec("b", "iphone", url=f"{U}/")),
+    (DeviceSpec("a", "iphone", url=U, serial=UDID), DeviceSpec("b", "iphone", url=f"{U[:-1]}1", serial=UDID.lower())),
+    (
+        DeviceSpec("a", "iphone", url=U, serial=UDID),
+        DeviceSpec("b", "iphone", url=f"{U[:-1]}1", serial=UDID.replace("-", "")),
+    ),
+]  # fmt: skip
+
+DIFFERENT: list[tuple[DeviceSpec, DeviceSpec]] = [
+    (DeviceSpec("a", "simulated"), DeviceSpec("b", "simulated")),
+    (DeviceSpec("a", "board", interface="usb0"), DeviceSpec("b", "board", interface="usb1")),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="http://192.168.42.2:8080/mcp")),
+    (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="http://192.168.42.1:8090/mcp")),
+    (DeviceSpec("a", "board", url="http://g.example/one"), DeviceSpec("b", "board", url="http://g.example/two")),
+    (DeviceSpec("a", "board", url="http://localhost:1"), DeviceSpec("b", "board", url="http://127.0.0.2:1")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="s1")),
+    (DeviceSpec("a", "android", serial="10.0.0.1:5555"), DeviceSpec("b", "android", serial="10.0.0.2:5555")),
+    (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "iphone", serial="S1")),
+    (DeviceSpec("a", "iphone"), DeviceSpec("b", "iphone", url=f"{U[:-1]}1")),
+    (DeviceSpec("a", "board", url="http://[::1"), DeviceSpec("b", "board", url="http://[::2")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_a_phone_that_has_an_id_gets_no_second_one(tmp_path: Path, one: DeviceSpec, other: DeviceSpec) -> None:
+    registry.add(tmp_path, one)
+    with pytest.raises(ConfigError, match=r"(a is that phone already|and a may be one phone)") as refused:
+        registry.add(tmp_path, other)
+    assert "remove" in str(refused.value)
+    assert registry.specs(tmp_path) == [one]
+    registry.remove(tmp_path, "a")
+    registry.add(tmp_path, other)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_phones_that_only_look_alike_are_two(tmp_path: Path, one: DeviceSpec, other: DeviceSpec) -> None:
+    registry.add(tmp_path, one)
+    registry.add(tmp_path, other)
+    assert len(registry.specs(tmp_path)) == 2
+
+
+def ids(host: Agent) -> list[str]:
+    return [each["id"] for each in json.loads(host.caller.call("list_devices").text)]
+
+
+def test_of_a_file_that_names_a_phone_twice_the_first_is_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such files are there from older versions; removing one of the two is enough, while the agent runs."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    twice = [{"id": "a", "kind": "android", "serial": "S1"}, {"id": "b", "kind": "android", "serial": "S1"}]
+    (folder / DEVICES_FILE).write_text(json.dumps({"version": 1, "devices": twice}), "utf-8")
+    with agent(folder) as host:
+        assert ids(host) == ["a"]
+        assert ids(host) == ["a"]
+        assert caplog.text.count("b is not served: a is that phone already; remove one of them") == 1
+        registry.remove(folder, "a")
+        assert ids(host) == ["b"]
+
+
+def plug_in(host: Agent, driver: Fake) -> None:
+    host.role.manager.add("S1", "android", driver, (DeviceSpec("S1", "android", serial="S1"),), found=True)
+
+
+def test_a_phone_that_is_named_is_no_longer_the_one_that_was_found(tmp_path: Path) -> None:
+    driver = Fake()
+    with agent(tmp_path / "data") as host:
+        plug_in(host, driver)
+        registry.add(tmp_path / "data", DeviceSpec("pixel", "android", serial="S1"))
+        assert ids(host) == ["pixel"]
+        assert driver.closed
+
+
+def test_a_found_phone_that_takes_its_own_serial_for_a_name_is_named(tmp_path: Path) -> None:
+    with agent(tmp_path / "data") as host:
+        plug_in(host, Fake())
+        registry.add(tmp_path / "data", DeviceSpec("S1", "android", serial="S1"))
+        assert ids(host) == ["S1"]
+        registry.remove(tmp_path / "data", "S1")
+        assert ids(host) == []
+
+
+@pytest.mark.parametrize("over", ["the end of the session", "idle"])
+def test_a_found_phone_that_somebody_has_is_theirs_to_the_end(tmp_path: Path, over: str) -> None:
+    """Until then it is handed out under its old id only, so that it never has two owners."""
+    driver = Fake()
+    with agent(tmp_path / "data") as host:
+        plug_in(host, driver)
+        first, second = host.caller.open(), host.caller.open()
+        assert first.call("tap", device_id="S1", x=1, y=1).text
+        registry.add(tmp_path / "data", DeviceSpec("pixel", "android", serial="S1"))
+        assert second.call("tap", device_id="pixel", x=2, y=2).error["message"] == "unknown device: pixel"
+        assert second.call("tap", device_id="S1", x=2, y=2).error["message"].startswith("device S1 is busy")
+        assert first.call("tap", device_id="S1", x=3, y=3).text
+        assert driver.done == [("tap", (1, 1)), ("tap", (3, 3))]
+        if over == "idle":
+            host.clock.pass_by(60)
+        else:
+            assert first.end() == 204
+        assert ids(host) == ["pixel"]
+
+
+def test_a_phone_with_a_call_inside_is_not_handed_out_under_a_new_id(tmp_path: Path) -> None:
+    """One that was removed, too: its last call has to end first."""
+    spec = DeviceSpec("old", "android", serial="S1")
+    driver = Fake()
+    driver.stop_inside()
+    with agent(tmp_path / "data") as host, threads() as pool:
+        host.role.manager.add("old", "android", driver, (spec,))
+        tapping = pool.submit(host.caller.call, "tap", device_id="old", x=1, y=1)
+        driver.wait_inside()
+        host.role.manager.remove("old")
+        registry.add(tmp_path / "data", DeviceSpec("new", "android", serial="S1"))
+        assert ids(host) == []
+        driver.go_on.set()
+        assert result(tapping).text == "tapped 1,1 on old"
+        assert ids(host) == ["new"]
+
+
+def test_a_phone_by_network_that_told_its_serial_is_the_one_on_the_cable(tmp_path: Path) -> None:
+    manager = DeviceManager()
+    serials = {"10.0.0.7:5555": "S1"}
+    driver = Fake()
+    manager.add("S1", "android", driver, (DeviceSpec("S1", "android", serial="S1"),), found=True)
+    registry.add(tmp_path, DeviceSpec("pixel", "android", serial="10.0.0.7:5555"))
+    Registry(tmp_path, manager, lambda spec: Fake(), serials)
+    assert manager.ids() == ["pixel"]
+    assert driver.closed
+    manager.close()

@@ -21,7 +21,7 @@ from mcpboard.host.drivers.android import AndroidDriver
 from mcpboard.host.drivers.android.adb import AttachedDevice
 from mcpboard.host.drivers.android.discovery import SILENT, AdbDiscovery
 from tests.deploy.rooms import until
-from tests.host.drivers.fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, silence
+from tests.host.drivers.fake_adb import LIMIT_S, FakeServer, block, fake_adb, hang_up, shell, silence
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -164,6 +164,59 @@ def test_the_agent_takes_what_is_plugged_in_where_it_is_told_to(
     with contextlib.closing(host.build(host_config.load(flags, environ={}))) as role:
         tracker.send("S1 device")
         until(lambda: role.manager.ids() == ["S1"], "the phone")
+
+
+def found_of(
+    server: FakeServer, tracker: Tracker, manager: DeviceManager, specs: list[DeviceSpec], *lists: str
+) -> None:
+    """Plug in what is in each of the lists, one list after the other."""
+    with contextlib.closing(autodiscovery.discover(manager, lambda: specs, server.adb)) as discovery:
+        for listed in lists:
+            tracker.send(*listed.split(","))
+            until(lambda: discovery.devices != (), "the list")
+            tracker.send()
+            until(lambda: discovery.devices == (), "the end of the list")
+
+
+BY_CABLE, BY_NETWORK = "S1 device", "10.0.0.7:5555 device"
+PATHS = [
+    pytest.param([], (f"{BY_CABLE},{BY_NETWORK}",), ["S1"], id="both at once"),
+    pytest.param([], (BY_NETWORK, BY_CABLE), ["10.0.0.7-5555"], id="the network first"),
+    pytest.param([DeviceSpec("mine", "android", serial="S1")], (BY_NETWORK,), [], id="the cable has a name"),
+    pytest.param(
+        [DeviceSpec("mine", "android", serial="10.0.0.7:5555")],
+        (f"{BY_CABLE},{BY_NETWORK}",),
+        [],
+        id="the network has a name",
+    ),
+    pytest.param(
+        [DeviceSpec("mine", "android", serial="10.0.0.7:5555")],
+        (BY_CABLE, f"{BY_CABLE},{BY_NETWORK}"),
+        [],
+        id="the network has a name and comes later",
+    ),
+]
+
+
+@pytest.mark.parametrize(("specs", "lists", "devices"), PATHS)
+def test_a_phone_by_cable_and_by_network_is_one_device(
+    server: FakeServer, tracker: Tracker, specs: list[DeviceSpec], lists: tuple[str, ...], devices: list[str]
+) -> None:
+    """The one by network tells its serial when it is asked."""
+    server.script["shell"] = shell(b"S1\n")
+    with contextlib.closing(DeviceManager()) as manager:
+        found_of(server, tracker, manager, specs, *lists)
+        assert manager.ids() == devices
+
+
+@pytest.mark.parametrize("told", [b"", b"unknown\n", b"0123456789ABCDEF\n"])
+def test_phones_that_tell_no_serial_of_their_own_are_not_taken_for_one(
+    server: FakeServer, tracker: Tracker, told: bytes
+) -> None:
+    server.script["shell"] = shell(told)
+    with contextlib.closing(DeviceManager()) as manager:
+        found_of(server, tracker, manager, [], "10.0.0.7:5555 device,10.0.0.8:5555 device")
+        assert manager.ids() == ["10.0.0.7-5555", "10.0.0.8-5555"]
 
 
 # --- settings ----------------------------------------------------------------------------------
