@@ -144,7 +144,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             return True
         if self._pending_input:
             if not self.has_unsent_reply:
-                self.received(b"")
+                try:
+                    self.received(b"")
+                except Exception:  # for lack of memory, for one; raised from here it would end the loop
+                    self.handle_error()  # ends this connection, as it does for what arrives
             if len(self._pending_input) >= self.adj.recv_bytes:
                 return False
         return self.connected and bool(super().readable())  # to go on may have shown that nobody is there

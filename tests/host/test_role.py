@@ -226,6 +226,26 @@ def test_what_became_of_an_action_is_said_whatever_was_raised(host: Agent, phone
     assert "data" not in host.caller.call("take_screenshot").error
 
 
+HALVES = [
+    pytest.param("\ud83d", "\ufffd", id="a first half"),
+    pytest.param("\ude00", "\ufffd", id="a second half"),
+    pytest.param("\\\ud83d", "\\\ufffd", id="behind a backslash"),
+]
+
+
+@pytest.mark.parametrize(("half", "lost"), HALVES)
+def test_half_a_surrogate_pair_of_a_phone_reaches_no_client(
+    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch, half: str, lost: str
+) -> None:
+    """In an error, in a result and as the name of a member: many clients refuse the whole message for it."""
+    phone.fault = OSError(f"no app {half}")
+    assert host.caller.call("tap", x=1, y=1).error["message"].startswith(f"no app {lost}")
+    monkeypatch.setattr(phone, "probe", lambda: Probe(READY, {f"app {half}": half}))
+    told = host.caller.call("device_status", device_id="X").result
+    assert told["structuredContent"][f"app {lost}"] == lost
+    assert half not in told["content"][0]["text"]
+
+
 def test_the_log_says_what_was_raised_and_where_but_not_its_message(
     host: Agent, phone: Fake, caplog: pytest.LogCaptureFixture
 ) -> None:

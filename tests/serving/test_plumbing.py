@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcpboard.serving.connection import Channel
+from mcpboard.serving.connection import Channel, Parser
 from tests.serving.conftest import Lines
 from tests.serving.rawhttp import Response, Served, call, chunked, message, request, serving
 from tests.serving.role import PATIENCE
@@ -23,6 +23,29 @@ DEEP = b"[" * 100_000
 
 def head(*lines: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError])
+@pytest.mark.parametrize("ahead", [False, True], ids=["as it arrives", "what was sent ahead"])
+def test_a_request_that_cannot_be_taken_in_ends_its_connection_alone(
+    served: Served, monkeypatch: pytest.MonkeyPatch, ahead: bool, error: type[Exception]
+) -> None:
+    """The loop that serves all the others goes on."""
+    received = Parser.received
+
+    def failing(parser: Parser, data: bytes) -> int:
+        if data.startswith(b"POST /boom"):
+            raise error
+        taken: int = received(parser, data)
+        return taken
+
+    monkeypatch.setattr(Parser, "received", failing)
+    with served.client() as client:
+        client.send((request(PING) if ahead else b"") + request(PING, path="/boom"))
+        if ahead:
+            assert client.response().status == 200
+        assert client.ended()
+    assert served.pings()
 
 
 class TestServed:
