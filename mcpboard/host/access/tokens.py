@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcpboard.config.files import look, remove_leftovers
+from mcpboard.config.files import look
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.access.identity import now
@@ -137,8 +137,6 @@ class Tokens:
     """
 
     def __init__(self, folder: Path, on_removed: Callable[[str], None] = lambda _: None) -> None:
-        for name in (TOKEN_FILE, NAMED_FILE):
-            remove_leftovers(folder / name)
         self._main = _main_entry(main_token(folder))
         self._folder = folder
         self._on_removed = on_removed

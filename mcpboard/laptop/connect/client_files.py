@@ -15,7 +15,7 @@ import re
 import stat
 from dataclasses import dataclass
 
-from mcpboard.config.files import staged_file
+from mcpboard.config.files import remove_leftovers, staged_file
 from mcpboard.errors import ConfigError
 
 LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
@@ -142,6 +142,7 @@ def _replace(path: str, content: bytes, like: str, *, private: bool) -> None:
 
     A `private` one has what that mode gives to the owner. Until then it is for this user alone.
     """
+    remove_leftovers(path)
     staged = staged_file(path, content)
     try:
         mask = OWNER if private else ~0

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.host import storage
 from mcpboard.host.access import tokens
@@ -395,12 +394,3 @@ def test_a_list_of_no_entries_is_no_damage_and_no_list_is(tmp_path: Path) -> Non
         assert book.authorize(f"Bearer {token}") is not None
     storage.replace(tmp_path / NAMED_FILE, {"tokens": []})
     assert book.authorize(f"Bearer {token}") is None
-
-
-def test_what_a_crash_left_of_a_token_s_file_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    left = [Path(staged_file(tmp_path / name, b"secret")) for name in (TOKEN_FILE, NAMED_FILE)]
-    assert [mode(each) for each in left] == [0o600] * 2
-    for each in left:
-        os.utime(each, (0, 0))
-    Tokens(tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == [TOKEN_FILE]

@@ -20,6 +20,7 @@ from mcpboard.cli import main
 from mcpboard.cli.laptop import connect as verb
 from mcpboard.client import Client
 from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token, is_name
+from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
@@ -372,6 +373,14 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypa
         connect.write(CURSOR, Target(NOBODY), str(file))
     assert file.read_bytes() == OTHERS
     assert os.listdir(tmp_path) == ["mcp.json"]
+
+
+def test_a_write_removes_what_a_crash_left_of_an_earlier_one(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    left = staged_file(file, b"with a token")
+    os.utime(left, (0, 0))
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    assert not os.path.exists(left)
 
 
 def test_a_folder_in_the_file_s_place_is_said(tmp_path: Path) -> None:
