@@ -30,7 +30,8 @@ TOLD_S = 3.0  # until what nobody was told must have been
 SURE_S = 1.0  # after which the board must be sure that a reply did not arrive; it takes half of it
 PAUSE_S = 0.25
 SHOWN = 25  # things wrong that are printed
-EARLIER = re.compile(r"The earlier (\w+) (was answered)?")  # the latter by a relay, which knows no more
+# Tool, the words of a relay that knows no more, and seconds.
+EARLIER = re.compile(r"The earlier (\w+) (was answered|got no answer)?.*?(\d+) s ago")
 
 
 # --- one after the other -----------------------------------------------------------------------
@@ -106,14 +107,13 @@ class Run:
         self._waiting.clear()
 
     def _place(self, trial: Trial) -> tuple[Cutter, bytes]:
-        stand, name = self._stand, self._tool(trial)
+        """Return the proxy where the trial's plan strikes, and the words by which it knows the request."""
+        stand, names = self._stand, self._tools(trial)
         if trial.proxy == "back":
-            return stand.back, f"/api/tools/{name} ".encode()
+            return stand.back, f"/api/tools/{names[0]} ".encode()
         if trial.proxy == "front":
-            return stand.front, f"mcp-name: {name}\r\n".encode()
-        if trial.chain == "host":
-            name = numbered.for_host(trial.number)[0]
-        return stand.doors[trial.chain], f"mcp-name: {name}\r\n".encode()
+            return stand.front, f"mcp-name: {names[0]}\r\n".encode()
+        return stand.doors[trial.chain], f"mcp-name: {names[-1]}\r\n".encode()
 
     def _settle(self, trial: Trial) -> None:
         """Learn if a server may owe anybody the outcome."""
@@ -149,8 +149,12 @@ class Run:
             self.over.append(after)
             waited = time.monotonic() - begun
             if after.told.how == OK:
-                # What was over long before this one began has been told by now, or never will be.
-                self._waiting = [each for each in self._waiting if each.ended > asked - SURE_S]
+                # What was over long before this one began has been told by now, or never will be; by a host to its own.
+                self._waiting = [
+                    each
+                    for each in self._waiting
+                    if each.ended > asked - SURE_S or (each.chain == "host" and chain != "host")
+                ]
                 if not self._owed(trial) or waited > TOLD_S:
                     trial.next = chain
                     break
@@ -160,21 +164,29 @@ class Run:
             time.sleep(PAUSE_S if after.told.how == OK else PAUSE_S / 5)
 
     def _tell(self, trial: Trial) -> None:
-        """Count every earlier outcome that this one's text tells for the trial that it is of: they come oldest first."""
-        told = EARLIER.findall(trial.told.text)
-        # Of one action a relay and the board behind it may both not know if the answer arrived.
-        for tool in [tool for tool, by_relay in told if not by_relay or (tool, "") not in told]:
-            alike = [each for each in self._waiting if tool in (self._tool(each), numbered.for_host(each.number)[0])]
-            if alike:
-                heard = min(alike, key=lambda each: each.settled)
-                self._waiting.remove(heard)
-                heard.later += 1
+        """Count every earlier outcome that this one's text tells for the trial that it is of, by tool and time."""
+        now = time.monotonic()
+        for tool, by_relay, seconds in EARLIER.findall(trial.told.text):
+
+            def unlikely(each: Trial, ago: float = float(seconds)) -> tuple[bool, bool, float]:
+                return each.later > 0, each.settled, abs(now - each.ended - ago)
+
+            alike = sorted((each for each in self._waiting if tool in self._tools(each)), key=unlikely)
+            if by_relay:
+                # It cannot know if the board behind it will tell as well, which it then may.
+                for each in [each for each in alike if each.chain == "relay"][:1]:
+                    each.later += 1
+            elif alike:
+                alike[0].later += 1
+                self._waiting.remove(alike[0])
             else:
                 self.wrong.append(f"an outcome told twice, by {trial}")
 
-    def _tool(self, trial: Trial) -> str:
-        """The tool of the board that the trial called, by whatever way."""
-        return numbered.for_board(trial.number)[0] if trial.chain != "host" else "touch_gesture"
+    def _tools(self, trial: Trial) -> tuple[str, ...]:
+        """The tool of the board that the trial called, by whatever way; behind it the host's own."""
+        if trial.chain == "host":
+            return "touch_gesture", numbered.for_host(trial.number)[0]
+        return (numbered.for_board(trial.number)[0],)
 
     def _owed(self, trial: Trial) -> bool:
         """Tell if the next action has to tell what became of this one."""
@@ -186,6 +198,7 @@ class Run:
 def _leave(proxy: Cutter, connection: Connection) -> bool:
     if proxy.latest is not None:
         proxy.latest.leave()
+        proxy.latest.over.wait(NEXT_S)  # before the action goes on, so that no answer meets it
     return False
 
 
