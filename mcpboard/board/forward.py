@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Iterator, Mapping
 
@@ -20,6 +21,8 @@ log = logging.getLogger("mcpboard")
 # Slots of each lane; together they are the server's limit of calls at once.
 LANE_CAPACITY: Mapping[str, int] = {"input": 1, "observation": 2, "status": 1, "shell": 1, "support_bundle": 1}
 BUNDLE_TOTAL_S = 600.0  # a bundle's reader has ten minutes in all
+# Bytes of a response from which it is unfolded alone: the largest takes three times its size meanwhile.
+LARGE_RESPONSE = 1 << 20
 GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
@@ -29,6 +32,7 @@ class Forwarder:
     def __init__(self, lanes: Lanes, undelivered: UndeliveredOutcomes) -> None:
         self._lanes = lanes
         self._undelivered = undelivered
+        self._unfolding = threading.Lock()
 
     def run(self, row: BoardTool, call: ToolCall, backend: Backend, bundle_limit: int) -> Outcome:
         """Make the call and return its outcome; an action's begins with the undelivered ones."""
@@ -40,7 +44,10 @@ class Forwarder:
             else:
                 with slot:
                     body = b'{"input":' + call.arguments_json + b"}" if row.method == "POST" else None
-                    result = row.read(backend.call(row.method, row.path, body, row.deadline_s))
+                    response = backend.call(row.method, row.path, body, row.deadline_s)
+                    # The wait is as long as another is unfolded for, which waits for nothing.
+                    with self._unfolding if len(response.body) > LARGE_RESPONSE else contextlib.nullcontext():
+                        result = row.read(response)
         except ToolError as error:
             result = error
         except Exception:  # too little memory for the answer, for one; the action may have been executed

@@ -156,7 +156,7 @@ class Application:
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
         try:
-            slot = self._limit.acquire(endpoint.tool_list.acts(call.name))
+            slot = self._limit.acquire(endpoint.tool_list.acts(call.name), call.name)
         except Busy as busy:
             return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call.name, busy, started))
         with ExitStack() as cleanup:

@@ -10,9 +10,9 @@ from typing import Protocol
 from mcpboard.errors import Busy
 
 RESERVED = 6  # one slot in so many, rounded up, is for tools that act
-# Bytes of replies that wait for their readers, above which nothing is looked at but in the place of a slow reader:
-# a screenshot of the largest size, or some fifteen of a phone; those that are being taken come on top.
-UNREAD_BYTES = 4 << 20
+# Bytes of replies that are made or read at once, by what each tool has answered before: one screenshot of the
+# largest size, or twenty of a phone. One of 4 MiB takes three times as much for a moment.
+HELD_BYTES = 6 << 20
 READING_SECONDS = 1.0  # that a reply may be read for before a call may take its slot; 1 MiB at 8 Mbit/s
 
 
@@ -27,15 +27,18 @@ class ReplyConnection(Protocol):
 class ConcurrencySlot:
     """One slot of the limit; given back exactly once, however often it is released."""
 
-    def __init__(self, limit: ConcurrencyLimit) -> None:
+    def __init__(self, limit: ConcurrencyLimit, tool: str, size: int) -> None:
         self._limit: ConcurrencyLimit | None = limit
+        self.tool = tool
         self.reader: ReplyConnection | None = None
         self.since = 0.0  # when its reply began to be read
-        self.size = 0  # bytes that are held for it
+        self.size = size  # bytes that are held for it, or will be if it is like an earlier one
 
     def read_by(self, reader: ReplyConnection, now: float, size: int = 0) -> None:
         """Note that the tool is done: only `reader` keeps the slot from now on, and `size` bytes of a reply."""
         self.reader, self.since, self.size = reader, now, size
+        if self._limit is not None:
+            self._limit.sizes[self.tool] = size
 
     def release(self) -> None:
         limit, self._limit = self._limit, None
@@ -54,10 +57,11 @@ class ConcurrencyLimit:
     """
 
     def __init__(
-        self, capacity: int, unread_bytes: int = UNREAD_BYTES, clock: Callable[[], float] = time.monotonic
+        self, capacity: int, held_bytes: int = HELD_BYTES, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.sizes: dict[str, int] = {}  # tool -> bytes of its latest reply
         self._capacity = capacity
-        self._unread_bytes = unread_bytes
+        self._held_bytes = held_bytes
         self._reserved = min(-(-capacity // RESERVED), capacity - 1)
         self._clock = clock
         self._held: list[ConcurrencySlot] = []
@@ -69,12 +73,12 @@ class ConcurrencyLimit:
         with self._lock:
             return len(self._held)
 
-    def acquire(self, acts: bool = True) -> ConcurrencySlot:
+    def acquire(self, acts: bool = True, tool: str = "") -> ConcurrencySlot:
         """Take a slot for a tool that `acts`, or for one that only looks; Busy at once when there is none."""
-        slot = ConcurrencySlot(self)
+        slot = ConcurrencySlot(self, tool, self.sizes.get(tool, 0))
         with self._lock:
             if len(self._held) >= self._capacity - (0 if acts else self._reserved) or (
-                not acts and sum(each.size for each in self._held) > self._unread_bytes
+                not acts and slot.size and sum(each.size for each in self._held) + slot.size > self._held_bytes
             ):
                 self._held.remove(self._slowest_reader())
             self._held.append(slot)

@@ -1,6 +1,7 @@
 """A part of `make soak`: strangers who take all that a board has, and one client that is answered all the same.
 
-Idle connections, blank lines, pages of frames, unfinished bodies, replies that are read slowly or not at all. Prints how
+Idle connections, blank lines, pages of frames, unfinished bodies, replies that are read slowly or not at all, JSON that
+is small on the wire and large in memory. Prints how
 long the honest client waited at the worst, and the most resident memory, looked at every 100 ms; where root can make a
 control group, the server runs inside 64 MB. Exit code 1 when a limit was missed.
 """
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import programs, traffic
+from tests.bench import programs, small_json, traffic
 from tests.bench.programs import Program, running
 from tests.bench.targets import HONEST_S, RSS_CROWDED
 from tests.bench.traffic import Caller
@@ -84,7 +85,7 @@ def run(seconds: float) -> Crowded:
         before, found.group = stack.enter_context(limited())
         board = stack.enter_context(running((*before, *programs.board(config))))
         stack.enter_context(_watching(found, board))
-        with Crowd(board.port, MIX) as crowd:
+        with Crowd(board.port, MIX) as crowd, small_json.Flood(board.port):
             try:
                 found.honest = waits(board.port, seconds, ASKED)
             except AssertionError as late:

@@ -164,8 +164,8 @@ class CountedLimit(ConcurrencyLimit):
         self.acquired = self.released = 0
         self._changed = threading.Condition()
 
-    def acquire(self, acts: bool = True) -> ConcurrencySlot:
-        slot = super().acquire(acts)
+    def acquire(self, acts: bool = True, tool: str = "") -> ConcurrencySlot:
+        slot = super().acquire(acts, tool)
         with self._changed:
             self.acquired += 1
             self._changed.notify_all()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpboard.errors import Busy
-from mcpboard.serving.concurrency import READING_SECONDS, UNREAD_BYTES, ConcurrencyLimit, ConcurrencySlot
+from mcpboard.serving.concurrency import HELD_BYTES, READING_SECONDS, ConcurrencyLimit, ConcurrencySlot
 
-LARGE = UNREAD_BYTES // 2
+LARGE = HELD_BYTES // 2
 
 
 class Now:
@@ -36,9 +36,11 @@ def now() -> Now:
     return Now()
 
 
-def read(limit: ConcurrencyLimit, now: Now, *, unsent: int = 1, size: int = 0) -> tuple[ConcurrencySlot, Reader]:
+def read(
+    limit: ConcurrencyLimit, now: Now, *, unsent: int = 1, size: int = 0, tool: str = "shot"
+) -> tuple[ConcurrencySlot, Reader]:
     """A slot whose reply is being read from now on."""
-    slot, reader = limit.acquire(), Reader(unsent)
+    slot, reader = limit.acquire(not size, tool), Reader(unsent)
     slot.read_by(reader, now.seconds, size)
     return slot, reader
 
@@ -103,18 +105,27 @@ def test_calls_under_way_never_give_theirs(now: Now) -> None:
 
 
 class TestMemory:
-    def test_looking_waits_while_much_is_unread(self, now: Now) -> None:
+    def test_no_third_large_reply_is_made_while_two_are_read(self, now: Now) -> None:
         limit = ConcurrencyLimit(6, clock=now)
-        readers = [read(limit, now, size=LARGE)[1] for _ in range(3)]
+        readers = [read(limit, now, size=LARGE)[1] for _ in range(2)]
         with pytest.raises(Busy):
-            limit.acquire(acts=False)
-        limit.acquire(acts=True)
+            limit.acquire(acts=False, tool="shot")
+        limit.acquire(acts=False, tool="status")
+        limit.acquire(acts=True, tool="shot")
         now.seconds += READING_SECONDS
-        limit.acquire(acts=False)
-        assert [reader.broken_off for reader in readers] == [True, False, False]
+        limit.acquire(acts=False, tool="shot")
+        assert [reader.broken_off for reader in readers] == [True, False]
 
-    def test_ordinary_pictures_are_not_much(self, now: Now) -> None:
+    def test_those_that_are_being_made_count(self, now: Now) -> None:
         limit = ConcurrencyLimit(6, clock=now)
-        for _ in range(4):
+        read(limit, now, size=LARGE)[0].release()
+        limit.acquire(acts=False, tool="shot")
+        limit.acquire(acts=False, tool="shot")
+        with pytest.raises(Busy):
+            limit.acquire(acts=False, tool="shot")
+
+    def test_ordinary_pictures_are_not_large(self, now: Now) -> None:
+        limit = ConcurrencyLimit(6, clock=now)
+        for _ in range(5):
             read(limit, now, size=1 << 20)
-        limit.acquire(acts=False)
+        assert limit.in_use == 5
