@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 
 SERIAL_SECONDS = 2.0  # for a phone by network to tell its serial
 MOST_SERIALS = 256  # remembered; a host has far fewer phones in its life
-NO_SERIALS = frozenset({"unknown", "0123456789ABCDEF", "EMULATOR"})  # what phones say that have none of their own
+# How the serials begin that phones tell which have none of their own.
+SHARED_SERIALS = ("unknown", "0123456789ABCDEF", "EMULATOR")
 LONGEST_ID = 64  # characters, as of an id that is written down
 
 
@@ -42,7 +43,7 @@ def discover(
             if phone.serial not in hardware and adb.is_address(phone.serial):
                 with contextlib.suppress(ToolFailed):  # it may be gone again
                     told = server.shell(phone.serial, "getprop ro.serialno", SERIAL_SECONDS).text.strip()
-                    if told and told not in NO_SERIALS and len(hardware) < MOST_SERIALS:
+                    if told and not told.startswith(SHARED_SERIALS) and len(hardware) < MOST_SERIALS:
                         hardware[phone.serial] = told
         named = [way for spec in registered() if spec.kind == "android" for way in ways(spec, hardware)]
         for phone in ready:

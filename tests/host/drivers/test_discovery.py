@@ -209,7 +209,7 @@ def test_a_phone_by_cable_and_by_network_is_one_device(
         assert manager.ids() == devices
 
 
-@pytest.mark.parametrize("told", [b"", b"unknown\n", b"0123456789ABCDEF\n"])
+@pytest.mark.parametrize("told", [b"", b"unknown\n", b"0123456789ABCDEF\n", b"EMULATOR36X1X9X0\n"])
 def test_phones_that_tell_no_serial_of_their_own_are_not_taken_for_one(
     server: FakeServer, tracker: Tracker, told: bytes
 ) -> None:
