@@ -16,6 +16,7 @@ MOST_BYTES = 20_000  # of UTF-8, for the same reason
 LONGEST_TEXT = 200  # characters of one element
 LINE_PIXELS = 24  # elements whose tops differ by less stand in one line, read from left to right
 CLEAR_ICON = 0.85  # of 1; what is less like an icon than that may be anything
+MOST_AROUND = 20  # elements that a line of text is compared with: the innermost, which a tree tells last
 FACE = 4  # times as long as its icon may a button be
 
 
@@ -68,7 +69,7 @@ def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon
     elements = [ScreenElement(node.role, label, node.box) for node, label in labels if label or node.clickable]
     read = []
     for line in lines:
-        here = [element for element in elements if inside(center(line.box), element.box)]
+        here = [element for element in elements if inside(center(line.box), element.box)][-MOST_AROUND:]
         if not any(likeness(element.text, line.text)[0] >= LEAST_SCORE for element in here):
             read.append(ScreenElement("text", line.text, line.box))
     alone = []

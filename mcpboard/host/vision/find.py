@@ -14,6 +14,8 @@ LEAST_SCORE = 0.75  # of 1; below that a match is a coincidence
 TILE = "stop"  # a plain square is a stop button, unless something is drawn on it
 NEARLY_BEST = 0.05  # of 1; an icon may be meant that is a little more like something else
 PART_OF = 0.05  # of 1; a whole that is this much less certain than its part is still the whole
+# Characters of a tree in which slips are looked for: half a second. A real screen has some thousand.
+MOST_WITH_SLIPS = 50_000
 MOST_MATCHES = 50  # more would fill a model's memory and help nobody
 ICON_ROLES = frozenset({"icon", "image", "button"})
 
@@ -22,9 +24,11 @@ Match = dict[str, Any]
 
 def text_in_tree(tree: UiNode, query: str) -> list[Match]:
     """Return every element whose text or description is, contains, or nearly is `query`."""
-    matches = []
+    matches, left = [], MOST_WITH_SLIPS
     for node in tree.walk():
-        scored = [(*likeness(text, query), text) for text in (node.text, node.desc) if text]
+        texts = [text for text in (node.text, node.desc) if text]
+        scored = [(*likeness(text, query, left > 0), text) for text in texts]
+        left -= sum(len(text) for text in texts)
         score, match, text = max(scored, default=(0.0, "", ""))
         if score >= LEAST_SCORE:
             matches.append({"text": text, "score": score, **_place(node.box), "match": match, "source": "tree"})
@@ -51,13 +55,14 @@ def text_in_picture(lines: Iterable[TextLine], query: str) -> list[Match]:
 def icon_in_tree(tree: UiNode, name: str) -> list[Match]:
     """Return every icon or button that is called `name`, or what people mean by it."""
     wanted = shapes_called(name)
-    matches = []
+    matches, left = [], MOST_WITH_SLIPS
     for node in tree.walk():
         labels = [label for label in (node.text, node.desc, node.id) if label and node.role in ICON_ROLES]
         score = 0.0
         for label in labels:
             meaning = SURE if meant_by(label) & wanted else 0.0
-            score = max(score, meaning, *(likeness(label, each)[0] for each in (name, *wanted)))
+            score = max(score, meaning, *(likeness(label, each, left > 0)[0] for each in (name, *wanted)))
+            left -= len(label)
         if score >= LEAST_SCORE:
             matches.append({"name": labels[0], "score": score, **_place(node.box), "confident": score >= SURE})
     return _best(matches)

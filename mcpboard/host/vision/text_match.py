@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import unicodedata
 
 SURE = 0.9  # of 1, for text within a longer one; what a model may tap without looking
 ALMOST = 0.95  # of 1, the most for what differs: a reader that took O for 0, or a slip
 SHORTEST_SLIP = 4  # letters; of fewer, one wrong letter makes another word
+LONGEST_WITH_SLIPS = 2000  # characters; each word of a text is compared letter by letter, which takes 40 microseconds
 # Characters that readers of images take for each other, whatever the font: only nearly the same, never the same.
 _CONFUSED = str.maketrans("01i|!5", "olllls")
 
@@ -17,12 +19,7 @@ def plain(text: str) -> str:
 
     Accents are those of Latin, Greek and Cyrillic letters; the marks of other scripts make other letters.
     """
-    bare = ""
-    for character in unicodedata.normalize("NFKC", text).casefold():
-        base, *marks = list(unicodedata.normalize("NFD", character))
-        accented = base < "\u0530" and all(unicodedata.combining(mark) for mark in marks)
-        bare += base if accented else character
-    words = bare.split()
+    words = "".join(map(_without_accent, unicodedata.normalize("NFKC", text).casefold())).split()
     joined = words[:1]
     for word in words[1:]:
         space = "" if _wide(word[0]) or _wide(joined[-1][-1]) else " "
@@ -30,8 +27,18 @@ def plain(text: str) -> str:
     return "".join(joined)
 
 
-def likeness(text: str, query: str) -> tuple[float, str]:
-    """Return how much `text` is `query`, 0 to 1, and in which way: exact, contains or similar."""
+@functools.lru_cache(4096)  # what a screen has of them comes again and again
+def _without_accent(character: str) -> str:
+    base, *marks = list(unicodedata.normalize("NFD", character))
+    accented = base < "\u0530" and all(unicodedata.combining(mark) for mark in marks)
+    return base if accented else character
+
+
+def likeness(text: str, query: str, slips: bool = True) -> tuple[float, str]:
+    """Return how much `text` is `query`, 0 to 1, and in which way: exact, contains or similar.
+
+    Without `slips`, and in a text of more than LONGEST_WITH_SLIPS, what is only similar is not looked for.
+    """
     ours, theirs = plain(text), plain(query)
     if not theirs or not ours:
         return 0.0, ""
@@ -39,6 +46,8 @@ def likeness(text: str, query: str) -> tuple[float, str]:
         return 1.0, "exact"
     if theirs in ours:
         return SURE, "contains"
+    if not slips or len(ours) > LONGEST_WITH_SLIPS:
+        return 0.0, ""
     return _similarity(ours.translate(_CONFUSED), theirs.translate(_CONFUSED)), "similar"
 
 
