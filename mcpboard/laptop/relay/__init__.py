@@ -17,7 +17,17 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from mcpboard.errors import NOT_SENT, UNKNOWN, Busy, ClientError, ConfigError, ParseError, Refused, Unanswered
+from mcpboard.errors import (
+    NOT_SENT,
+    UNKNOWN,
+    Busy,
+    ClientError,
+    ConfigError,
+    ParseError,
+    PeerBroken,
+    Refused,
+    Unanswered,
+)
 from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.net import is_loopback
 from mcpboard.protocol import access, jsonrpc
@@ -219,6 +229,11 @@ class Relay:
         }
         forwarded.pieces = self._surrogates.watched(response.pieces())
         if forwarded.tool is not None and response.status == HTTPStatus.OK:
+            # While nothing has gone out, an answer that is cut right behind its head, or inside it, can still be told.
+            first = next(forwarded.pieces, b"")
+            if not first:
+                raise PeerBroken("the answer ended before its body")
+            forwarded.pieces = itertools.chain([first], forwarded.pieces)
             self._tell_earlier(forwarded, headers)
             self._note(forwarded, "was answered")
         return response.status, list(headers.items())

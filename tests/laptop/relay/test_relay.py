@@ -270,6 +270,22 @@ def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
     assert answer["error"]["data"] == {"delivery": "unknown"}
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Ty", id="within a name"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2", id="within the length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", id="before the body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", id="before the first chunk"),
+    ],
+)
+def test_an_answer_that_is_cut_before_its_body_leaves_the_fate_open(head: bytes) -> None:
+    """Nothing has gone out to the caller by then, so it can be told."""
+    with Raw(lambda sock, over: sock.sendall(head)) as raw, relaying(raw.url) as url:
+        _, answer = post(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
+    assert answer["error"]["data"] == {"delivery": "unknown"}
+
+
 @contextmanager
 def waiting(url: str, count: int, method: str) -> Iterator[None]:
     """So many requests under way through the relay, each on a connection of its own."""
