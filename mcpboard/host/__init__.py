@@ -68,6 +68,7 @@ SWEEP_SECONDS = 5.0  # how late an idle lease may end while nobody asks
 MOST_CALLS = 2 * MOST_DEVICES + SHARED_PLACES + 8
 THREADS = MOST_CALLS + 8  # the rest is always free for ping, tools/list, DELETE and pages
 CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a board lacks
+HELD_BYTES = 256 << 20  # of replies at once; screenshots of a phone at full size have several MiB
 
 
 class HostRole:
@@ -113,7 +114,7 @@ class HostRole:
             faults_as_results=False,
         )
         self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
-        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS))
+        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES))
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()
