@@ -21,6 +21,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
 
 from mcpboard.protocol.access import MCP_PATHS
+from mcpboard.protocol.limits import LARGE_BODY
 from mcpboard.serving.receipt import Receipt, unacknowledged
 
 CONNECTION = "mcpboard.connection"  # in the environ: the Channel, for receipts and to break a reply off
@@ -54,6 +55,9 @@ SETTLED_SECONDS = 0.1
 NEWCOMERS = 64  # in a second, however few connections there are: a full queue of the kernel is through in two
 # So many times as long without PROGRESS_BYTES before one with a reply owed may, when no other may: a second.
 UNREAD_TIMES = 10
+
+# Bytes for each connection that there may be, of requests that are not whole: 4 MiB on a board.
+BODY_SHARE = 160 * 1024
 
 _RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # a linger of C, of no seconds
 
@@ -126,6 +130,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     close_when_flushed: bool
     task_class = Task
     error_task_class = RefusalTask
+    asked_at = 0.0  # on the monotonic clock: when the latest request began
     reply_until = math.inf  # on the monotonic clock: when the reply under way must be with its reader
     _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
     _half_closed = False  # our side is closed, the client's not yet
@@ -165,7 +170,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 if not self._pending_input:
                     break
                 if self.request is None:
-                    self.request = Parser(self.adj)
+                    self.request, self.asked_at = Parser(self.adj), time.monotonic()
                 request = self.request
                 self._pending_input = self._pending_input[request.received(self._pending_input) :]
                 if request.completed:
@@ -176,7 +181,16 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                     self.server.add_task(self)
                 elif request.expect_continue and request.headers_finished:
                     self.send_continue()
+                elif request.body_bytes_received > LARGE_BODY:
+                    self._bound_bodies()
         return True
+
+    def _bound_bodies(self) -> None:
+        """Break off the oldest request that is not whole where all of them together hold too much."""
+        asking = [each for each in self.server.active_channels.values() if each.request is not None]
+        held = sum(each.request.body_bytes_received for each in asking)
+        if held > self.adj.connection_limit * BODY_SHARE:
+            min(asking, key=lambda each: each.asked_at).break_off()
 
     # --- what the client takes ---
 

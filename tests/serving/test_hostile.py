@@ -103,6 +103,25 @@ class TestConnections:
                 assert client.response().status == 200
 
 
+def test_unfinished_bodies_share_half_of_what_they_could_take(served: Served) -> None:
+    """The oldest goes, and one that comes whole is answered."""
+    large = request(message("ping").ljust(320 * 1024))
+    (listener,) = served.server._listeners
+    most = listener.adj.connection_limit * connection.BODY_SHARE
+    with contextlib.ExitStack() as clients:
+        asking = [clients.enter_context(served.client()) for _ in range(most // (320 * 1024) + 2)]
+        for client in asking:
+            with contextlib.suppress(ConnectionError):
+                client.send(large[:-1])
+            let_in(served, client)
+        assert asking[0].ended()
+        asking[-1].send(large[-1:])
+        assert asking[-1].response().status == 200
+        held = [channel.request for channel in served.server._channels() if channel.request is not None]
+        assert sum(each.body_bytes_received for each in held) <= most
+    assert served.pings()
+
+
 class TestDescriptors:
     def test_an_accept_that_fails_does_not_keep_the_loop_busy(
         self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines
