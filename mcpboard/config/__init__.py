@@ -165,12 +165,14 @@ class _Loader:
         self._problems += agent.problems
         fault = agent.fault if starting else self._keep_disabled(found)
         self._read_token(files, found["token_file"].value)
+        self._problems += _without_effect(own.agents, agent.document)
+        agent.document = None  # its other tables are nothing to keep in memory
         self._effective, self.looks = found, files.looks
         return Settings(
             **{key: each.value for key, each in found.items()},
             token=self._token,
             sources={key: each.source for key, each in found.items()},
-            warnings=(*self._problems, *_without_effect(own.agents, agent.document)),
+            warnings=tuple(self._problems),
             mcp_fault=None if found["mcp_enabled"].value else fault,
         )
 

@@ -73,12 +73,11 @@ def look(path: str | os.PathLike[str], *, follow_links: bool = True) -> tuple[in
         seen = os.stat(path, follow_symlinks=follow_links)
     except OSError:
         return None
-    now = time.time_ns()
     # ctime as well: a cured permission changes nothing else.
     looks = seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
-    settled = now - seen.st_ctime_ns >= UNSETTLED_NS and now - seen.st_mtime_ns >= UNSETTLED_NS
-    # A time to come is no recent change, but of another clock.
-    return looks if settled or seen.st_ctime_ns > now or seen.st_mtime_ns > now else (*looks, time.monotonic_ns())
+    # Below 0 the time is that of another clock, and no recent change.
+    unsettled = 0 <= time.time_ns() - max(looks[2], looks[3]) < UNSETTLED_NS
+    return (*looks, time.monotonic_ns()) if unsettled else looks
 
 
 def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
