@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import struct
-import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from mcpboard.host.drivers.android import AndroidDriver
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.images import DARKEST_BYTES, LONGEST_SIDE, MOST_PIXELS, image_size, is_black, mime_type
 from mcpboard.host.drivers.iphone import IPhoneDriver
+from tests.host.drivers import memory_of
 from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
 from tests.host.drivers.fake_wda import FakePhone, fake_wda
 
@@ -109,16 +109,6 @@ def test_what_is_no_whole_png_or_jpeg_never_reaches_a_decoder(image: bytes) -> N
 
 def test_the_media_type_is_that_of_the_bytes() -> None:
     assert (mime_type(png(1, 1)), mime_type(jpeg(frame(1, 1)))) == ("image/png", "image/jpeg")
-
-
-def memory_of(work: Callable[[], object]) -> int:
-    """Return the most bytes that Python held for `work` at a time."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def refused(take: Callable[[], object]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,6 +20,7 @@ from mcpboard.host.vision import describe, find, text_match
 from mcpboard.host.vision.icons.synonyms import shapes_called
 from mcpboard.host.vision.tree import UiNode, UnreadableTree
 from mcpboard.host.vision.types import TextLine
+from tests.host.drivers import memory_of
 from tests.host.drivers.fake_adb import LIMIT_S, PHONE, Reply, fake_adb
 
 PIECE = bytes(1 << 16)
@@ -75,16 +75,6 @@ def server(answer: Reply) -> Iterator[int]:
         listening.close()
         for thread in threads:
             thread.join(LIMIT_S)
-
-
-def memory_of(work: Callable[[], object]) -> int:
-    """Return the most bytes that Python held for `work` at a time."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def refused(work: Callable[[], object], error: type[ToolFailed]) -> None:
