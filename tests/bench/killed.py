@@ -196,9 +196,10 @@ class Run:
 
 
 def _leave(proxy: Cutter, connection: Connection) -> bool:
-    if proxy.latest is not None:
-        proxy.latest.leave()
-        proxy.latest.over.wait(NEXT_S)  # before the action goes on, so that no answer meets it
+    called = proxy.latest
+    if called is not None:
+        called.leave()
+        called.over.wait(NEXT_S)  # before the action goes on, so that no answer meets it
     return False
 
 
