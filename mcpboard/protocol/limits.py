@@ -40,7 +40,7 @@ __all__ = [
 # yet: 24 of them are 8 MB.
 BODY_LIMIT = 320 * 1024
 
-# Bytes of JSON; longer text has no use on a phone. Five calls that wait for the backend hold 1.3 MB.
+# Bytes of JSON; longer text has no use on a phone. Five calls that wait for the backend hold 2.5 MB.
 ARGUMENTS_LIMIT = 256 * 1024
 
 # Bytes from which bodies are parsed one at a time. The largest body costs up to 7 MB while it is
