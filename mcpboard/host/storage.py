@@ -24,7 +24,8 @@ msvcrt: Any = None
 try:
     import fcntl
 except ImportError:  # on Windows
-    import msvcrt
+    with contextlib.suppress(ImportError):
+        import msvcrt
 
 log = logging.getLogger(__name__)
 
