@@ -177,10 +177,17 @@ class _Loader:
         )
 
     def _keep_paths(self, files: Files, found: dict[str, Found]) -> None:
-        """Keep the last path of a file where the new one leads to none that can be used: it may be damaged."""
+        """Keep the last path of a file where the new one leads to none that can be used: it may be damaged.
+
+        And a token stays required where the line that named its file has gone, as behind a cut.
+        """
         for key in ("agent_config", "token_file"):
             last, new = self._effective.get(key), found[key]
-            if last and last.value and new.value and new.value != last.value:
+            if last and last.value and new.value is None:
+                gone = f"{self._own.path}: [{OURS}] {key} is gone; its token stays required until the server restarts"
+                self._problems.append(gone)
+                found[key] = last
+            elif last and last.value and new.value != last.value:
                 try:
                     if key == "token_file":
                         files.token(new.value)

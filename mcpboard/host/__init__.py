@@ -290,7 +290,16 @@ def build(
     cloud_status = cloud.status if cloud else None
     token_command = (to_run or partial(_usual_command, folder))("mcp-token")
     pages = console.build(
-        manager, statuses, owners.sessions, folder, registry.follow, tokens.is_main, clock, cloud_status, token_command
+        manager,
+        statuses,
+        owners.sessions,
+        folder,
+        registry.follow,
+        tokens.is_main,
+        clock,
+        cloud_status,
+        token_command,
+        tokens.main_principal,
     )
     return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery, clock)
 

@@ -381,9 +381,20 @@ def test_a_mistyped_key_of_ours_is_not_the_wish_for_a_default(
     settings = watched.current()
     assert (settings.token, settings.strict_meta) == (TOKEN.encode(), True)
     assert len(lines()) == 1
+
+
+def test_a_token_stays_required_when_its_line_has_gone(board: Board, lines: Callable[[], list[str]]) -> None:
+    """The file may have been cut off there; its token is followed all the same, and a restart begins anew."""
+    watched = board.watch()
     board.lines.pop()
     board.write_ours()
-    assert watched.current().token is None
+    assert watched.current().token == TOKEN.encode()
+    assert lines() == [
+        f"{board.ours}: [mcpboard] token_file is gone; its token stays required until the server restarts"
+    ]
+    board.token.write_text(OTHER)
+    assert watched.current().token == OTHER.encode()
+    assert board.watch().current().token is None
 
 
 def test_many_unknown_keys_are_told_in_few_short_lines(board: Board, lines: Callable[[], list[str]]) -> None:

@@ -165,6 +165,11 @@ class Tokens:
         self.follow()
         return hmac.compare_digest(_digest(token.encode()), self._main[0])
 
+    def main_principal(self) -> str:
+        """Return the id of the principal that the main token is now."""
+        self.follow()
+        return self._main[1]
+
     def follow(self) -> None:
         """Reread the files that have changed; a damaged one leaves its last good tokens, and nothing else."""
         with self._lock:

@@ -105,15 +105,17 @@ def build(
     clock: Callable[[], float],
     cloud: Callable[[], CloudStatus] | None = None,
     token_command: str = "device-host-agent mcp-token",
+    principal: Callable[[], str] = str,
 ) -> Console:
     """Return the console over the host's parts; one that says what to install where Jinja2 is missing.
 
     `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
-    is true for the token that opens the console, which `token_command` prints in a shell. `cloud` is
-    left out on a host that is not enrolled.
+    is true for the token that opens the console, which `token_command` prints in a shell, and
+    `principal` returns the id of who has it: a login ends with its token. `cloud` is left out on a host
+    that is not enrolled.
     """
     presenter = Presenter(manager, statuses, sessions, clock, cloud)
-    logins, wrong_logins = LoginSessions(clock), WrongLogins(clock)
+    logins, wrong_logins = LoginSessions(clock, principal), WrongLogins(clock)
     render = renderer()
     if render is None:
         log.info("%s", NO_JINJA2)

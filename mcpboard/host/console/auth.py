@@ -25,6 +25,7 @@ _DEFAULT_PORT = 80
 @dataclass
 class _LoginSession:
     used: float
+    principal: str
     flash: str = ""  # a message for the next page
 
 
@@ -34,10 +35,14 @@ def new_id() -> str:
 
 
 class LoginSessions:
-    """Ids that browsers keep in a cookie: anybody's before the login, a new one after it. Safe to share."""
+    """Ids that browsers keep in a cookie: anybody's before the login, a new one after it. Safe to share.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    `principal` returns the id of whoever has the token now: a login ends with the token that opened it.
+    """
+
+    def __init__(self, clock: Callable[[], float], principal: Callable[[], str] = str) -> None:
         self._clock = clock
+        self._principal = principal
         self._key = secrets.token_bytes(ID_BYTES)
         self._lock = threading.Lock()
         self._logins: dict[str, _LoginSession] = {}
@@ -56,7 +61,7 @@ class LoginSessions:
         with self._lock:
             while len(self._logins) >= MOST_LOGINS:
                 del self._logins[min(self._logins, key=lambda each: self._logins[each].used)]
-            self._logins[visitor] = _LoginSession(self._clock())
+            self._logins[visitor] = _LoginSession(self._clock(), self._principal())
         return visitor
 
     def knows(self, visitor: str | None) -> bool:
@@ -88,7 +93,7 @@ class LoginSessions:
     def _find(self, visitor: str | None) -> _LoginSession | None:
         login = self._logins.get(visitor or "")
         now = self._clock()
-        if login is None or now - login.used > IDLE_SECONDS:
+        if login is None or now - login.used > IDLE_SECONDS or login.principal != self._principal():
             self._logins.pop(visitor or "", None)
             return None
         login.used = now

@@ -275,6 +275,17 @@ def test_a_login_ends_a_working_day_after_its_last_look() -> None:
     assert logins.take_flash(visitor) == ""
 
 
+def test_a_login_ends_with_its_token(host: Agent) -> None:
+    """Whoever replaces the token because somebody knows it gets rid of the logins, too."""
+    browser = host.browser()
+    csrf = browser.get("/devices").csrf
+    document = host.folder / tokens.TOKEN_FILE
+    document.write_text(document.read_text().replace(host.token, "f" * len(host.token)))
+    assert browser.get("/devices").goes_to == "/login"
+    assert browser.post("/devices/X/test", {"csrf": csrf}).status == 401
+    assert host.browser().get("/devices").status == 200
+
+
 def test_the_login_used_longest_ago_makes_room() -> None:
     clock = Clock()
     logins = LoginSessions(clock)
