@@ -214,7 +214,7 @@ def _user() -> str:
 def user_home() -> str:
     """Return the home folder in this system's list of users, "" where there is none."""
     try:
-        return "" if pwd is None else str(pwd.getpwuid(os.geteuid()).pw_dir)
+        return os.path.expanduser("~") if pwd is None else str(pwd.getpwuid(os.geteuid()).pw_dir)
     except KeyError:
         return ""
 

@@ -221,7 +221,7 @@ def _lock(descriptor: int, seconds: float, *, shared: bool = False) -> bool:
         try:
             if fcntl is not None:
                 fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            else:
+            elif msvcrt is not None:  # a system with neither has no locks
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
             return True
         except OSError as error:

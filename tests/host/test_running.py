@@ -19,6 +19,8 @@ from mcpboard.host import running, storage
 from mcpboard.host.running import RUNNING_FILE, RunningAgent, exclusive, find
 from tests.support import ROOT
 
+pytestmark = pytest.mark.skipif(storage.fcntl is None and storage.msvcrt is None, reason="this system has no locks")
+
 URL = "http://127.0.0.1:1234/mcp"
 LOCK = f"{RUNNING_FILE}.lock"
 
