@@ -21,12 +21,13 @@ from functools import partial
 from tests.bench import numbered, parts, trials
 from tests.bench.cutter import Connection, Cutter, Plan
 from tests.bench.numbered import Executed
-from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Part, Stand, Told
+from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Part, Stand
 from tests.bench.trials import CHAINS, Trial
 
 SECONDS = 600.0  # for which the full numbers are
 NEXT_S = 15.0  # until the next action must succeed
 TOLD_S = 3.0  # until what nobody was told must have been
+NEAR_S = 2.0  # that an action's end may be from its caller's
 SURE_S = 1.0  # after which the board must be sure that a reply did not arrive; it takes half of it
 PAUSE_S = 0.25
 SHOWN = 25  # things wrong that are printed
@@ -66,7 +67,7 @@ class Run:
             if trial.leaves:
                 strike = partial(_leave, stand.doors.get(trial.chain, stand.front))
             proxy.arm(Plan(wanted, trial.way, trial.share, strike, trial.head))
-        future = self._pool.submit(stand.callers[trial.chain].call, trial.number)
+        future = self._pool.submit(self._call, trial)
         crowd = [self._beside(trial, chain) for chain in CHAINS if trial.crowd and chain != trial.chain]
         if victim is not None and end is not None:
             if trial.delay is not None:
@@ -76,9 +77,9 @@ class Run:
             end()
             if trial.victim != "bridge":  # whose last words are read first
                 victim.again()
-        trial.told = future.result()
+        future.result()
         for beside, answer in crowd:
-            beside.told = answer.result()
+            answer.result()
             self.over.append(beside)
         if trial.victim == "bridge" and victim is not None:
             victim.again()
@@ -90,17 +91,21 @@ class Run:
             self._tell(trial)
             self._settle(trial)
 
-    def _beside(self, trial: Trial, chain: str) -> tuple[Trial, Future[Told]]:
+    def _call(self, trial: Trial) -> None:
+        trial.told = self._stand.callers[trial.chain].call(trial.number)
+        trial.ended = time.monotonic()
+
+    def _beside(self, trial: Trial, chain: str) -> tuple[Trial, Future[None]]:
         """One more call, to that chain, at the same time."""
         beside = Trial(trial.kind, chain, delay=trial.delay, number=next(self._numbers))
-        return beside, self._pool.submit(self._stand.callers[chain].call, beside.number)
+        return beside, self._pool.submit(self._call, beside)
 
     def _forget(self) -> None:
         """Have everything told that any of several callers is owed: which notice is whose, nobody could say."""
         time.sleep(SURE_S)
         for chain in CHAINS:
             last = Trial("the next action", chain, number=next(self._numbers))
-            last.told = self._stand.callers[chain].call(last.number)
+            self._call(last)
             self.over.append(last)
         for proxy in self._stand.proxies:
             proxy.latest = None
@@ -126,7 +131,6 @@ class Run:
         for each in connections:
             if each is not None:
                 each.over.wait(NEXT_S)
-        trial.ended = time.monotonic()
         if trial.victim == "board":
             self._waiting.clear()
         elif (asked := connections[-1]) is not None and asked.asked:
@@ -142,22 +146,14 @@ class Run:
         begun = time.monotonic()
         while True:
             after = Trial("the next action", chain, number=next(self._numbers))
-            asked = time.monotonic()
-            after.told = self._stand.callers[chain].call(after.number)
+            self._call(after)
             self._tell(after)
             self._settle(after)
             self.over.append(after)
             waited = time.monotonic() - begun
-            if after.told.how == OK:
-                # What was over long before this one began has been told by now, or never will be; by a host to its own.
-                self._waiting = [
-                    each
-                    for each in self._waiting
-                    if each.ended > asked - SURE_S or (each.chain == "host" and chain != "host")
-                ]
-                if not self._owed(trial) or waited > TOLD_S:
-                    trial.next = chain
-                    break
+            if after.told.how == OK and (not self._owed(trial) or waited > TOLD_S):
+                trial.next = chain
+                break
             if waited > NEXT_S:
                 self.wrong.append(f"{NEXT_S:g} s without an action that succeeds, after {trial}; {after}")
                 break
@@ -171,7 +167,8 @@ class Run:
             def unlikely(each: Trial, ago: float = float(seconds)) -> tuple[bool, bool, float]:
                 return each.later > 0, each.settled, abs(now - each.ended - ago)
 
-            alike = sorted((each for each in self._waiting if tool in self._tools(each)), key=unlikely)
+            alike = [each for each in self._waiting if tool in self._tools(each)]
+            alike = sorted((each for each in alike if unlikely(each)[2] < NEAR_S), key=unlikely)
             if by_relay:
                 # It cannot know if the board behind it will tell as well, which it then may.
                 for each in [each for each in alike if each.chain == "relay"][:1]:
@@ -203,7 +200,7 @@ def _leave(proxy: Cutter, connection: Connection) -> bool:
     return False
 
 
-def _either(victim: Part, future: Future[Told]) -> None:
+def _either(victim: Part, future: Future[None]) -> None:
     while not future.done() and not victim.ended.wait(0.005):
         pass
 
