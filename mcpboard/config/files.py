@@ -65,19 +65,25 @@ class Document:
 
 
 def look(path: str | os.PathLike[str], *, follow_links: bool = True) -> tuple[int, ...] | None:
-    """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen.
-
-    One that was changed just now never looks the same twice: the next change might leave the same times.
-    """
+    """Return how a file looks from outside, to tell if it has changed; None while it cannot be seen."""
     try:
         seen = os.stat(path, follow_symlinks=follow_links)
     except OSError:
         return None
     # ctime as well: a cured permission changes nothing else.
-    looks = seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def settled(looks: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return what to compare the next look with, for a file that is about to be read.
+
+    One that was changed just now is to be read again in any case: the next change might leave the same times.
+    """
+    if looks is None:
+        return None
     # Below 0 the time is that of another clock, and no recent change.
-    unsettled = 0 <= time.time_ns() - max(looks[2], looks[3]) < UNSETTLED_NS
-    return (*looks, time.monotonic_ns()) if unsettled else looks
+    is_recent = 0 <= time.time_ns() - max(looks[2], looks[3]) < UNSETTLED_NS
+    return () if is_recent else looks
 
 
 def staged_file(path: str | os.PathLike[str], content: bytes) -> str:
@@ -172,7 +178,7 @@ class Files:
 
     def toml(self, path: str, named_by: str | None) -> Document | None:
         """Return the file's tables, or None when it is missing and nobody named it."""
-        self.looks[path] = look(path)
+        self.looks[path] = settled(look(path))
         try:
             content = read_file(path)
         except FileMissing as error:
@@ -187,7 +193,7 @@ class Files:
 
     def token(self, path: str) -> bytes:
         """Return the bearer token that a token file holds, without the spaces around it; ConfigError with the cure."""
-        self.looks[path] = look(path)
+        self.looks[path] = settled(look(path))
         try:
             token = read_file(path, TOKEN_FILE_LIMIT).strip()
         except FileMissing as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcpboard.config.files import look, staged_file
+from mcpboard.config.files import look, settled, staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.protocol.tools import without_halves
 from mcpboard.text import DEPTH_LIMIT, json_object
@@ -242,8 +242,11 @@ class FollowedFile:
 
     def take_change(self) -> bool:
         """Return True when it looks otherwise than at the last call; before the first it counts as not there."""
-        before, self._last = self._last, look(self._path, follow_links=False)
-        return self._last != before
+        now = look(self._path, follow_links=False)
+        has_changed = now != self._last
+        if has_changed:
+            self._last = settled(now)
+        return has_changed
 
     @contextlib.contextmanager
     def complaining(self, consequence: str) -> Iterator[None]:

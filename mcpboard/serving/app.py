@@ -116,7 +116,10 @@ class Application:
         admitted = endpoint.admit(head)
         if admitted.page:
             return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), _take_body(head, environ)))
-        step = self._receive(endpoint, admitted, environ)
+        if (head.content_length or 0) > LARGE_BODY:
+            step = self._receive_large(endpoint, admitted, environ)
+        else:
+            step = endpoint.receive(admitted, environ["wsgi.input"].read() if head.method == "POST" else b"")
         if isinstance(step, Reply):
             return PendingReply(step)
         if isinstance(step, ToolCall):
@@ -134,18 +137,15 @@ class Application:
             log.exception("%s: internal error", type(step).__name__)
             return PendingReply(endpoint.crashed(step.id))
 
-    def _receive(self, endpoint: Endpoint, admitted: Admitted, environ: Environ) -> Step:
-        """Return what the endpoint makes of the body; of large ones one at a time, so that memory is needed once.
+    def _receive_large(self, endpoint: Endpoint, admitted: Admitted, environ: Environ) -> Step:
+        """Return what the endpoint makes of a large body; one at a time, so that the memory is needed once.
 
         Nothing of the body is kept when this returns: a call may run for minutes.
         """
-        head = admitted.head
-        if (head.content_length or 0) <= LARGE_BODY:
-            return endpoint.receive(admitted, _take_body(head, environ))
         if not self._parsing.acquire(timeout=PARSING_SECONDS):
             raise Refused(429, {"error": CROWDED}, [("Retry-After", "1")])
         try:
-            return endpoint.receive(admitted, _take_body(head, environ))
+            return endpoint.receive(admitted, _take_body(admitted.head, environ))
         finally:
             self._parsing.release()
 

@@ -59,6 +59,8 @@ UNREAD_TIMES = 10
 # Bytes for each connection that there may be, of requests that are not whole: 4 MiB on a board.
 BODY_SHARE = 160 * 1024
 
+_STRANGERS = ("401", "403")  # how the status lines of their refusals begin
+
 _RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # a linger of C, of no seconds
 
 
@@ -99,10 +101,10 @@ class Task(WSGITask):  # type: ignore[misc]
         Only a client of MCP keeps its connection, and while others wait for one not even that: browsers
         open six for each name of a server, and keep them as long as they may.
         """
-        environ = self.environ
-        self.channel.reply_until = time.monotonic() + environ.get(REPLY_LIMIT, REPLY_SECONDS)
+        environ, channel = self.environ, self.channel
+        channel.reply_until = time.monotonic() + environ.get(REPLY_LIMIT, REPLY_SECONDS)
         is_mcp = environ["PATH_INFO"] in MCP_PATHS and environ["REQUEST_METHOD"] == "POST"
-        if not is_mcp or self.status[:3] in ("401", "403") or self.channel.server.crowded:
+        if not is_mcp or channel.server.crowded or self.status.startswith(_STRANGERS):
             self.request.headers["CONNECTION"] = "close"
         header: bytes = super().build_response_header()
         return header
@@ -130,7 +132,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     close_when_flushed: bool
     task_class = Task
     error_task_class = RefusalTask
-    asked_at = 0.0  # on the monotonic clock: when the latest request began
+    grew_at = 0.0  # on the monotonic clock: when the request under way became a large one, 0 until then
     reply_until = math.inf  # on the monotonic clock: when the reply under way must be with its reader
     _acknowledged: int | None = None  # as `acknowledged`, once the connection is closed
     _half_closed = False  # our side is closed, the client's not yet
@@ -155,7 +157,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                     self.handle_error()  # ends this connection, as it does for what arrives
             if len(self._pending_input) >= self.adj.recv_bytes:
                 return False
-        return self.connected and bool(super().readable())  # to go on may have shown that nobody is there
+        # To go on may have shown that nobody is there.
+        return self.connected and HTTPChannel.readable(self)  # type: ignore[no-any-return]
 
     def received(self, data: bytes) -> bool:
         """Take `data` in, up to the end of one request; False when the connection is ending anyway."""
@@ -163,34 +166,35 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             if self.will_close or self.close_when_flushed or self._half_closed:
                 return False
             self._pending_input += data
-            while not self.has_unsent_reply:
+            while not (self.requests or self.total_outbufs_len):
                 if self.request is None:
                     # Blank lines between requests (RFC 9112, 2.2) are none: they set no clock back.
                     self._pending_input = self._pending_input.lstrip()
                 if not self._pending_input:
                     break
                 if self.request is None:
-                    self.request, self.asked_at = Parser(self.adj), time.monotonic()
+                    self.request = Parser(self.adj)
                 request = self.request
                 self._pending_input = self._pending_input[request.received(self._pending_input) :]
                 if request.completed:
                     self.request = None
                     self._enter(IDLE, time.monotonic())
-                    self.reply_until = math.inf
+                    self.reply_until, self.grew_at = math.inf, 0.0
                     self.requests.append(request)
                     self.server.add_task(self)
                 elif request.expect_continue and request.headers_finished:
                     self.send_continue()
                 elif request.body_bytes_received > LARGE_BODY:
+                    self.grew_at = self.grew_at or time.monotonic()
                     self._bound_bodies()
         return True
 
     def _bound_bodies(self) -> None:
-        """Break off the oldest request that is not whole where all of them together hold too much."""
-        asking = [each for each in self.server.active_channels.values() if each.request is not None]
+        """Break off the oldest large request that is not whole where all of them together hold too much."""
+        asking = [each for each in self.server.active_channels.values() if each.grew_at]
         held = sum(each.request.body_bytes_received for each in asking)
         if held > self.adj.connection_limit * BODY_SHARE:
-            min(asking, key=lambda each: each.asked_at).break_off()
+            min(asking, key=lambda each: each.grew_at).break_off()
 
     # --- what the client takes ---
 
@@ -272,6 +276,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         """Read no other request, and have the loop end the connection in the middle of its reply; from any thread."""
         self.will_close = True
         self.server.broken_off.append(self)
+        self.server.restless.add(self.server)
         self.server.pull_trigger()
 
     # --- how long it takes ---

@@ -178,6 +178,7 @@ class SparingListener(TcpWSGIServer):  # type: ignore[misc]
     channel_class = Channel
     # True while the limit is reached by connections that are all at work: then replies end their connection.
     crowded = False
+    restless: set[SparingListener]  # those that have to look again, of all that share a loop
     _open = True
     _retry_at = 0.0
 
@@ -192,11 +193,14 @@ class SparingListener(TcpWSGIServer):  # type: ignore[misc]
         full = len(self._map) >= self.adj.connection_limit
         self.crowded = full and most_dispensable(self._map.values(), now) is None
         self._open = now >= self._retry_at and not self.crowded
-        return SWEEP_SECONDS if self._open else LOOK_SECONDS
+        if self._open:
+            return SWEEP_SECONDS
+        self.restless.add(self)  # until it is open again
+        return LOOK_SECONDS
 
     def readable(self) -> bool:
         """Tell if the loop should look for newcomers."""
-        return bool(self.accepting and self._open)
+        return self.accepting and self._open
 
     def handle_accept(self) -> None:
         """Accept one newcomer, and end the most dispensable connection where that is one too many."""
@@ -209,6 +213,7 @@ class SparingListener(TcpWSGIServer):  # type: ignore[misc]
                 spare.cut_off()  # and the next turn has its descriptor
             else:
                 self._retry_at = now + RETRY_SECONDS
+                self.restless.add(self)
             log.warning("a connection could not be accepted: %s", error.strerror or error)
             return
         if pair is None:
@@ -245,8 +250,8 @@ class Server:
         self._stop = threading.Event()
         self._waking = threading.RLock()  # a pull must not meet a trigger that is being closed
         # The limit counts two entries more for every listener: itself and its trigger.
-        limit = connections + 2 * len(sockets)
-        adj = Adjustments(**{**WAITRESS, "threads": threads, "connection_limit": limit, "sockets": list(sockets)})
+        self._limit = connections + 2 * len(sockets)
+        adj = Adjustments(**{**WAITRESS, "threads": threads, "connection_limit": self._limit, "sockets": list(sockets)})
         adj.socket_options = [*adj.socket_options, *SOCKET_OPTIONS]
         self._tasks = ThreadedTaskDispatcher()
         before = threading.stack_size(STACK_BYTES)
@@ -254,14 +259,15 @@ class Server:
             self._tasks.set_thread_count(threads)
         finally:
             threading.stack_size(before)
+        self._restless: set[SparingListener] = set()
         self._listeners = []
         for sock in sockets:
             where = (sock.family, sock.type, sock.proto, sock.getsockname())
-            self._listeners.append(
-                SparingListener(
-                    app, self._map, True, sock, dispatcher=self._tasks, adj=adj, bind_socket=False, sockinfo=where
-                )
+            listener = SparingListener(
+                app, self._map, True, sock, dispatcher=self._tasks, adj=adj, bind_socket=False, sockinfo=where
             )
+            listener.restless = self._restless
+            self._listeners.append(listener)
 
     def run(self) -> None:
         """Serve until `stop`; then refuse newcomers at once, and return when the pending replies have left.
@@ -270,14 +276,17 @@ class Server:
         """
         next_sweep = 0.0
         while not self._stop.is_set():
-            self._turn(SWEEP_SECONDS)
+            # Each request takes some turns, and nearly always there is nothing to decide about newcomers.
+            must_look = self._restless or len(self._map) >= self._limit
+            _poll(self._look() if must_look else SWEEP_SECONDS, self._map)
             now = time.monotonic()
             if now >= next_sweep:
                 next_sweep = now + SWEEP_SECONDS
                 for reason in sweep(self._map.values(), now):
                     log.debug("connection ended: %s", reason)
         for _ in range(self._connections + 1):  # one is accepted a turn: what had arrived by now counts as queued
-            self._turn(0)
+            self._look()
+            _poll(0, self._map)
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
@@ -298,10 +307,11 @@ class Server:
             for listener in self._listeners:
                 listener.trigger.close()
 
-    def _turn(self, seconds: float) -> None:
-        """Wait for something to do, at most so long, and do it."""
+    def _look(self) -> float:
+        """Have each listener decide about newcomers; return the seconds until to look again at the latest."""
+        self._restless.clear()  # before they look: another thread may add one meanwhile
         now = time.monotonic()
-        _poll(min(seconds, *(listener.look(now) for listener in self._listeners)), self._map)
+        return min([listener.look(now) for listener in self._listeners])
 
     def stop(self) -> None:
         """Ask `run` to end; safe from any thread and from a signal handler."""

@@ -467,10 +467,10 @@ def test_no_change_is_missed_within_one_tick_of_the_clock(board: Board) -> None:
 def test_a_look_settles_and_a_clock_that_was_set_back_does_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
-    assert files.look(path) != files.look(path)
+    assert files.settled(files.look(path)) != files.look(path)
     later = time.time_ns() + 3600 * 10**9
     os.utime(path, ns=(later, later))
-    assert files.look(path) == files.look(path)
+    assert files.settled(files.look(path)) == files.look(path)
 
 
 def test_a_folder_that_changes_all_the_time_is_one_line(board: Board, lines: Callable[[], list[str]]) -> None:

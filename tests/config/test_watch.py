@@ -57,7 +57,7 @@ def replaced(path: Path, text: str) -> None:
 def settled(path: Path) -> None:
     """Wait until the last change of the file lies back far enough for the kernel's clock to have gone on."""
     deadline = time.monotonic() + 10
-    while files.look(path) != files.look(path):
+    while files.settled(files.look(path)) != files.look(path):
         assert time.monotonic() < deadline
 
 
