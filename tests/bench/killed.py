@@ -275,6 +275,9 @@ def run(planned: Callable[[random.Random], Sequence[Trial]], seed: int = 0) -> F
         executed = Executed.read(stand.written)
         tracebacks = stand.tracebacks()
     wrong = going.wrong
+    for part in stand.parts.values():
+        if part.overdue:
+            wrong.append(f"{part.name} did not exit within {parts.EXIT_S:g} s of SIGTERM: {part.overdue}")
     strange = set(executed.begun) - {trial.number for trial in going.over}
     if strange:
         wrong.append(f"executed, and asked for by nobody: {sorted(strange)}")

@@ -35,6 +35,7 @@ from tests.support.processes import first_line
 
 LIMIT_S = 30.0  # for the answer to one call
 EXIT_S = 15.0  # after SIGTERM; replies that are owed take four
+DUMP = 6000  # characters of a log that are shown
 WAIT_S = "10"  # that a bridge waits for its board
 PROGRAM = (sys.executable, "-m")
 
@@ -75,6 +76,7 @@ class Part:
         self._command, self._ahead, self._log = command, ahead, log
         self.process: subprocess.Popen[str] | None = None
         self.ended = threading.Event()  # by `end`
+        self.overdue = ""  # what it wrote when it had not exited in time
 
     def launch(self) -> None:
         """Begin to start."""
@@ -82,7 +84,7 @@ class Part:
         piped = self._ahead is None  # a bridge: no port, two pipes
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **ENVIRON},
+                self._command, cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **ENVIRON, "PYTHONFAULTHANDLER": "1"},
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
 
@@ -107,9 +109,9 @@ class Part:
         try:
             self.process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.process.send_signal(signal.SIGABRT)  # upon which it writes where its threads are
             self.process.wait()
-            raise
+            self.overdue = self._log.read_text("utf-8", "replace")[-DUMP:]
         finally:
             for pipe in (self.process.stdin, self.process.stdout):
                 if pipe is not None:
