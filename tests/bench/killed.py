@@ -60,7 +60,7 @@ class Run:
         stand = self._stand
         trial.number = next(self._numbers)
         victim = None if trial.victim is None else stand.parts[trial.victim]
-        end = None if victim is None else partial(victim.end, trial.number_of_signal)
+        end = None if victim is None else partial(victim.end, trial.number_of_signal, victim.process)
         proxy, wanted = self._place(trial)
         if trial.delay is None:
             strike = trial.strike or (lambda connection: bool(end and end()))

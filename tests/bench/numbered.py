@@ -107,7 +107,8 @@ def main(path: str) -> None:
     with Simulator(speed=SPEED) as simulator:
         assert simulator.phone.view().pixels == (WIDTH, HEIGHT)
         print(simulator.agent_url, flush=True)
-        ended.wait()
+        while not ended.wait(1.0):  # without a limit, a signal that comes just before the wait would not end it
+            pass
 
 
 if __name__ == "__main__":

@@ -75,14 +75,15 @@ class Part:
         self.name = name
         self._command, self._ahead, self._log = command, ahead, log
         self.process: subprocess.Popen[str] | None = None
+        self._ending = threading.Lock()
         self.ended = threading.Event()  # by `end`
         self.overdue = ""  # what it wrote when it had not exited in time
 
     def launch(self) -> None:
         """Begin to start."""
-        self.ended.clear()
         piped = self._ahead is None  # a bridge: no port, two pipes
-        with self._log.open("ab") as log:
+        with self._ending, self._log.open("ab") as log:
+            self.ended.clear()
             self.process = subprocess.Popen(
                 self._command, cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **ENVIRON, "PYTHONFAULTHANDLER": "1"},
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
@@ -96,12 +97,13 @@ class Part:
             assert found, f"{self.name} did not start: {line!r}"
             self._ahead.aim(int(found[1]))
 
-    def end(self, number: int) -> None:
-        """Send the signal; from any thread, and more than once is fine."""
-        if self.process is not None and not self.ended.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.process.pid, number)
-            self.ended.set()
+    def end(self, number: int, process: subprocess.Popen[str] | None) -> None:
+        """Send the signal to `process`, unless that has had one; from any thread, however late."""
+        with self._ending:
+            if process is not None and process is self.process and not self.ended.is_set():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, number)
+                self.ended.set()
 
     def gone(self) -> None:
         """Return once it has exited; its port refuses from then on."""
@@ -247,7 +249,7 @@ class Stand:
 
     def close(self) -> None:
         for part in self.parts.values():
-            part.end(signal.SIGKILL)
+            part.end(signal.SIGKILL, part.process)
             if part.process is not None:
                 part.gone()
 

@@ -67,7 +67,8 @@ def demo(settings: HostSettings, sockets: Sequence[socket.socket]) -> int:
             "Stop with Ctrl-C.",
             flush=True,
         )
-        stopped.wait()
+        while not stopped.wait(1.0):  # without a limit, a signal that comes just before the wait would not end it
+            pass
     return 0
 
 

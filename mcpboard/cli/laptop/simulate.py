@@ -32,7 +32,8 @@ def simulate(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     with simulator(arguments.agent_port, arguments.config_web_port) as board:
         print(json.dumps({"agent": board.agent_url, "config_web": board.config_web_url}), flush=True)
-        stopped.wait()
+        while not stopped.wait(1.0):  # without a limit, a signal that comes just before the wait would not end it
+            pass
     return 0
 
 
