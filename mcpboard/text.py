@@ -6,7 +6,7 @@ import difflib
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 LINE_LIMIT = 200  # characters of a foreign text that a message repeats: a sentence, not a page
@@ -35,18 +35,35 @@ def well_formed(text: str) -> str:
     return text
 
 
-# An escaped character of JSON: a whole surrogate pair, half of one, or any other.
-ESCAPE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
-    re.DOTALL,
+# Half a surrogate pair of JSON, escaped; the two halves of a whole one stand side by side.
+_HALF = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD].)[0-9a-fA-F]{2})"
 )
+_HALF_BYTES = 6  # as many as the escape of U+FFFD
+
+
+def surrogate_halves(document: bytes) -> Iterator[int]:
+    """Yield the offset of every escaped half of a surrogate pair in JSON text."""
+    if rb"\ud" in document or rb"\uD" in document:
+        # An escaped backslash before `ud83d` is text.
+        for half in _HALF.finditer(document.replace(rb"\\", b"--")):
+            yield half.start()
 
 
 def well_formed_json(document: bytes) -> bytes:
-    """Return JSON text with U+FFFD for every escaped half of a surrogate pair, the very same where there is none."""
-    if rb"\ud" not in document and rb"\uD" not in document:  # for most, without a look at each escape
+    """Return JSON text with U+FFFD for every escaped half of a surrogate pair, the very same where there is none.
+
+    What a phone shows may hold one, and many parsers refuse a whole message for it, that of the
+    official Python client among them.
+    """
+    halves = list(surrogate_halves(document))
+    if not halves:
         return document
-    return ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], document)
+    repaired = bytearray(document)
+    for half in halves:
+        repaired[half : half + _HALF_BYTES] = rb"\ufffd"
+    return bytes(repaired)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

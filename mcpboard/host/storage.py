@@ -16,8 +16,7 @@ from typing import Any
 
 from mcpboard.config.files import look, settled, staged_file
 from mcpboard.errors import ConfigError
-from mcpboard.protocol.tools import without_halves
-from mcpboard.text import DEPTH_LIMIT, json_object
+from mcpboard.text import DEPTH_LIMIT, json_object, well_formed_json
 
 fcntl: Any = None
 msvcrt: Any = None
@@ -134,7 +133,7 @@ def replace(path: Path, document: dict[str, Any]) -> None:
 
 
 def _encoded(document: dict[str, Any]) -> bytes:
-    return without_halves(json.dumps(document).encode("ascii")) + b"\n"
+    return well_formed_json(json.dumps(document).encode("ascii")) + b"\n"
 
 
 @contextlib.contextmanager

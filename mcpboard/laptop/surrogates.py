@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from mcpboard.text import ESCAPE
+from mcpboard.text import surrogate_halves
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +34,7 @@ class SurrogateWarning:
         self._look(kept, max(0, len(kept) - _PAIR), len(kept))
 
     def _look(self, text: bytes, start: int, end: int) -> None:
-        if self._given or (rb"\ud" not in text and rb"\uD" not in text):
-            return
-        if any(escape["half"] and start <= escape.start() < end for escape in ESCAPE.finditer(text)):
+        if not self._given and any(start <= half < end for half in surrogate_halves(text)):
             self._given = True
             log.warning(
                 "%s: an answer holds half a surrogate pair and is passed on as it is; some clients cannot read it. "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcpboard.errors import BadArgument
+from mcpboard.text import well_formed_json
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,6 @@ Part = bytes | ByteSource
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
-# Half a surrogate pair, written as an escape; the two halves of a whole one stand side by side.
-_HALF = re.compile(rb"\\ud[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..)\\ud[c-f]..")
-
-
 def verbatim(value: object) -> bytes:
     """Return JSON without spaces, pure ASCII, every half of a surrogate pair as it came."""
     return _encoder.encode(value).encode("ascii")
@@ -68,22 +64,8 @@ def compact(value: object) -> bytes:
 
     Everything foreign that a reply holds is written here.
     """
-    return without_halves(verbatim(value))
-
-
-def without_halves(written: bytes) -> bytes:
-    """Return JSON in ASCII with U+FFFD for every half of a surrogate pair.
-
-    What a phone shows may hold one, and many parsers refuse a whole message for it, that of the
-    official Python client among them.
-    """
-    if b"\\ud" not in written:
-        return written
-    mended = bytearray(written)
-    # An escaped backslash before `ud83d` is text; all replacements are as long as what they replace.
-    for half in _HALF.finditer(written.replace(rb"\\", b"--")):
-        mended[half.start() : half.end()] = rb"\ufffd"
-    return bytes(mended)
+    written = verbatim(value)
+    return written if b"\\ud" not in written else well_formed_json(written)
 
 
 @dataclass(frozen=True)

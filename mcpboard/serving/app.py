@@ -29,10 +29,11 @@ from mcpboard.protocol.messages import (
     Step,
     ToolCall,
 )
-from mcpboard.protocol.tools import Blob, Content, without_halves
+from mcpboard.protocol.tools import Blob, Content
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
 from mcpboard.serving.replies import PendingReply, ReplyBody, content_length, on_trust
+from mcpboard.text import well_formed_json
 
 log = logging.getLogger("mcpboard")
 
@@ -244,7 +245,7 @@ def _take_body(head: RequestHead, environ: Environ) -> bytes:
 
 def refusal(refused: Refused) -> Reply:
     """Return the HTTP response that `refused` carries; its body is JSON for every status."""
-    body = () if refused.body is None else (without_halves(json.dumps(refused.body).encode("ascii")),)
+    body = () if refused.body is None else (well_formed_json(json.dumps(refused.body).encode("ascii")),)
     return Reply(refused.status, (JSON, *refused.headers), body)
 
 

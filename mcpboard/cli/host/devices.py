@@ -12,8 +12,7 @@ from mcpboard.cli.host import add_verb, settings
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers import base, factory
-from mcpboard.protocol.tools import without_halves
-from mcpboard.text import printable
+from mcpboard.text import printable, well_formed_json
 
 
 def add_to(verbs: Verbs) -> None:
@@ -78,5 +77,5 @@ def test(arguments: argparse.Namespace) -> int:
     with contextlib.closing(factory.driver(spec, factory.adb_server(effective))) as driver:
         probe = driver.probe()
     written = json.dumps({"id": spec.id, "kind": spec.kind, "state": probe.state, **probe.details})
-    print(without_halves(written.encode("ascii")).decode("ascii"))
+    print(well_formed_json(written.encode("ascii")).decode("ascii"))
     return 0 if probe.state == base.READY else 1
