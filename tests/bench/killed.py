@@ -161,14 +161,14 @@ class Run:
 
     def _tell(self, trial: Trial) -> None:
         """Count every earlier outcome that this one's text tells for the trial that it is of, by tool and time."""
-        now = time.monotonic()
+        now, begun = time.monotonic(), Executed.read(self._stand.written).begun
         for tool, by_relay, seconds in EARLIER.findall(trial.told.text):
 
-            def unlikely(each: Trial, ago: float = float(seconds)) -> tuple[bool, bool, float]:
-                return each.later > 0, each.settled, abs(now - each.ended - ago)
+            def unlikely(each: Trial, ago: float = float(seconds)) -> tuple[bool, bool, bool, float]:
+                return each.later > 0, not begun[each.number], each.settled, abs(now - each.ended - ago)
 
             alike = [each for each in self._waiting if tool in self._tools(each)]
-            alike = sorted((each for each in alike if unlikely(each)[2] < NEAR_S), key=unlikely)
+            alike = sorted((each for each in alike if unlikely(each)[-1] < NEAR_S), key=unlikely)
             if by_relay:
                 # It cannot know if the board behind it will tell as well, which it then may.
                 for each in [each for each in alike if each.chain == "relay"][:1]:
