@@ -16,12 +16,16 @@ from pathlib import Path
 import pytest
 
 import mcpboard
+from mcpboard import host
+from mcpboard.board.forward import LANE_CAPACITY
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import SETTINGS
 from mcpboard.config.schema import Setting
 from mcpboard.host.config import HOST_SETTINGS
 from mcpboard.host.tools.rows import ROWS as HOST_ROWS
+from mcpboard.laptop import relay
 from mcpboard.protocol import limits
+from mcpboard.serving import server
 from tests.support import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -91,6 +95,23 @@ def test_the_tables_of_limits_are_those_of_the_code() -> None:
     written = {row[0].strip("`"): int(row[1].split()[0].replace(",", "")) for row in rows}
     assert written == {name: getattr(limits, name) for name in limits.__all__}
     assert len(rows) == len(written)
+
+
+def test_the_numbers_of_each_server_are_those_of_the_code() -> None:
+    """Connections, slots and threads; what the sentence about spare threads says follows from them."""
+    page = (ROOT / "docs/hostile-traffic.md").read_text("utf-8")
+    table = page.partition("| | board | relay | host agent |\n")[2].partition("\n\n")[0]
+    written = [[[int(number) for number in re.findall(r"\d+", cell)] for cell in line.split("|")[2:5]]
+               for line in table.splitlines()[1:]]  # fmt: skip
+    board_calls = sum(LANE_CAPACITY.values())
+    assert written == [
+        [[server.CONNECTIONS], [server.CONNECTIONS], [host.CONNECTIONS]],
+        [[board_calls], [relay.CALLS, relay.OTHERS], [host.MOST_CALLS]],
+        [[server.THREADS], [relay.THREADS], [host.THREADS]],
+    ]
+    assert server.THREADS - board_calls == relay.SPARE == 2
+    assert host.THREADS - host.MOST_CALLS == 8
+    assert "Two threads more than slots (eight on a host)" in page
 
 
 def test_every_folder_of_the_package_is_explained() -> None:
