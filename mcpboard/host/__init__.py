@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -258,13 +257,13 @@ def build(
     clock: Callable[[], float] = time.monotonic,
     vision: VisionService | None = None,
     enrolled: Enrollment | None = None,
-    to_run: Callable[..., str] | None = None,
+    token_command: str | None = None,
 ) -> HostRole:
     """Assemble the host role over the files beside the identity.
 
     `extra` are devices that no file knows, id -> kind and driver, `enrolled` is an enrollment of that sort.
-    `vision` reads screenshots; by default with the vision extra, where it is installed. `to_run` takes the words of a
-    verb, such as `mcp-token`, and returns the line for a shell that runs it on this folder, for the console's pages.
+    `vision` reads screenshots; by default with the vision extra, where it is installed. `token_command` is the
+    line for a shell that prints this folder's token, for the console's pages.
     Raises ConfigError for files that cannot be used, one line with path and remedy.
     """
     folder = Path(settings.identity_path).parent
@@ -288,7 +287,7 @@ def build(
     enrolled = enrolled or enrollment.read(folder)
     cloud = Worker(manager, statuses.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
     cloud_status = cloud.status if cloud else None
-    token_command = (to_run or partial(_usual_command, folder))("mcp-token")
+    usual_command = shlex.join(("device-host-agent", "mcp-token", "--data", str(folder)))
     pages = console.build(
         manager,
         statuses,
@@ -298,14 +297,10 @@ def build(
         tokens.is_main,
         clock,
         cloud_status,
-        token_command,
+        token_command or usual_command,
         tokens.main_principal,
     )
     return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery, clock)
-
-
-def _usual_command(folder: Path, *words: str) -> str:
-    return shlex.join(("device-host-agent", *words, "--data", str(folder)))
 
 
 __all__ = ["CONNECTIONS", "THREADS", "DeviceSpec", "HostRole", "build"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import socket
 import sys
 import threading
@@ -51,14 +50,17 @@ def run(arguments: argparse.Namespace) -> int:
         from mcpboard.serving import server
 
         sockets = _listeners(effective)
-        to_run = functools.partial(command, effective)
-        with contextlib.closing(sockets[0]), contextlib.closing(host.build(effective, to_run=to_run)) as role:
+        token_command = command(effective, "mcp-token")
+        with (
+            contextlib.closing(sockets[0]),
+            contextlib.closing(host.build(effective, token_command=token_command)) as role,
+        ):
 
             def announce() -> None:
                 note_url(server.local_url(sockets[0]))
                 print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
                 if sys.stderr.isatty():
-                    print(f"device-host-agent: its token: {to_run('mcp-token')}", file=sys.stderr)
+                    print(f"device-host-agent: its token: {token_command}", file=sys.stderr)
 
             return server.serve(role.app, sockets, announce, host.THREADS, host.CONNECTIONS)
 
