@@ -82,6 +82,7 @@ DEEP_LIMIT = 1000
 _STRING = re.compile(rb'"[^"]*"?')
 # The brackets of JSON -> what each adds to the level, as a signed byte.
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 _NEITHER = bytes(set(range(256)) - set(b'"[{]}'))
 _SHORT = 1024  # characters
 _SPACE = re.compile(r"[ \t\n\r]+")
@@ -110,9 +111,13 @@ def nesting(document: str | bytes | bytearray) -> tuple[int, int]:
         return brackets, brackets
     text = document.encode("utf-8", "replace") if isinstance(document, str) else document
     text = text.replace(rb"\\", b"").replace(rb"\"", b"")
-    steps = _STRING.sub(b"", text.translate(None, _NEITHER)).translate(_STEPS)
-    levels = max(itertools.accumulate(memoryview(steps).cast("b")), default=0)
-    return levels, steps.count(b"\x01")
+    return bracket_levels(_STRING.sub(b"", text.translate(None, _NEITHER)))
+
+
+def bracket_levels(text: bytes) -> tuple[int, int]:
+    """Return how deep the brackets of a text without strings are nested, and how many of them open."""
+    steps = text.translate(_STEPS, _NO_BRACKETS)
+    return max(itertools.accumulate(memoryview(steps).cast("b")), default=0), steps.count(b"\x01")
 
 
 def read_json(

@@ -6,7 +6,6 @@ The only reader of TOML; what the tables mean is for `config` to say. A refusal 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import stat
@@ -19,7 +18,7 @@ from typing import Any
 
 from mcpboard.errors import ConfigError
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, SETTINGS_LIMIT, TOKEN_FILE_LIMIT, TOML_DEPTH_LIMIT
-from mcpboard.text import one_line
+from mcpboard.text import bracket_levels, one_line
 
 pwd: Any
 try:
@@ -43,8 +42,6 @@ _READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "
 # A TOML text's strings and comments: in time proportional to its length, also where one is not closed.
 _OPAQUE = re.compile(r'''"""[\s\S]*?(?:"{3,5}|\Z)|'{3}[\s\S]*?(?:'{3,5}|\Z)|"[^"\n]*"?|'[^'\n]*'?|#[^\n]*''')
 _NO_SEPARATORS = bytes(set(range(256)) - set(b".=,[]{}\n"))
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # what each adds to the level, as a signed byte
 
 
 @dataclass(frozen=True)
@@ -159,15 +156,11 @@ def read_file(path: str, largest: int = SETTINGS_LIMIT) -> bytes:
 
 
 def _refuse_special(path: str, status: os.stat_result) -> None:
+    """Refuse what is no regular file, but for /dev/null, which stands for a file without settings."""
     kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
     kind = stat.S_IFMT(status.st_mode)
-    if kind != stat.S_IFREG and not _is_null(status):
+    if kind != stat.S_IFREG and not (kind == stat.S_IFCHR and os.path.samestat(status, os.stat(os.devnull))):
         raise ConfigError(f"{path}: is {kinds.get(kind, 'a device')}; put a regular file there, or name another file")
-
-
-def _is_null(status: os.stat_result) -> bool:
-    """Return True for /dev/null, which stands for a file that says nothing."""
-    return stat.S_ISCHR(status.st_mode) and os.path.samestat(status, os.stat(os.devnull))
 
 
 class Files:
@@ -185,9 +178,8 @@ class Files:
             if named_by:
                 raise FileMissing(f"{error}; {named_by} names it") from None
             return None
-        if (
-            not content and path != os.devnull
-        ):  # as a crash leaves it, a full disk, or an editor in the middle of its work
+        # As a crash leaves it, a full disk, or an editor in the middle of its work.
+        if not content and path != os.devnull:
             raise ConfigError(f"{path}: is empty; restore its content, or put a comment into it")
         return Document(path, _parsed(path, content))
 
@@ -250,10 +242,10 @@ def _refuse_costly(text: str) -> None:
     if sum(map(text.count, ".[{")) <= TOML_DEPTH_LIMIT:
         return
     bare = _OPAQUE.sub("", text.replace("\\\\", "").replace('\\"', "")).encode()
-    steps = bare.translate(_STEPS, _NO_BRACKETS)
-    if steps.count(b"\x01") > CONTAINERS_LIMIT:
+    levels, containers = bracket_levels(bare)
+    if containers > CONTAINERS_LIMIT:
         raise ValueError(f"more than {CONTAINERS_LIMIT} tables and lists")
-    if max(itertools.accumulate(memoryview(steps).cast("b")), default=0) > TOML_DEPTH_LIMIT:
+    if levels > TOML_DEPTH_LIMIT:
         raise ValueError(f"nested deeper than {TOML_DEPTH_LIMIT} levels")
     dots = re.findall(rb"\.+", bare.translate(None, _NO_SEPARATORS))
     if max(map(len, dots), default=0) >= TOML_DEPTH_LIMIT:
