@@ -80,12 +80,12 @@ class ConcurrencyLimit:
             if len(self._held) >= self._capacity - (0 if acts else self._reserved) or (
                 not acts and slot.size and sum(each.size for each in self._held) + slot.size > self._held_bytes
             ):
-                self._held.remove(self._slowest_reader())
+                self._held.remove(self._break_off_slowest())
             self._held.append(slot)
         return slot
 
-    def _slowest_reader(self) -> ConcurrencySlot:
-        """Return the slot whose reply has been read for longest, broken off; raises Busy when none has for long."""
+    def _break_off_slowest(self) -> ConcurrencySlot:
+        """Break off the reply that has been read for longest, and return its slot; Busy where none has for long."""
         now = self._clock()
         read = [(each.since, number) for number, each in enumerate(self._held) if self._is_slow(each, now)]
         if not read:

@@ -11,9 +11,8 @@ from typing import Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
-MOST_UNDER_WAY = (
-    64  # renewals at a time, each a thread, one for each device that a host may have: a silent one keeps its own
-)
+# Renewals at a time, each a thread: one for each device that a host may have, as a silent one keeps its own.
+MOST_UNDER_WAY = 64
 FORGET_SECONDS = 60.0  # a value that nobody has asked for so long is dropped: screenshots are large
 LEAVE_SECONDS = 3.0  # for the renewals under way at the end, together
 
