@@ -47,7 +47,7 @@ ASKED: Mapping[str, bytes] = {
 
 @dataclass
 class Crowded:
-    """What was seen."""
+    """The measured values."""
 
     seconds: float
     honest: Waits

@@ -36,7 +36,7 @@ THREADS = 9  # the loop and eight workers
 
 @dataclass
 class Soak:
-    """What was seen."""
+    """The measured values."""
 
     seconds: float
     calls: Counter[str] = field(default_factory=Counter)
@@ -74,7 +74,7 @@ class Held(Program):
     """A `tests.bench.held` that runs."""
 
     def held(self) -> dict[str, Any]:
-        """What it holds now."""
+        """Return the resources that it holds now."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -151,7 +151,7 @@ def _traffic(soak: Soak, program: Held, simulator: Simulator) -> None:
 
 
 def _settled(program: Held) -> dict[str, Any]:
-    """What is held once nothing is under way, or after SETTLE_S."""
+    """Return the resources that are held once nothing is under way, or after SETTLE_S."""
     pause, end = threading.Event(), time.monotonic() + SETTLE_S
     least = program.held()
     while (least["slots"] or least["lanes"] or least["descriptors"] > _quiet(program)) and time.monotonic() < end:

@@ -71,7 +71,7 @@ def number_of(arguments: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Executed:
-    """How often each number began and how often it was done, by all Agents that wrote into one file."""
+    """Counts of each number, begun and done, by all Agents that wrote into one file."""
 
     begun: Counter[int]
     done: Counter[int]

@@ -46,7 +46,7 @@ NOTHING, UNSAID = "nothing", "unsaid"  # no answer came; a failure came that doe
 
 
 class Told(NamedTuple):
-    """What a caller was told of one action."""
+    """The outcome that a caller was told of one action."""
 
     how: str
     text: str = ""

@@ -1,4 +1,4 @@
-"""What is done to the calls of a kill test: each trial is one action and the one thing that happens to it."""
+"""The faults of a kill test: each trial is one action and the one thing that happens to it."""
 
 from __future__ import annotations
 

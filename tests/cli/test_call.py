@@ -92,7 +92,7 @@ HALF = http_answer(
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
 def test_half_a_surrogate_pair_is_printed_as_a_replacement_character(encoding: str) -> None:
-    """Where the output cannot hold that either, by its number."""
+    """Or as its number, when the output cannot hold that character."""
     with Raw(says(DISCOVERED), says(HALF)) as raw:
         done = subprocess.run(
             [sys.executable, "-m", "mcpboard", "call", raw.url, "get_clipboard"],

@@ -1,4 +1,4 @@
-"""Where a program keeps its data: a table of platforms and of what their environments say."""
+"""The folder in which a program keeps its data, by platform and environment."""
 
 from __future__ import annotations
 

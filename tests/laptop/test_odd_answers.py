@@ -30,7 +30,7 @@ Answer = Callable[[bytes], bytes]  # the id of the call -> the bytes of the answ
 
 
 class Ended(NamedTuple):
-    """How a call ended for its caller; `delivery` is None where there is a result."""
+    """The end of a call for its caller; `delivery` is None where there is a result."""
 
     delivery: str | None
     text: str = ""

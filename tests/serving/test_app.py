@@ -342,7 +342,7 @@ def test_the_body_of_a_refusal_is_json_for_every_status() -> None:
 
 
 def environ_of(body: bytes) -> dict[str, Any]:
-    """What the server passes for a POST of `body`."""
+    """Return the environ that the server passes for a POST of `body`."""
     return {
         "REQUEST_METHOD": "POST",
         "PATH_INFO": "/mcp",

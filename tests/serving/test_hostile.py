@@ -293,7 +293,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestFraming:
-    """Where a body ends must not be in doubt: what follows would be taken for a request, or for none."""
+    """The end of a body is never in doubt: what follows would be taken for a request, or for none."""
 
     SMUGGLED = request(call("echo", "smuggled"))
 

@@ -95,7 +95,7 @@ class TestOverdue:
 
 
 class TestDispensable:
-    """Who is ended for a newcomer, by the sums alone."""
+    """The connection that is ended for a new one, calculated without a socket."""
 
     @pytest.fixture
     def ends(self) -> Iterator[tuple[socket.socket, socket.socket]]:

@@ -26,7 +26,7 @@ _BUSY = re.compile(rb"under way already|was not started")
 
 @dataclass(frozen=True)
 class Hog:
-    """What one kind of connection does."""
+    """One kind of connection, as it behaves."""
 
     opening: bytes = b""  # sent once it is connected
     again: bytes = b""  # sent every `every_s`
@@ -175,7 +175,7 @@ class Crowd:
 
 @dataclass
 class Waits:
-    """What one honest client met with."""
+    """The waits and failures of one honest client."""
 
     worst_s: float = 0.0
     answers: int = 0

@@ -148,7 +148,7 @@ def kept(file: Path) -> list[str]:
 
 
 def write_by_verb(client: ClientConfig, file: Path, token_file: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What `connect --write` says; nobody listens at that address."""
+    """Return the output of `connect --write`; nobody listens at that address."""
     main(["connect", client.key, NOBODY, "--write", "--file", str(file), "--token-file", str(token_file)])
     return capsys.readouterr().err
 
