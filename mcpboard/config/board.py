@@ -116,14 +116,17 @@ def misspelt_off(document: Document) -> str | None:
     for place, table in tables:  # those inside are appended meanwhile
         for key, value in table.items():
             inner = f"{place}.{key}" if place else key
-            if isinstance(value, dict):
-                tables.append((inner, value))
-            elif value is False and key == "mcp_enabled":
-                return misplaced(place, key)
+            lists = [value]
+            for each in lists:  # `[[conversation_settings.agent]]` makes a list of tables
+                if isinstance(each, list):
+                    lists += each
+                elif isinstance(each, dict):
+                    tables.append((inner, each))
             # A dot in the name makes a table of its first half.
-            elif value is False and difflib.get_close_matches(
-                "mcp_enabled", (key, ".".join(inner.split(".")[-2:])), 1, NEARLY
-            ):
+            names = [name.lower() for name in (key, ".".join(inner.split(".")[-2:]))]
+            if value is False and key == "mcp_enabled":
+                return misplaced(place, key) or f"{key} stands in a list of tables, but belongs in [{AGENT}]"
+            if value is False and difflib.get_close_matches("mcp_enabled", names, 1, NEARLY):
                 return f"unknown key {one_line(inner, KEY_WIDTH)!r}; did you mean mcp_enabled in [{AGENT}]?"
     return None
 

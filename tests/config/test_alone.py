@@ -337,6 +337,26 @@ def test_at_start_a_misspelt_off_is_no_on(board: Board, text: str) -> None:
     assert any(line.startswith(settings.mcp_fault) for line in settings.warnings)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[conversation_settings.agent]]\nmcp_enabled = false\n",
+        "[[conversation_settings]]\n" + TABLE + "mcp_enabled = false\n",
+        "conversation_settings = [[{agent = {mcp_enabled = false}}]]\n",
+        TABLE + "MCP_ENABLED = false\n",
+        TABLE + "mcpEnabled = false\n",
+    ],
+)
+@pytest.mark.parametrize("running", [False, True], ids=["at start", "while running"])
+def test_an_off_in_a_list_or_in_other_letters_disables(board: Board, text: str, running: bool) -> None:
+    """Two brackets for one, or a name in capitals, are slips as well: nobody meant MCP to stay on."""
+    watched = board.watch()
+    board.agent.write_text(text)
+    settings = (watched if running else board.watch()).current()
+    assert not settings.mcp_enabled
+    assert "mcp_enabled" in str(settings.mcp_fault)
+
+
 def test_other_switches_of_the_agent_are_none_of_ours(board: Board) -> None:
     board.agent.write_text(TABLE + "mcp_shell_enabled = false\nother_mcp_enabled = false\nmcp_future = false\n")
     assert board.watch().current().mcp_enabled
