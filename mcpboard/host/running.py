@@ -52,13 +52,14 @@ def exclusive(folder: Path) -> Iterator[Callable[[str], None]]:
     with ExitStack() as lock:
         try:
             lock.enter_context(storage.locked(path, LOOK_SECONDS))
+            storage.remove_torn(folder)
+            lock.enter_context(storage.occupied(folder))
         except storage.AlreadyLocked:
             raise ConfigError(
                 f"{folder}: another agent runs on this folder ({find(folder) or RunningAgent()}); stop it first, "
                 "or give this one a folder of its own with --data DIR, and another --port"
             ) from None
         path.unlink(missing_ok=True)  # of an agent that was killed
-        storage.remove_torn(folder)
         write(None)
         try:
             yield write

@@ -195,6 +195,28 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def occupied(folder: Path) -> Iterator[None]:
+    """Have a folder for this process until the block ends, by a lock on the folder itself; others still write in it.
+
+    It holds where somebody has deleted the file of a lock. Raises AlreadyLocked where another process has the folder;
+    where folders cannot be locked, everybody is let in.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            # Nobody else has it, and nobody writes just now; from here on it is enough to keep out who asks the same.
+            if not _lock(descriptor, CLEAN_SECONDS):
+                raise AlreadyLocked(f"{folder}: another process has this folder; end that one")
+            _lock(descriptor, 0.0, shared=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def is_locked(path: Path) -> bool:
     """Return True while a process is in `locked(path)`."""
     try:

@@ -81,6 +81,19 @@ def test_a_damaged_note_hides_the_address_and_not_the_agent(tmp_path: Path, cont
             pytest.fail("it started")
 
 
+def test_a_deleted_lock_file_lets_no_second_agent_in(tmp_path: Path) -> None:
+    """Tidying up deletes what ends with .lock; the folder stays the first agent's, and others still write in it."""
+    with exclusive(tmp_path) as note_url:
+        note_url(URL)
+        (tmp_path / LOCK).unlink()
+        with pytest.raises(ConfigError, match=f"another agent runs .*{os.getpid()}, {URL}"), exclusive(tmp_path):
+            pytest.fail("it started")
+        storage.replace(tmp_path / "devices.json", {"devices": []})
+        assert (tmp_path / RUNNING_FILE).exists()
+    with exclusive(tmp_path):
+        pass
+
+
 def test_whoever_only_looks_keeps_no_agent_from_starting(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from mcpboard.host.running import find; print('looks', flush=True)\n"

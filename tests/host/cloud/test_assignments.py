@@ -90,7 +90,8 @@ def test_a_step_that_fails_ends_it_and_says_whether_it_may_be_repeated(
     """Only what touched nothing may be given out again: nothing that moves a phone is ever repeated by itself."""
     phone.fault = fault
     outcome = scheduler.outcome(scheduler.dispatch("X", [*steps, TAP]))
-    assert (outcome["status"], outcome["failure_reason"]) == ("failed", str(fault))
+    told = str(fault) if retryable else f"{fault}; look at the screen before repeating it"
+    assert (outcome["status"], outcome["failure_reason"]) == ("failed", told)
     assert (outcome["failure_code"], outcome["retryable"]) == ("step_failed", retryable)
     assert len(phone.done) == 1
 
