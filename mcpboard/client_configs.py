@@ -42,7 +42,7 @@ class Token:
     @property
     def command(self) -> str:
         """The shell command that prints the token."""
-        return self.shown_by or f"cat {self.file}"
+        return self.shown_by or shlex.join(("cat", self.file))
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ def exclusive(folder: Path) -> Iterator[Callable[[str], None]]:
         try:
             yield write
         finally:
-            path.unlink(missing_ok=True)
+            if (find(folder) or RunningAgent()).pid in (None, os.getpid()):  # else the folder is another agent's now
+                path.unlink(missing_ok=True)
 
 
 def find(folder: Path) -> RunningAgent | None:

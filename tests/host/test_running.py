@@ -94,6 +94,24 @@ def test_a_deleted_lock_file_lets_no_second_agent_in(tmp_path: Path) -> None:
         pass
 
 
+def test_an_agent_whose_folder_is_gone_leaves_the_note_of_the_next_one(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    program = (
+        "import sys; from pathlib import Path; from mcpboard.host.running import exclusive\n"
+        "with exclusive(Path(sys.argv[1])): print('runs', flush=True); sys.stdin.read()"
+    )
+    with exclusive(folder) as note_url:
+        note_url(URL)
+        folder.rename(tmp_path / "old")
+        command = [sys.executable, "-c", program, str(folder)]
+        other = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert other.stdin is not None and other.stdout is not None
+        other.stdout.readline()
+    with other:
+        assert find(folder) == RunningAgent(other.pid, None)
+        other.stdin.close()
+
+
 def test_whoever_only_looks_keeps_no_agent_from_starting(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from mcpboard.host.running import find; print('looks', flush=True)\n"

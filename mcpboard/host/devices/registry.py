@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,8 @@ KINDS = ("board", "simulated", "android", "iphone")
 MOST_DEVICES = 64  # of one host; each may cost a thread and a connection
 NO_SERIALS: Mapping[str, str] = MappingProxyType({})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# Other names by which adb finds a phone: a place or a property, an address without its port.
+_NO_SERIAL = re.compile(r"(usb|tcp|udp|product|model|device):.*|\d+\.\d+\.\d+\.\d+", re.DOTALL)
 
 # Member -> kinds that look at it: one written for another kind would silently do nothing.
 USED_BY: Mapping[str, tuple[str, ...]] = {
@@ -62,6 +65,9 @@ def specs(folder: Path) -> list[DeviceSpec]:
 def add(folder: Path, spec: DeviceSpec) -> None:
     """Write one more device down; ConfigError for an id or a phone that is taken, or a member that is wrong."""
     _check(spec)
+    if spec.kind == "android" and _NO_SERIAL.fullmatch(spec.serial or ""):
+        # Nobody could tell that it is the phone of another entry.
+        raise ConfigError(f"{spec.serial} is no serial; name the phone by the first word that `adb devices` prints")
     with storage.locked(folder / DEVICES_FILE):
         known = specs(folder)
         if any(each.id == spec.id for each in known):
@@ -139,6 +145,7 @@ class Registry:
         self._known: dict[str, DeviceSpec] = {}
         self._refused: dict[str, str] = {}  # id of a device that is not served -> why
         self._wanted = specs(folder)
+        self._is = os.stat(folder) if folder.exists() else None
         self._apply()
 
     def specs(self) -> list[DeviceSpec]:
@@ -151,13 +158,27 @@ class Registry:
         with self._lock:
             if self._file.take_change():
                 try:
-                    self._wanted = specs(self._folder)
+                    self._wanted = self._of_our_folder()
                 except ConfigError as error:
                     log.warning("%s (until then the devices stay as they were)", error)
                     return
             elif not self._refused:
                 return
             self._apply()
+
+    def _of_our_folder(self) -> list[DeviceSpec]:
+        """Return the devices in the file, none where the folder is another one than at the start.
+
+        The lock of this agent is on the old one: another agent may run on the new one, and have its devices.
+        """
+        listed = specs(self._folder)
+        try:
+            if self._is is None or not listed or os.path.samestat(self._is, os.stat(self._folder)):
+                return listed
+        except FileNotFoundError:  # just now
+            return []
+        log.warning("%s: was replaced; this agent serves none of its devices until it is restarted", self._folder)
+        return []
 
     def _apply(self) -> None:
         fresh = {each.id: each for each in self._wanted}

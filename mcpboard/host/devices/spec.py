@@ -7,6 +7,7 @@ phone behind two addresses that have nothing in common is not found out.
 from __future__ import annotations
 
 import ipaddress
+import posixpath
 import re
 import socket
 from collections.abc import Mapping
@@ -69,24 +70,26 @@ def _server(url: str) -> tuple[str, int | None, str]:
         port = parts.port or DEFAULT_PORTS.get(parts.scheme)
     except ValueError:
         return url, None, ""
-    path = unquote(parts.path).rstrip("/") or "/mcp"
+    # As clients send it: `..` and `.` followed, one slash between two names.
+    path = re.sub("/+", "/", posixpath.normpath(unquote(parts.path) or "/")).rstrip("/") or "/mcp"
     return _host(parts.hostname or ""), port, f"{path}?{parts.query}" if parts.query else path
 
 
 def _host(name: str) -> str:
     """Return an address in its usual form, 127.0.0.1 for this machine; a name as it is, for none is looked up."""
-    name = name.rstrip(".").lower()
+    name = name.rstrip(".").lower().replace("%25", "%", 1)  # a zone is written behind either
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
         try:
-            return socket.inet_ntoa(socket.inet_aton(name))  # `127.1`, `0x7f000001`: the system connects by these
+            # `127.1`, `0x7f000001`: the system connects by these.
+            address = ipaddress.IPv4Address(socket.inet_aton(name))
         except (OSError, UnicodeError):
             return "127.0.0.1" if name == "localhost" else name
-    if isinstance(address, ipaddress.IPv6Address):
-        if address == ipaddress.IPv6Address("::1"):
-            return "127.0.0.1"
-        return str(address.ipv4_mapped or address)
+    address = getattr(address, "ipv4_mapped", None) or address
+    # A connection to no address in particular is one to this machine.
+    if address.is_unspecified or (address.version == 6 and address.is_loopback):
+        return "127.0.0.1"
     return str(address)
 
 

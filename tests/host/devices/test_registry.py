@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,10 @@ REFUSED = [
     pytest.param(
         DeviceSpec("x", "iphone", interface="usb0"), "interface means nothing", id="an interface for an iPhone"
     ),
+    pytest.param(DeviceSpec("x", "android", serial="usb:1-4"), "usb:1-4 is no serial", id="a place for a serial"),
+    pytest.param(DeviceSpec("x", "android", serial="model:Pixel_7"), "is no serial", id="a property for a serial"),
+    pytest.param(DeviceSpec("x", "android", serial="tcp:10.0.0.1:5555"), "is no serial", id="a way for a serial"),
+    pytest.param(DeviceSpec("x", "android", serial="10.0.0.1"), "is no serial", id="an address without its port"),
     pytest.param(DeviceSpec("taken", "board"), "there is a device taken already", id="an id that is taken"),
 ]
 
@@ -90,6 +95,22 @@ def test_a_running_agent_follows_the_file(tmp_path: Path) -> None:
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p2"
 
 
+def test_of_a_folder_that_was_replaced_no_device_is_served(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another agent may run on the new one, as the lock of this agent is on the old one."""
+    folder = tmp_path / "data"
+    registry.add(folder, DeviceSpec("p1", "simulated"))
+    with agent(folder) as host:
+        caller = host.caller
+        assert "p1" in caller.call("list_devices").text
+        folder.rename(tmp_path / "old")
+        assert caller.call("list_devices").text == "[]"
+        shutil.copytree(tmp_path / "old", folder)
+        assert caller.call("list_devices").text == "[]"
+        folder_replaced = f"{folder}: was replaced; this agent serves none of its devices until it is restarted"
+        assert folder_replaced in caplog.messages
+        assert "there is no device" in caller.call("tap", x=1, y=1).error["message"]
+
+
 def test_an_id_that_the_agent_has_already_is_named_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "data"
     with agent(folder, X=Fake()) as host:
@@ -128,6 +149,11 @@ SAME: list[tuple[DeviceSpec, DeviceSpec]] = [
     (DeviceSpec("a", "board", url="http://[fd00::1]:8080"), DeviceSpec("b", "board", url="http://[FD00:0::1]:8080/mcp")),
     (DeviceSpec("a", "board", url="http://localhost:1/mcp"), DeviceSpec("b", "board", url="http://127.0.0.1:1/mcp")),
     (DeviceSpec("a", "board", url="http://[::1]:1/mcp"), DeviceSpec("b", "board", url="http://127.1:1/m%63p")),
+    (DeviceSpec("a", "board", url="http://0.0.0.0:1/mcp"), DeviceSpec("b", "board", url="http://localhost:1/mcp")),
+    (DeviceSpec("a", "board", url="http://[::]:1/mcp"), DeviceSpec("b", "board", url="http://0:1/mcp")),
+    (DeviceSpec("a", "board", url="http://[::1%251]:1"), DeviceSpec("b", "board", url="http://[::ffff:127.0.0.1]:1")),
+    (DeviceSpec("a", "board", url="http://[fe80::1%25usb0]:1"), DeviceSpec("b", "board", url="http://[FE80:0::1%usb0]:1")),
+    (DeviceSpec("a", "board", url="http://h:1//mcp"), DeviceSpec("b", "board", url="http://h:1/x/.././mcp")),
     (DeviceSpec("a", "board", interface="usb0"), DeviceSpec("b", "board", interface="usb0")),
     (DeviceSpec("a", "board"), DeviceSpec("b", "board", interface="usb0")),
     (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="S1")),
@@ -152,6 +178,7 @@ DIFFERENT: list[tuple[DeviceSpec, DeviceSpec]] = [
     (DeviceSpec("a", "board", url=B), DeviceSpec("b", "board", url="http://192.168.42.1:8090/mcp")),
     (DeviceSpec("a", "board", url="http://g.example/one"), DeviceSpec("b", "board", url="http://g.example/two")),
     (DeviceSpec("a", "board", url="http://localhost:1"), DeviceSpec("b", "board", url="http://127.0.0.2:1")),
+    (DeviceSpec("a", "board", url="http://[fe80::1%usb0]:1"), DeviceSpec("b", "board", url="http://[fe80::1%usb1]:1")),
     (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "android", serial="s1")),
     (DeviceSpec("a", "android", serial="10.0.0.1:5555"), DeviceSpec("b", "android", serial="10.0.0.2:5555")),
     (DeviceSpec("a", "android", serial="S1"), DeviceSpec("b", "iphone", serial="S1")),

@@ -218,6 +218,14 @@ def test_a_token_that_stands_there_already_is_taken_from_others_too(
     assert "for you alone" not in write_by_verb(GEMINI, file, token_file, capsys)
 
 
+def test_the_command_that_shows_a_token_survives_a_shell(tmp_path: Path) -> None:
+    folder = tmp_path / 'a b\'s "c" $HOME `id`;x'
+    folder.mkdir()
+    (folder / "token").write_text(TOKEN, "ascii")
+    shown = subprocess.run(["sh", "-c", Token(str(folder / "token"), TOKEN).command], capture_output=True, text=True)
+    assert (shown.stdout, shown.stderr) == (TOKEN, "")
+
+
 def test_behind_a_link_it_is_the_file_that_is_taken_from_others(token_file: Path, tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     file, link = tmp_path / "dotfiles" / "settings.json", tmp_path / "settings.json"
