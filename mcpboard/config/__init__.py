@@ -198,7 +198,7 @@ class _Loader:
                     found[key] = last
 
     def _keep_disabled(self, found: dict[str, Found]) -> str | None:
-        """Keep a switch off that nobody turned on, and return why MCP may be disabled without a word in a file.
+        """Keep a switch false that no file turned on, and return the reason if MCP is disabled though no file says so.
 
         On by default is not enough: the line that said false may be missing because of damage.
         """

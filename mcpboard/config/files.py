@@ -36,7 +36,8 @@ SHORTEST_TOKEN = 16  # characters; fewer can be tried out over a network
 UNSETTLED_NS = 50_000_000
 ABANDONED_S = 3600.0  # age of a staged file that nobody will rename any more
 
-# Neither waits for a writer to a FIFO, nor becomes the terminal's process; Windows has none of them.
+# Wait for no writer of a FIFO, take no terminal as the controlling one, let no child inherit the file; on Windows
+# read bytes as they are.
 _READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 
 # A TOML text's strings and comments: in time proportional to its length, also where one is not closed.

@@ -71,7 +71,7 @@ class AgentFile:
 
     `problems` are lines for the log. `unread` maps each switch that could not be read since the start
     to the reason: it is off until then. `enables` are the switches that the last change turned on or
-    made readable. `fault` is why MCP may be disabled without a word in the file.
+    made readable. `fault` is the reason where MCP is disabled though the file does not say so.
     """
 
     def __init__(self) -> None:

@@ -97,7 +97,7 @@ PAGES_LIMIT = 64
 # Bytes of stack for each thread of a server. musl gives 128 KiB, on which code that recurses to the
 # interpreter's limit of 1,000 calls ends the process instead of raising RecursionError; glibc
 # reserves 8 MiB, which a process with a limit on its data cannot have nine times. Memory is taken as a
-# stack is used, some 60 KiB of it; the rest is addresses.
+# stack is used, some 60 KiB of it; the rest is only reserved addresses.
 STACK_BYTES = 512 * 1024
 # The same for the other threads of a host, in which libraries read pictures and text on them.
 HOST_STACK_BYTES = 1024 * 1024

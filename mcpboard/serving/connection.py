@@ -52,8 +52,10 @@ PROGRESS_BYTES = 64 * 1024  # 2 KiB/s: slower than any link that shows a phone's
 # Seconds without any request before a connection may be ended for a newcomer. Less, and connections that
 # come back at once would end each other before a client on a slow link has sent its request.
 SETTLED_SECONDS = 0.1
-NEWCOMERS = 64  # in a second, however few connections there are: a full queue of the kernel is through in two
-# So many times as long without PROGRESS_BYTES before one with a reply owed may, when no other may: a second.
+# New connections in a second, however few there may be at once: the 128 of a full queue are accepted in two seconds.
+NEWCOMERS = 64
+# A client that does not read its reply may lose its connection to a newcomer after so many times SETTLED_SECONDS,
+# a second, without PROGRESS_BYTES, and only when no other connection may be ended.
 UNREAD_TIMES = 10
 
 # Bytes for each connection that there may be, of requests that are not whole: 4 MiB on a board.
@@ -157,7 +159,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                     self.handle_error()  # ends this connection, as it does for what arrives
             if len(self._pending_input) >= self.adj.recv_bytes:
                 return False
-        # To go on may have shown that nobody is there.
+        # Reading on may have shown that the client has left.
         return self.connected and HTTPChannel.readable(self)  # type: ignore[no-any-return]
 
     def received(self, data: bytes) -> bool:

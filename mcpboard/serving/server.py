@@ -169,7 +169,7 @@ _poll = wasyncore.poll2 if hasattr(select, "poll") else wasyncore.poll
 
 
 class SparingListener(TcpWSGIServer):  # type: ignore[misc]
-    """A listener that always lets newcomers in: at the limit it ends the connection that is missed least.
+    """A listener that always lets newcomers in: at the limit it ends the most dispensable connection.
 
     waitress would leave them in the kernel's queue until somebody goes, and ask again and again
     for a connection that the system has no descriptor for.
@@ -348,7 +348,7 @@ def serve(
     signal.signal(signal.SIGINT, on_signal)
     # What nohup has set to be ignored stays so.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        on_terminal = _has_terminal()  # asked now: when it has gone, there is none
+        on_terminal = _has_terminal()  # asked before any SIGHUP: afterwards there is none
 
         def on_hangup(number: int, frame: FrameType | None) -> None:
             if on_terminal:
@@ -361,7 +361,7 @@ def serve(
 
 
 def _has_terminal() -> bool:
-    """Tell if a terminal controls this process, whose end would be told by SIGHUP."""
+    """Tell if a terminal controls this process: then SIGHUP means that the terminal is gone."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:

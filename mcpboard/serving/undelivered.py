@@ -76,9 +76,10 @@ class UndeliveredOutcomes:
                 self._unacknowledged.append(Unacknowledged(outcomes, arrived, self._clock()))
 
     def outcome_of(self, tool: str, result: Content | ToolError | ToolFailed) -> Outcome:
-        """Return the outcome of an action that has just ended: it tells the undelivered ones and, lost, is one.
+        """Return the outcome of an action that has just ended.
 
-        The result is not changed where there is nothing to tell.
+        It begins with the undelivered ones, and is kept among them if it gets lost. The result
+        is not changed where there is nothing to tell.
         """
         summary = "finished OK"
         if not isinstance(result, Content):

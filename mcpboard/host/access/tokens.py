@@ -131,7 +131,7 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """Every token that opens the door now, as the files say; of a damaged one, as it said last.
+    """Every token that is accepted now, as the files say; of a damaged file, as it said last.
 
     `on_removed` is called with the id of each principal whose token has gone. Safe to share between threads.
     """

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 SERIAL_SECONDS = 2.0  # for a phone by network to tell its serial
 MOST_SERIALS = 256  # remembered; a host has far fewer phones in its life
-# How the serials begin that phones tell which have none of their own.
+# The beginnings of serials that phones report which have none of their own.
 SHARED_SERIALS = ("unknown", "0123456789ABCDEF", "EMULATOR")
 LONGEST_ID = 64  # characters, as of an id that is written down
 

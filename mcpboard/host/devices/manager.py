@@ -24,7 +24,7 @@ from mcpboard.host.drivers.base import Driver, Screenshot
 
 SHUTTING_DOWN = "the host agent is shutting down"
 LEAVE_SECONDS = 0.2  # for the driver of a device that was removed to close; it goes on behind our back
-CLOSE_SECONDS = 3.0  # for all drivers together at the end; a goodbye may take two
+CLOSE_SECONDS = 3.0  # for all drivers together at the end; one alone may take two
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +87,8 @@ class DeviceManager:
     ) -> None:
         """Take a device on; ConfigError for an id that is there already, PhoneTaken for a phone that has another id.
 
-        `ways` are those that lead to its phone. One that was only `found` goes for one that somebody names, at the
-        first moment at which nobody has it: until then the phone is handed out under the id that it has.
+        `ways` are those that lead to its phone. A device that was only `found` gives way to one that
+        somebody has named as soon as nobody leases it; until then the phone keeps its id.
         """
         with self._lock:
             in_use = self._leases.devices_in_use()
@@ -295,8 +295,8 @@ class DeviceManager:
     def _close_leaving(self, seconds: float = LEAVE_SECONDS) -> None:
         """Close the drivers of devices that are gone and have nobody inside any more, all at the same time.
 
-        They are waited for `seconds`: one that says goodbye to a silent device must not keep who has
-        an answer to give, or all others from being closed.
+        They are waited for `seconds`: one whose device is silent must delay neither the answer of the
+        caller nor the closing of the others.
         """
         with self._lock:
             in_use = self._leases.devices_in_use()

@@ -1,7 +1,7 @@
 """One device as it is written down, and when two of them are one phone.
 
 A phone that had two ids would have two owners at once. What is compared is only text: the same
-phone behind two addresses that have nothing in common is not found out.
+phone behind two addresses that have nothing in common is not recognized.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ LeasedTool = DeviceTool | ActionTool | VisionTool
 
 
 def run(row: LeasedTool, driver: Driver, arguments: Arguments, device: str, vision: VisionService) -> Content:
-    """Return what a tool makes of its device, alone with it; an action is performed once.
+    """Return the result of a tool, while no other call is at the device; an action is performed once.
 
     Raises InvalidParams, and ToolFailed for whatever else goes wrong. That of an action says what
     became of it: NOT_SENT before it began, and then what the driver says; UNKNOWN where that says
@@ -214,7 +214,7 @@ def _describe(driver: Driver, arguments: Arguments, vision: VisionService) -> Co
 def _tree(driver: Driver, vision: VisionService, arguments: Arguments) -> UiNode | None:
     """Return the elements on the screen, None for a device that has no such tree; ToolFailed without vision then.
 
-    Where the tree cannot be read the screenshot answers alone, and a note says so.
+    Where the tree cannot be read only the screenshot is used, and a note says so.
     """
     try:
         tree = driver.ui_tree()

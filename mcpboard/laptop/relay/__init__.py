@@ -70,7 +70,7 @@ _NOT_TO_CLIENT = frozenset(
     }
 )  # fmt: skip
 
-# A result up to its first block, or to the end of none.
+# The beginning of a result: up to its first content block, or to the end of an empty list.
 _CONTENT = re.compile(
     rb'\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|[-0-9.]+)\s*,)*\s*"result"\s*:\s*\{\s*"content"\s*:\s*\[\s*(?P<next>[\]{])'
 )
