@@ -60,6 +60,7 @@ ECHOED = frozenset({"2025-06-18", "2025-03-26"})  # what Python's mcp SDK speaks
 
 ICONS = "icons"  # the folder beside the identity with the user's own
 
+LOOK_FIRST = "look at the screen before repeating it"  # behind the words of an action of unknown outcome
 SWEEP_SECONDS = 5.0  # how late an idle lease may end while nobody asks
 
 # Calls at a time: one inside each device and one behind it, as a silent one keeps its own; the others that wait; and
@@ -213,6 +214,8 @@ class HostRole:
         """Return the outcome of a call that may have touched the device; that of an action is kept until it is told."""
         if not self._endpoint.tool_list.acts(call.name):
             return Outcome(result)
+        if isinstance(result, ToolFailed) and result.delivery == UNKNOWN and "look" not in result.message:
+            result.message += f"; {LOOK_FIRST}"
         with self._undelivered_lock:
             undelivered = self._undelivered.setdefault(device, UndeliveredOutcomes(self._clock))
         return undelivered.outcome_of(call.name, result)

@@ -27,8 +27,9 @@ class ReplyConnection(Protocol):
 class ConcurrencySlot:
     """One slot of the limit; given back exactly once, however often it is released."""
 
-    def __init__(self, limit: ConcurrencyLimit, tool: str, size: int) -> None:
+    def __init__(self, limit: ConcurrencyLimit, acts: bool, tool: str, size: int) -> None:
         self._limit: ConcurrencyLimit | None = limit
+        self.acts = acts
         self.tool = tool
         self.reader: ReplyConnection | None = None
         self.since = 0.0  # when its reply began to be read
@@ -75,19 +76,26 @@ class ConcurrencyLimit:
 
     def acquire(self, acts: bool = True, tool: str = "") -> ConcurrencySlot:
         """Take a slot for a tool that `acts`, or for one that only looks; Busy at once when there is none."""
-        slot = ConcurrencySlot(self, tool, self.sizes.get(tool, 0))
+        slot = ConcurrencySlot(self, acts, tool, self.sizes.get(tool, 0))
         with self._lock:
-            if len(self._held) >= self._capacity - (0 if acts else self._reserved) or (
-                not acts and slot.size and sum(each.size for each in self._held) + slot.size > self._held_bytes
-            ):
-                self._held.remove(self._break_off_slowest())
+            is_full = len(self._held) >= self._capacity
+            if not acts:
+                is_full |= sum(not each.acts for each in self._held) >= self._capacity - self._reserved
+                held = sum(each.size for each in self._held)
+                is_full |= bool(slot.size) and held + slot.size > self._held_bytes
+            if is_full:
+                self._held.remove(self._break_off_slowest(acts))
             self._held.append(slot)
         return slot
 
-    def _break_off_slowest(self) -> ConcurrencySlot:
-        """Break off the reply that has been read for longest, and return its slot; Busy where none has for long."""
+    def _break_off_slowest(self, acts: bool) -> ConcurrencySlot:
+        """Break off the reply that has been read for longest, and return its slot; Busy where none has for long.
+
+        Only a tool that `acts` takes the place of another one: its caller wants to know what it did.
+        """
         now = self._clock()
-        read = [(each.since, number) for number, each in enumerate(self._held) if self._is_slow(each, now)]
+        slots = [(number, each) for number, each in enumerate(self._held) if acts or not each.acts]
+        read = [(each.since, number) for number, each in slots if self._is_slow(each, now)]
         if not read:
             raise Busy(f"{len(self._held)} calls are under way already; nothing was sent, call again in a moment")
         slot = self._held[min(read)[1]]

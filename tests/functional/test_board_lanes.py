@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT
-from mcpboard.serving import server
+from mcpboard.serving import concurrency, server
 from mcpboard.serving.connection import Channel
+from mcpboard.serving.server import TOOL_CALLS
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer, tool_answer
@@ -35,7 +36,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "keyboard_tap": {"keys": ["enter"]},
     "shell": {"command": "true"},
 }
-BIG_PICTURE = tool_answer(json.dumps({"data": "/9j/" + "A" * (2 << 20)}))  # far beyond any socket buffer here
+BIG_PICTURE = tool_answer(json.dumps({"data": "/9j/" + "A" * (1 << 20)}))  # far beyond any socket buffer here
+SLOTS_TO_LOOK = TOOL_CALLS - 1  # the last one is for tools that act
 
 
 @pytest.fixture
@@ -114,21 +116,25 @@ def test_lanes_do_not_mind_each_other(simulator: Simulator, client: rig.Client) 
             assert not client.call(tool, **ARGUMENTS.get(tool, {})).is_error
 
 
-def test_six_stalled_readers_hold_six_slots_and_nothing_else() -> None:
-    """A slot is kept until the last byte is sent, and the small things find a thread beside them."""
+def test_stalled_readers_of_pictures_hold_their_slots_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot is kept until the last byte is sent; one is left for actions, and a thread for the small things."""
+    monkeypatch.setattr(concurrency, "READING_SECONDS", 3600.0)  # so that none is broken off for another
     with (
         GoServer(lambda went: went.reply(BIG_PICTURE)) as agent,
         rig.in_front_of(agent.url, send_buffer=8192) as client,
         contextlib.ExitStack() as stack,
     ):
         stalled = []
-        for number in range(6):
+        for number in range(SLOTS_TO_LOOK):
             stalled.append(stack.enter_context(client.begin("screenshot", receive_buffer=4096)))
             agent.wait_for(number + 1)
             assert stalled[-1].sock.recv(1)  # the reply has begun, so its lane is free
         busy = client.call("screenshot")
         assert busy.is_error
-        assert "6 calls are under way" in busy.text
+        assert f"{SLOTS_TO_LOOK} calls are under way" in busy.text
+        tapped = stack.enter_context(client.begin("keyboard_tap", receive_buffer=4096, keys=["enter"]))
+        agent.wait_for(SLOTS_TO_LOOK + 1)
+        assert tapped.sock.recv(1)
         for _ in range(5):
             assert client.ask("ping") is not None
             assert client.get("/health")[0] == 200
@@ -136,7 +142,7 @@ def test_six_stalled_readers_hold_six_slots_and_nothing_else() -> None:
         with rig.log_lines() as lines:
             for each in stalled:
                 each.leave()
-            lines.wait_for("screenshot: ok", 6)
+            lines.wait_for("screenshot: ok", SLOTS_TO_LOOK)
         assert not client.call("screenshot").is_error
 
 

@@ -37,10 +37,10 @@ def now() -> Now:
 
 
 def read(
-    limit: ConcurrencyLimit, now: Now, *, unsent: int = 1, size: int = 0, tool: str = "shot"
+    limit: ConcurrencyLimit, now: Now, *, acts: bool = True, unsent: int = 1, size: int = 0, tool: str = "shot"
 ) -> tuple[ConcurrencySlot, Reader]:
     """A slot whose reply is being read from now on."""
-    slot, reader = limit.acquire(not size, tool), Reader(unsent)
+    slot, reader = limit.acquire(acts and not size, tool), Reader(unsent)
     slot.read_by(reader, now.seconds, size)
     return slot, reader
 
@@ -63,9 +63,9 @@ def test_some_slots_are_kept_for_tools_that_act(capacity: int, for_looking: int)
 def test_the_reply_read_for_longest_gives_its_slot(now: Now, acts: bool) -> None:
     limit = ConcurrencyLimit(3, clock=now)
     running = limit.acquire()
-    slow, first = read(limit, now)
+    slow, first = read(limit, now, acts=False)
     now.seconds += 1
-    _, second = read(limit, now)
+    _, second = read(limit, now, acts=False)
     now.seconds += READING_SECONDS
     taken = limit.acquire(acts)
     assert (first.broken_off, second.broken_off, limit.in_use) == (True, False, 3)
@@ -74,6 +74,27 @@ def test_the_reply_read_for_longest_gives_its_slot(now: Now, acts: bool) -> None
     taken.release()
     running.release()
     assert limit.in_use == 1
+
+
+def test_one_that_only_looks_breaks_off_no_reply_of_an_action(now: Now) -> None:
+    """Its caller wants to know what it did; and the slots that are kept for actions stay theirs."""
+    limit = ConcurrencyLimit(3, clock=now)
+    _, acted = read(limit, now)
+    now.seconds += 1
+    looked = [read(limit, now, acts=False)[1] for _ in range(2)]
+    now.seconds += READING_SECONDS
+    limit.acquire(acts=False)
+    assert [each.broken_off for each in (acted, *looked)] == [False, True, False]
+    limit.acquire(acts=True)
+    assert acted.broken_off
+
+
+def test_an_action_under_way_takes_no_slot_of_those_that_look() -> None:
+    limit = ConcurrencyLimit(6)
+    limit.acquire(acts=True)
+    for _ in range(5):
+        limit.acquire(acts=False)
+    assert limit.in_use == 6
 
 
 @pytest.mark.parametrize(

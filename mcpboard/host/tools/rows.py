@@ -23,7 +23,6 @@ from mcpboard.protocol.tools import Content, Image, Text, Tool
 
 log = logging.getLogger(__name__)
 
-LOOK_FIRST = "look at the screen before repeating it"
 NO_TREE = "no UI tree on a board; use describe_screen"
 
 
@@ -98,17 +97,16 @@ def run(row: LeasedTool, driver: Driver, arguments: Arguments, device: str, visi
 
 
 def failure(tool: str, error: Exception, delivery: str | None = None) -> ToolFailed:
-    """Return what a caller gets of an error: its words, and for an unknown delivery what to do about that.
+    """Return what a caller gets of an error: its words, and what became of an action.
 
     One that was not raised on purpose is logged by its type and place: its message may hold what a log must not.
     """
     if not isinstance(error, McpboardError):
         *_, last = traceback.extract_tb(error.__traceback__)
         log.warning("%s: %s in %s:%s", tool, type(error).__name__, last.filename, last.lineno)
-    message = failure_text(error)
-    if delivery == UNKNOWN and "look" not in message:
-        message += f"; {LOOK_FIRST}"
-    return ToolFailed(message, delivery=delivery, data=error.data if isinstance(error, ToolFailed) else None)
+    return ToolFailed(
+        failure_text(error), delivery=delivery, data=error.data if isinstance(error, ToolFailed) else None
+    )
 
 
 # --- on a device -------------------------------------------------------------------------------
