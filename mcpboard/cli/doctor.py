@@ -9,6 +9,7 @@ from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
 from mcpboard.cli.config import Verbs
 from mcpboard.doctor import report
+from mcpboard.errors import ConfigError
 
 
 def add_to(verbs: Verbs) -> None:
@@ -32,6 +33,10 @@ def add_to(verbs: Verbs) -> None:
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Run every check and print each finding; 0 when none failed, else 1."""
+    is_default = arguments.url == client_configs.USB_URL and arguments.token_file is None
+    if arguments.host and (arguments.board or not is_default):
+        # What was named would not be examined, and nobody would say so.
+        raise ConfigError("--host finds URL and token by itself; leave out URL, --token-file and --board, or --host")
     if arguments.board:
         from mcpboard.board import doctor as board_doctor
 

@@ -392,6 +392,14 @@ def test_many_failures_are_one_exit_code(monkeypatch: pytest.MonkeyPatch, capsys
     assert "150 failed; the first one is usually the cause." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["http://127.0.0.1:9/mcp"], ["--token-file", "token"], ["--board"]], ids=" ".join)
+def test_the_agent_of_this_computer_is_never_examined_instead_of_what_was_named(
+    words: list[str], capsys: pytest.CaptureFixture[str], host_agent: Agent
+) -> None:
+    assert main(["doctor", *words, "--host", "--data", str(host_agent.folder)]) == 2
+    assert "--host finds URL and token by itself" in capsys.readouterr().err
+
+
 def test_one_failure_is_not_told_to_be_the_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "http://127.0.0.1:9/mcp"]) == 1
     assert capsys.readouterr().out.endswith("\n1 failed.\n")
