@@ -190,7 +190,7 @@ def _run(role: Role, endpoint: Endpoint, call: ToolCall) -> Outcome:
         return role.run(call)
     except (ToolError, ProtocolError) as error:
         return Outcome(error)
-    except Exception:
+    except BaseException:  # nobody above would answer for what is no Exception
         log.exception("%s: internal error", call.name)
         return Outcome(endpoint.crashed_call(call))
 

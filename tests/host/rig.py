@@ -55,7 +55,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.done: list[tuple[Any, ...]] = []
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
         self.most_inside = 0
         self.closed = False
         self.owners = 0

@@ -32,7 +32,22 @@ ACTIONS: dict[str, dict[str, Any]] = {
     "input_text": {"text": "hello"},
     "launch_app": {"app_id": "Notes"},
 }
+
+
+class Panic(BaseException):
+    """What no `except Exception` catches, as the bindings of some libraries raise it."""
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
 FAULTS = [
+    pytest.param(Panic("of a library"), UNKNOWN, id="no ordinary error"),
+    pytest.param(KeyboardInterrupt(), UNKNOWN, id="a signal's error"),
+    pytest.param(SystemExit(1), UNKNOWN, id="an end of the program"),
+    pytest.param(Wordless(), UNKNOWN, id="an error that has no words"),
     pytest.param(MemoryError(), UNKNOWN, id="no memory"),
     pytest.param(RecursionError("too deep"), UNKNOWN, id="too deep"),
     pytest.param(OSError("cannot identify image file"), UNKNOWN, id="a broken picture"),
@@ -46,7 +61,7 @@ FAULTS = [
 @pytest.mark.parametrize(("fault", "delivery"), FAULTS)
 @pytest.mark.parametrize("tool", ACTIONS)
 def test_what_breaks_inside_an_action_leaves_its_outcome_known(
-    tmp_path: Path, tool: str, fault: Exception, delivery: str
+    tmp_path: Path, tool: str, fault: BaseException, delivery: str
 ) -> None:
     """Once at the device, then free for the next call of the same owner."""
     phone = Fake()
@@ -63,10 +78,10 @@ def test_what_breaks_inside_an_action_leaves_its_outcome_known(
 
 
 @pytest.mark.parametrize(
-    "fault", [MemoryError(), OSError("broken picture"), ToolFailed("it may have", delivery=UNKNOWN)]
+    "fault", [MemoryError(), Panic(), OSError("broken picture"), ToolFailed("it may have", delivery=UNKNOWN)]
 )
 @pytest.mark.parametrize("tool", ["tap", "swipe"])
-def test_what_breaks_before_an_action_is_told_as_not_sent(tmp_path: Path, tool: str, fault: Exception) -> None:
+def test_what_breaks_before_an_action_is_told_as_not_sent(tmp_path: Path, tool: str, fault: BaseException) -> None:
     """A point needs the size of the screen first, and to ask for it moves nothing."""
 
     class Sizeless(Fake):

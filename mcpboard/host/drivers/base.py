@@ -128,15 +128,18 @@ def nothing_done(problem: str) -> Iterator[None]:
         yield
     except InvalidParams:
         raise
-    except Exception as error:
+    except BaseException as error:
         if isinstance(error, ToolFailed) and error.delivery == NOT_SENT:
             raise
         raise ToolFailed(f"{problem}, so nothing was done: {failure_text(error)}", delivery=NOT_SENT) from error
 
 
-def failure_text(error: Exception) -> str:
+def failure_text(error: BaseException) -> str:
     """Return the words of an error, or its name where it has none."""
-    return str(error) or type(error).__name__
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # of a foreign class
+        return type(error).__name__
 
 
 def refuse_untypeable(text: str, untypeable: re.Pattern[str], reason: str) -> None:

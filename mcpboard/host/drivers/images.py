@@ -9,10 +9,12 @@ from mcpboard.errors import ToolFailed
 DARKEST_BYTES = 200_000  # an image that is black all over is far smaller; larger ones are not looked into
 MOST_PIXELS = 40_000_000  # of one image; a screen of 8K has 33 million, and each takes three bytes or four unpacked
 LONGEST_SIDE = 20_000  # pixels
+MOST_SEGMENTS = 1000  # before the size of a JPEG; a camera writes some ten, a color profile 255 at most
 UNPACKED_AT_ONCE = 1 << 16  # bytes; what is black is known row by row
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _PNG_FIRST = b"\0\0\0\rIHDR"  # length and name of the chunk that has the size
+_PNG_HEAD = 33  # bytes up to the end of that chunk
 _PNG_END = b"IEND\xaeB`\x82"
 _JPEG_MAGIC = b"\xff\xd8"
 # Start-of-frame markers hold the size; C4, C8 and CC between them are tables.
@@ -47,14 +49,16 @@ def mime_type(image: bytes) -> str:
 
 
 def _png_size(image: bytes) -> tuple[int, int] | None:
-    if image[8:16] != _PNG_FIRST or len(image) < 24:
+    if image[8:16] != _PNG_FIRST or len(image) < _PNG_HEAD:
         return None
     return int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")
 
 
 def _jpeg_size(image: bytes) -> tuple[int, int] | None:
     at = 2 if image.startswith(_JPEG_MAGIC) else len(image)
-    while at + 4 <= len(image) and image[at] == 0xFF:
+    for _ in range(MOST_SEGMENTS):
+        if at + 4 > len(image) or image[at] != 0xFF:
+            break
         marker = image[at + 1]
         if marker in _BARE:
             at += 1 if marker == 0xFF else 2  # any number of FF may stand before a marker
@@ -81,7 +85,7 @@ def extract_png(output: bytes) -> bytes:
 
 def is_black(png: bytes) -> bool:
     """Return true where no pixel has any light: each filter of PNG leaves such rows zero, but for full opacity."""
-    if len(png) > DARKEST_BYTES:
+    if not _PNG_HEAD <= len(png) <= DARKEST_BYTES:
         return False
     packed, at = b"", len(PNG_MAGIC)
     while at + 8 <= len(png):

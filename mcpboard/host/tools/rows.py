@@ -81,7 +81,7 @@ def run(row: LeasedTool, driver: Driver, arguments: Arguments, device: str, visi
             action = row.work(driver, arguments, device)
         try:
             action.perform()
-        except Exception as error:
+        except BaseException as error:  # some libraries raise what is no Exception, and nobody else would answer
             delivery = (isinstance(error, ToolFailed) and error.delivery) or UNKNOWN
             raise failure(row.tool.name, error, delivery) from error
         notice = driver.notice()
@@ -92,11 +92,11 @@ def run(row: LeasedTool, driver: Driver, arguments: Arguments, device: str, visi
         )
     except McpboardError:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise failure(row.tool.name, error) from error
 
 
-def failure(tool: str, error: Exception, delivery: str | None = None) -> ToolFailed:
+def failure(tool: str, error: BaseException, delivery: str | None = None) -> ToolFailed:
     """Return what a caller gets of an error: its words, and what became of an action.
 
     One that was not raised on purpose is logged by its type and place: its message may hold what a log must not.
