@@ -92,6 +92,8 @@ ways_in = pytest.mark.parametrize("way", WAYS)
 Way = Callable[[Answer], Ended]
 
 GOOD = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}'
+# With more than a bridge parses.
+LARGE = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"filler":"' + b"x" * (1 << 20) + b'%s"}}'
 MAY_HAVE_RUN = "it may have been executed"
 
 
@@ -172,6 +174,11 @@ def test_a_status_that_refuses_before_anything_runs_says_so(way: Way, status: in
         pytest.param(b'{"jsonrpc":"2.0","id":%s.0,"result":{"content":[]}}', id="the id as a fraction"),
         pytest.param(b'{"id":%s,"result":{"content":[]}}', id="jsonrpc missing"),
         pytest.param(b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"_meta":null}}', id="_meta null"),
+        pytest.param(b'\xef\xbb\xbf{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}', id="a byte order mark"),
+        pytest.param(LARGE % (b"%s", b""), id="large"),
+        pytest.param(LARGE % (b'"%s"', b""), id="large, the id as text"),
+        pytest.param(LARGE % (b"%s.0", b""), id="large, the id as a fraction"),
+        pytest.param(b"\xef\xbb\xbf" + LARGE % (b'"%s"', b""), id="large, a byte order mark"),
     ],
 )
 def test_a_result_in_odd_json_rpc_is_a_result(way: Way, body: bytes) -> None:
@@ -191,6 +198,9 @@ def test_a_result_in_odd_json_rpc_is_a_result(way: Way, body: bytes) -> None:
         pytest.param(b'{"jsonrpc":"2.0","id":true,"result":{"content":[]}}%.0s', id="the id true"),
         pytest.param(b'{"jsonrpc":"2.0","id":[],"result":{"content":[]}}%.0s', id="the id a list"),
         pytest.param(b'[{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}]', id="a batch"),
+        pytest.param(LARGE % (b"99", b"%.0s"), id="large, for another request"),
+        pytest.param(LARGE % (b'"x"', b"%.0s"), id="large, the id a word"),
+        pytest.param(LARGE % (b"null", b"%.0s"), id="large, the id null"),
         pytest.param(b'{"jsonrpc":"2.0","id":%s,"resu', id="cut"),
         pytest.param(b"<html>%.0s", id="a page"),
         pytest.param(b"%.0s", id="nothing"),

@@ -7,22 +7,27 @@ it. So the body is kept first, in memory while it is small and in a temporary fi
 from __future__ import annotations
 
 import codecs
+import itertools
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcpboard.errors import NotMcp, ParseError, PeerBroken, PeerError
+from mcpboard.errors import DONE, UNKNOWN, NotMcp, ParseError, PeerBroken, PeerError
 from mcpboard.protocol import jsonrpc, results
 from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.limits import DEPTH_LIMIT
 from mcpboard.protocol.results import HttpResponse
-from mcpboard.protocol.tools import compact
+from mcpboard.protocol.tools import compact, verbatim
 from mcpboard.text import nesting
 from mcpboard.transport.http import PIECE, StreamedResponse
 
 IN_MEMORY = 1 << 20  # bytes of one response; what is larger is a bundle or a screenshot, and goes to a file
 BODY_LIMIT = 96 << 20  # bytes; a bundle of 64 MiB in base64, twice the largest that a board passes on
 TEXT_LIMIT = 16 << 20  # bytes of a response that has to be parsed, because it came as a stream of events
+
+# The id of an answer, where nothing but the version stands before it.
+_EARLY_ID = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?P<id>"(?:[^"\\]|\\.)*"|[^\s",{}\[\]]+)')
 
 
 class Spool:
@@ -54,14 +59,26 @@ class Spool:
         return HttpResponse(self.status, self.headers, self._beginning(IN_MEMORY))
 
     def error_code(self) -> int | None:
-        """Return the code of the JSON-RPC error that this response is, None for any other."""
+        """Return the code of the JSON-RPC error with which the server refused to execute the request, else None."""
+        document = self._message()
+        error = document.get("error")
+        code = error.get("code") if isinstance(error, dict) else None
+        return code if isinstance(code, int) and not self.tells_of_execution() else None
+
+    def tells_of_execution(self) -> bool:
+        """Tell if the request was or may have been executed by the response itself, whatever its status."""
+        message = self._message()
+        error = message.get("error")
+        data = error.get("data") if isinstance(error, dict) else None
+        return "result" in message or (isinstance(data, dict) and data.get("delivery") in (DONE, UNKNOWN))
+
+    def _message(self) -> Mapping[str, Any]:
+        """Return the JSON object under a status other than 200, empty where there is none."""
         try:
             document = jsonrpc.load_response(self._beginning(IN_MEMORY)) if self.status != 200 else None
         except ParseError:
-            return None
-        error = document.get("error") if isinstance(document, dict) else None
-        code = error.get("code") if isinstance(error, dict) else None
-        return code if isinstance(code, int) else None
+            return {}
+        return document if isinstance(document, dict) else {}
 
     def line(self, request_id: Id) -> Iterator[bytes]:
         """Return the message that answers the request, in pieces; the checks are made before the first is given.
@@ -70,12 +87,11 @@ class Spool:
         """
         is_stream = self.headers.get("content-type", "").lower().startswith("text/event-stream")
         if self.status == 200 and self.size > IN_MEMORY and not is_stream:
-            self._check_large()
-            return self._pieces()
+            return self._checked_large(request_id)
         response = HttpResponse(self.status, self.headers, self._beginning(TEXT_LIMIT))
         text, message = results.answer_in(response, request_id)
         if _is_strict(message, request_id) and (self.status == 200 or "error" in message):
-            return iter([text.strip()])
+            return iter([text.removeprefix(codecs.BOM_UTF8).strip()])
         # A strict client would not find the answer to its request in this one, so it is written anew.
         answered: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
         try:
@@ -87,8 +103,12 @@ class Spool:
             raise NotMcp("the answer is not quite JSON-RPC, and nested too deeply to be written anew")
         return iter([compact(answered)])
 
-    def _check_large(self) -> None:
-        """Look for what would break the reading of a line, without parsing: a large response never stands in memory."""
+    def _checked_large(self, request_id: Id) -> Iterator[bytes]:
+        """Return the pieces of a large answer, unparsed: it never stands in memory, and most of it is one picture.
+
+        What would break the reading of a line is looked for first. The id is compared where it stands
+        before the result, as it nearly always does; a client would wait without end for that of another.
+        """
         decoder = codecs.getincrementaldecoder("utf-8")()
         last = b""
         try:
@@ -98,8 +118,16 @@ class Spool:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             raise NotMcp("the answer is not UTF-8", status=self.status) from None
-        if not self._beginning(PIECE).lstrip().startswith(b"{") or not last.endswith(b"}"):
+        beginning = self._beginning(PIECE).removeprefix(codecs.BOM_UTF8).lstrip()
+        if not beginning.startswith(b"{") or not last.endswith(b"}"):
             raise NotMcp("the answer is not one JSON object", status=self.status)
+        if found := _EARLY_ID.match(beginning):
+            stub = HttpResponse(self.status, {}, b'{"id":' + found["id"] + b',"result":{}}')
+            results.answer_in(stub, request_id)
+            beginning = beginning[: found.start("id")] + verbatim(request_id) + beginning[found.end("id") :]
+        pieces = self._pieces()
+        next(pieces)  # which the beginning stands for
+        return itertools.chain([beginning], pieces)
 
     def _beginning(self, most: int) -> bytes:
         self._file.seek(0)

@@ -14,7 +14,7 @@ from mcpboard.errors import InvalidEnvelope, InvalidParams, MethodNotFound
 from mcpboard.protocol import headers, jsonrpc
 from mcpboard.protocol.client_session import ClientSession, HttpRequest
 from mcpboard.protocol.jsonrpc import Request
-from mcpboard.protocol.tools import compact
+from mcpboard.protocol.tools import compact, verbatim
 from mcpboard.protocol.versions import MODERN, TOLERATED, negotiate
 
 BRIDGE = {"name": "mcpboard bridge", "version": __version__}
@@ -56,7 +56,7 @@ def with_envelope(request: Request, client: Mapping[str, Any]) -> HttpRequest:
     params = {**request.params, "_meta": {**meta, **envelope}}
     sent = _modern_headers(request, MODERN)
     try:
-        body = compact({"jsonrpc": "2.0", "id": request.id, "method": request.method, "params": params})
+        body = verbatim({"jsonrpc": "2.0", "id": request.id, "method": request.method, "params": params})
     except ValueError as error:
         raise InvalidParams("the parameters hold a number that is not finite") from error
     except RecursionError as error:

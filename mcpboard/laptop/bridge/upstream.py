@@ -136,6 +136,6 @@ def is_over(spool: Spool, negotiated: NegotiatedSession) -> bool:
 
     Nothing was executed then: the session is unknown to it, or the revision.
     """
-    return (negotiated.session_id is not None and spool.status == 404) or (
-        spool.error_code() == client_session.UNSUPPORTED
-    )
+    if negotiated.session_id is not None and spool.status == 404:
+        return not spool.tells_of_execution()
+    return spool.error_code() == client_session.UNSUPPORTED

@@ -163,6 +163,29 @@ def says(answer: bytes) -> Callable[[socket.socket, threading.Event], None]:
     return lambda sock, over: sock.sendall(answer)
 
 
+OPENED = http(
+    b'{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}'
+).replace(b"\r\n", b"\r\nMcp-Session-Id: one\r\n", 1)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(b'"result":{"content":[]}', id="a result"),
+        pytest.param(b'"error":{"code":-32000,"message":"x","data":{"delivery":"done"}}', id="done"),
+        pytest.param(b'"error":{"code":-32001,"message":"x","data":{"delivery":"unknown"}}', id="unknown"),
+    ],
+)
+def test_a_404_that_tells_of_execution_does_not_repeat_the_call(told: bytes) -> None:
+    """As a lost session does, whose 404 says that nothing was done."""
+    handshake = [says(http(b"", "404 No")), says(OPENED), says(http(b"", "202 Accepted"))]
+    answer = http(b'{"jsonrpc":"2.0","id":7,%s}' % told, "404 No")
+    with Raw(*handshake, says(answer), says(http(b"", "204 Bye")), *handshake, says(answer)) as raw:
+        (message,) = through(raw.url, request(7, "tools/call", STATUS))
+    assert sum(b'"tools/call"' in each for each in raw.requests) == 1
+    assert message["error"]["data"]["delivery"] in ("done", "unknown")
+
+
 def called(*behaviours: Callable[[socket.socket, threading.Event], None], wait: float = 0.0) -> Any:
     """The answer to one modern tools/call by a server that behaves so."""
     with Raw(*behaviours) as raw:

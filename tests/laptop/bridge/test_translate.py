@@ -53,6 +53,13 @@ def test_what_no_header_can_carry_is_refused(method: str, meta: Any, params: dic
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize("text", ["a\ud83d", "\udc00\ud83d", "\N{GRINNING FACE}"])
+def test_arguments_reach_the_server_to_the_character(text: str) -> None:
+    """Half a surrogate pair, too: the server refuses it, where U+FFFD in its place would be typed."""
+    sent = translate.with_envelope(Request(1, "tools/call", {"name": "type", "arguments": {text: text}}), CLIENT)
+    assert json.loads(sent.body)["params"]["arguments"] == {text: text}
+
+
 def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
     request = Request("x", "tools/call", {"name": "tap", "arguments": {"x": 1.5}, "_meta": {"progressToken": 3}})
     sent = translate.with_envelope(request, CLIENT)
