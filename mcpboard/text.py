@@ -82,7 +82,6 @@ DEEP_LIMIT = 1000
 _STRING = re.compile(rb'"[^"]*"?')
 # The brackets of JSON -> what each adds to the level, as a signed byte.
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 _NEITHER = bytes(set(range(256)) - set(b'"[{]}'))
 _SHORT = 1024  # characters
 _SPACE = re.compile(r"[ \t\n\r]+")
@@ -114,9 +113,9 @@ def nesting(document: str | bytes | bytearray) -> tuple[int, int]:
     return bracket_levels(_STRING.sub(b"", text.translate(None, _NEITHER)))
 
 
-def bracket_levels(text: bytes) -> tuple[int, int]:
-    """Return how deep the brackets of a text without strings are nested, and how many of them open."""
-    steps = text.translate(_STEPS, _NO_BRACKETS)
+def bracket_levels(brackets: bytes) -> tuple[int, int]:
+    """Return how deep brackets are nested, and how many of them open; nothing else may be among them."""
+    steps = brackets.translate(_STEPS)
     return max(itertools.accumulate(memoryview(steps).cast("b")), default=0), steps.count(b"\x01")
 
 

@@ -43,6 +43,7 @@ _READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "
 # A TOML text's strings and comments: in time proportional to its length, also where one is not closed.
 _OPAQUE = re.compile(r'''"""[\s\S]*?(?:"{3,5}|\Z)|'{3}[\s\S]*?(?:'{3,5}|\Z)|"[^"\n]*"?|'[^'\n]*'?|#[^\n]*''')
 _NO_SEPARATORS = bytes(set(range(256)) - set(b".=,[]{}\n"))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def _refuse_costly(text: str) -> None:
     if sum(map(text.count, ".[{")) <= TOML_DEPTH_LIMIT:
         return
     bare = _OPAQUE.sub("", text.replace("\\\\", "").replace('\\"', "")).encode()
-    levels, containers = bracket_levels(bare)
+    levels, containers = bracket_levels(bare.translate(None, _NO_BRACKETS))
     if containers > CONTAINERS_LIMIT:
         raise ValueError(f"more than {CONTAINERS_LIMIT} tables and lists")
     if levels > TOML_DEPTH_LIMIT:
