@@ -83,7 +83,10 @@ _STRING = re.compile(rb'"[^"]*"?')
 # The brackets of JSON -> what each adds to the level, as a signed byte.
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NEITHER = bytes(set(range(256)) - set(b'"[{]}'))
+_NO_SEPARATORS = bytes(set(range(256)) - set(b'",'))
+_COMMAS_OR_STRING = re.compile(rb'(?P<commas>,+)|"[^"]*"?')
 _SHORT = 1024  # characters
+_LARGE = 1 << 20  # characters; shorter ones cannot hold values that matter
 _SPACE = re.compile(r"[ \t\n\r]+")
 
 
@@ -125,18 +128,22 @@ def read_json(
     *,
     depth: int = DEPTH_LIMIT,
     containers: int | None = None,
+    values: int | None = None,
 ) -> Any:
     """Return the value of a JSON document; ValueError for what is none, TooNested for one that is too much.
 
     Levels and containers (lists and objects) are counted before anything is parsed: the parser of
     the standard library recurses in C, and on the stack of 128 KiB that musl gives a thread 1,000
-    levels end the process; and two bytes of an empty list become 56 of memory. Deeper than DEPTH_LIMIT
+    levels end the process; and two bytes of an empty list become 56 of memory. `values` bounds names and
+    scalars where a document is long enough to hold many. Deeper than DEPTH_LIMIT
     the open containers are kept in a list, and `decoder` reads their names and scalars.
     Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
     """
     # A picture makes a document of megabytes: it is counted as it came, and then held as text alone.
     if not isinstance(document, str) and (encoding := json.detect_encoding(document)) != "utf-8":
         document = document.decode(encoding)
+    if values is not None and len(document) > _LARGE and _has_more_values(document, values):
+        raise TooNested(f"it has more than {values} values")
     levels, count = nesting(document)
     if levels > depth:
         raise TooNested(f"it is nested deeper than {depth} levels")
@@ -201,6 +208,22 @@ def _read_deep(text: str, decoder: json.JSONDecoder) -> Any:
             if following != ("}" if isinstance(inner, dict) else "]"):
                 raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
             value, position = opened.pop(), position + 1
+
+
+def _has_more_values(document: str | bytes | bytearray, limit: int) -> bool:
+    """Tell if more than `limit` values stand side by side in a JSON document."""
+    comma: Any = "," if isinstance(document, str) else b","
+    if document.count(comma) < limit:
+        return False
+    text = document.encode("utf-8", "replace") if isinstance(document, str) else document
+    text = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _NO_SEPARATORS)
+    outside = 0
+    # One at a time: a list of that many strings would take more than the values.
+    for part in _COMMAS_OR_STRING.finditer(text):
+        outside += len(part["commas"] or b"")
+        if outside >= limit:
+            return True
+    return False
 
 
 _plain_decoder = json.JSONDecoder()

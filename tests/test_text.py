@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -151,3 +152,17 @@ def test_a_deep_document_is_read_as_any_other(seed: int) -> None:
                     read_json(wrapped, DECODER, depth=DEEP_LIMIT)
             else:
                 assert read_json(wrapped, DECODER, depth=DEEP_LIMIT) == expected
+
+
+PADDING = '"' + "," * (1 << 20) + r'\",\\"'  # a string, whose commas count for nothing
+
+
+@pytest.mark.parametrize("value", ['"name":1', '"a,b":"c,d"', r'"\",":1.5', '"\N{SNOWMAN}":null'])
+@pytest.mark.parametrize("form", [str, str.encode])
+def test_values_of_a_long_document_are_counted_before_it_is_parsed(
+    value: str, form: Callable[[str], str | bytes]
+) -> None:
+    fits, too_many = (form('{"padding":' + PADDING + ",".join(["", *[value] * count]) + "}") for count in (98, 100))
+    assert len(read_json(fits, DECODER, values=99)) == 2
+    with pytest.raises(TooNested, match="more than 99 values"):
+        read_json(too_many, DECODER, values=99)

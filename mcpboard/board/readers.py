@@ -24,7 +24,7 @@ from mcpboard.errors import (
     ToolError,
     ToolRefused,
 )
-from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES, VALUES_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
 from mcpboard.text import one_line, read_json, well_formed
 
@@ -114,7 +114,7 @@ def _object(response: BackendResponse) -> dict[str, Any]:
     if response.status == 200:
         with contextlib.suppress(ValueError):
             # Not by `finite_json`, whose own name for the body would keep it while its text is parsed.
-            found = read_json(response.take_body(), _decoder, containers=CONTAINERS_LIMIT)
+            found = read_json(response.take_body(), _decoder, containers=CONTAINERS_LIMIT, values=VALUES_LIMIT)
     if not isinstance(found, dict):
         reject(response)
     return found
@@ -246,7 +246,7 @@ def finite_json(document: str | bytes) -> object:
 
     ValueError for anything else, also for NaN and infinity, which could not be sent on.
     """
-    return read_json(document, _decoder, containers=CONTAINERS_LIMIT)
+    return read_json(document, _decoder, containers=CONTAINERS_LIMIT, values=VALUES_LIMIT)
 
 
 def _finite(spelling: str) -> float:

@@ -32,6 +32,7 @@ __all__ = [
     "STACK_BYTES",
     "TOKEN_FILE_LIMIT",
     "TOML_DEPTH_LIMIT",
+    "VALUES_LIMIT",
 ]
 
 # --- a request ---------------------------------------------------------------------------------
@@ -70,6 +71,10 @@ SESSIONS_LIMIT = 1024
 # Bytes: some twenty screenshots. It is held twice while it is read, three times where it has more than
 # 64 brackets: 8 to 12 MB.
 RESPONSE_LIMIT = 4 * 1024 * 1024
+
+# Names, numbers and strings of an answer over 1 MiB; a parsed name with its number takes 150 bytes: 15 MB. An
+# answer of the largest size holds 350,000 of them, which took 70 MB.
+VALUES_LIMIT = 100_000
 
 # Bytes of shell output, as UTF-8, that a reply carries.
 OUTPUT_LIMIT = 256 * 1024
