@@ -38,6 +38,8 @@ class Backup:
 def read(path: str) -> bytes | None:
     """Return the content, None where there is no file; raises ConfigError for one that cannot be read."""
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):  # whose reader may wait for ever
+            raise ConfigError(f"{path} is a FIFO; put a regular file there, or name another file")
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
     except FileNotFoundError:

@@ -218,6 +218,14 @@ def test_a_token_that_stands_there_already_is_taken_from_others_too(
     assert "for you alone" not in write_by_verb(GEMINI, file, token_file, capsys)
 
 
+def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, token_file: Path) -> None:
+    os.mkfifo(tmp_path / "settings")
+    with pytest.raises(ConfigError, match="is a FIFO"):
+        connect.write(GEMINI, Target(NOBODY, token=Token(str(token_file), TOKEN)), str(tmp_path / "settings"))
+    with pytest.raises(ConfigError, match="nothing to undo"):
+        connect.undo(str(tmp_path / "settings"))
+
+
 def test_the_command_that_shows_a_token_survives_a_shell(tmp_path: Path) -> None:
     folder = tmp_path / 'a b\'s "c" $HOME `id`;x'
     folder.mkdir()
