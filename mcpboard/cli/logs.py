@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
+import stat
 import sys
 import time
 
@@ -91,6 +92,13 @@ def _handler(target: str) -> logging.Handler:
     if target == "stderr":
         handler = logging.StreamHandler(sys.stderr)
     else:
+        if os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode):
+            try:
+                os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:  # to open it would wait for a reader
+                raise ConfigError(
+                    f"log: {target} is a FIFO that nobody reads; start its reader, or name a file"
+                ) from None
         handler = logging.handlers.RotatingFileHandler(
             target, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8", errors="backslashreplace"
         )

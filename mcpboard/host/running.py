@@ -59,7 +59,10 @@ def exclusive(folder: Path) -> Iterator[Callable[[str], None]]:
                 f"{folder}: another agent runs on this folder ({find(folder) or RunningAgent()}); stop it first, "
                 "or give this one a folder of its own with --data DIR, and another --port"
             ) from None
-        path.unlink(missing_ok=True)  # of an agent that was killed
+        try:
+            path.unlink(missing_ok=True)  # of an agent that was killed
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be replaced: {error.strerror}; delete it") from None
         write(None)
         try:
             yield write

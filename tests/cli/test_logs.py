@@ -56,6 +56,12 @@ def test_waitress_is_quieter(tmp_path: Path) -> None:
     assert logging.getLogger("waitress").isEnabledFor(logging.ERROR)
 
 
+def test_a_fifo_without_a_reader_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    with pytest.raises(ConfigError, match="is a FIFO that nobody reads"):
+        logs.configure(str(tmp_path / "log"), "info")
+
+
 def test_syslog_gets_the_program_and_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
         daemon.settimeout(LIMIT)

@@ -112,6 +112,12 @@ def test_an_agent_whose_folder_is_gone_leaves_the_note_of_the_next_one(tmp_path:
         other.stdin.close()
 
 
+def test_a_folder_in_the_place_of_the_note_is_told_with_its_cure(tmp_path: Path) -> None:
+    (tmp_path / RUNNING_FILE).mkdir()
+    with pytest.raises(ConfigError, match=f"{RUNNING_FILE}: cannot be replaced: .*; delete it"), exclusive(tmp_path):
+        pytest.fail("it started")
+
+
 def test_whoever_only_looks_keeps_no_agent_from_starting(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from mcpboard.host.running import find; print('looks', flush=True)\n"
