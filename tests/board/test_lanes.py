@@ -9,13 +9,7 @@ import pytest
 
 from mcpboard.board.lanes import Lanes, Slot
 from mcpboard.errors import NOT_SENT, Busy
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture

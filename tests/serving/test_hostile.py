@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import math
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -161,7 +160,6 @@ class TestDescriptors:
             assert served.pings()
             assert idle.ended()
 
-    @pytest.mark.skipif(not hasattr(socket.socket, "fileno"), reason="needs descriptors")
     def test_a_descriptor_beyond_1023_is_served(self, served: Served) -> None:
         """As on a host with many devices: select() would end the loop for everybody."""
         resource = pytest.importorskip("resource")

@@ -11,13 +11,7 @@ from mcpboard.serving.undelivered import (
     UndeliveredOutcome,
     UndeliveredOutcomes,
 )
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture
