@@ -176,7 +176,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 # File -> modules it may import inside a function: first use, and optional extras.
 LATE = {
-    "transport/__init__.py": {"mcpboard"}, "serving/app.py": {"werkzeug"},
+    "transport/__init__.py": {"mcpboard"},
     "laptop/connect/toml_yaml_edit.py": {"tomlkit", "ruamel"},
     "host/drivers/factory.py": {"mcpboard"}, "host/console/templating.py": {"jinja2"},
     "host/vision/service.py": {"mcpboard"},

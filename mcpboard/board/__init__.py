@@ -11,7 +11,7 @@ from mcpboard.board.backend import Backend
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.live_schemas import Catalog
-from mcpboard.board.pages import PAGES, page
+from mcpboard.board.pages import States, health, home, states_of
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
 from mcpboard.config.board import Settings
 from mcpboard.protocol import access
@@ -20,13 +20,13 @@ from mcpboard.protocol.messages import (
     CloseSession,
     OpenSession,
     Outcome,
-    PageRequest,
     Policy,
     Reply,
+    RequestHead,
     ToolCall,
     ToolList,
 )
-from mcpboard.serving.app import Application
+from mcpboard.serving.app import Application, page_map
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 
@@ -50,7 +50,8 @@ open_url and bridge_clipboard need the phone's companion app; phone_bridge_statu
 def build(current: Callable[[], Settings]) -> Application:
     """Return the WSGI application of the board role; `current` gives the settings of the moment without waiting."""
     board = Board(current, Forwarder(Lanes(LANE_CAPACITY), UndeliveredOutcomes()))
-    return Application(board.role, ConcurrencyLimit(sum(LANE_CAPACITY.values())))
+    limit = ConcurrencyLimit(sum(LANE_CAPACITY.values()))
+    return Application(board.role, limit, page_map({"/": board.home, "/health": board.health}))
 
 
 class Board:
@@ -79,6 +80,19 @@ class Board:
             self._backends[key] = Backend(name, base_url)
         return self._backends[key]
 
+    def home(self, head: RequestHead) -> Reply:
+        """Return the page for people; raises Refused where Host is no address."""
+        settings = self._current()
+        return home(head.host, settings.mcp_enabled, self._states(settings), settings.token is not None)
+
+    def health(self, head: RequestHead) -> Reply:
+        """Return the page for programs."""
+        settings = self._current()
+        return health(settings.mcp_enabled, self._states(settings))
+
+    def _states(self, settings: Settings) -> States:
+        return states_of({name: self.backend(name, settings) for name in (AGENT, CONFIG_WEB)})
+
 
 class BoardRole:
     """The board under one set of settings: what a request begins with is what all of it goes by."""
@@ -91,7 +105,6 @@ class BoardRole:
             instructions=INSTRUCTIONS,
             disabled=None if settings.mcp_enabled else ": ".join(filter(None, (DISABLED, settings.mcp_fault))),
             strict_meta=settings.strict_meta,
-            pages=PAGES,
             authorize=partial(_authorize, settings.token) if settings.token else None,
         )
         self._made: tuple[tuple[BoardTool, ...], Endpoint] | None = None
@@ -115,12 +128,6 @@ class BoardRole:
         row = next(row for row in self._board.catalog.rows(shell=True) if row.tool.name == call.name)
         backend = self._board.backend(row.backend, self.settings)
         return self._board.forward.run(row, call, backend, self.settings.support_bundle_max_bytes)
-
-    def page(self, request: PageRequest) -> Reply:
-        """Return one of the board's own pages."""
-        settings = self.settings
-        backends = {name: self._board.backend(name, settings) for name in (AGENT, CONFIG_WEB)}
-        return page(request.head, settings.mcp_enabled, backends, requires_token=settings.token is not None)
 
     def open_session(self, step: OpenSession) -> str:
         raise NotImplementedError("a board has no sessions, its endpoint never opens one")

@@ -23,10 +23,8 @@ from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import Refused
 from mcpboard.net import HIGHEST_PORT
 from mcpboard.protocol.endpoint import JSON
-from mcpboard.protocol.messages import Reply, RequestHead
+from mcpboard.protocol.messages import Reply
 from mcpboard.protocol.tools import compact
-
-PAGES = frozenset({"/", "/health"})
 
 States = Mapping[str, Mapping[str, object]]  # of each backend, as `/health` says them
 
@@ -55,23 +53,21 @@ HEADERS = (
 )
 
 
-def page(head: RequestHead, mcp_enabled: bool, backends: Mapping[str, Backend], requires_token: bool) -> Reply:
-    """Return the page at `head.path`; raises Refused for other methods than GET and HEAD."""
-    if head.method not in ("GET", "HEAD"):
-        raise Refused(405, {"error": f"{head.method} is not served here"}, [("Allow", "GET, HEAD")])
-    states = {name: _state(backend) for name, backend in backends.items()}
-    if head.path == "/":
-        return home(head.host, mcp_enabled, states, requires_token)
-    health = {"name": "mcpboard", "version": __version__, "mcp_enabled": mcp_enabled, "backends": states}
-    return Reply(200, (JSON,), (compact(health),))
+def states_of(backends: Mapping[str, Backend]) -> States:
+    """Return how each backend was when a call last went there, by its name."""
+    states: dict[str, Mapping[str, object]] = {}
+    for name, backend in backends.items():
+        last = backend.last_request
+        states[name] = {"state": "not asked yet"}
+        if last is not None:
+            states[name] = {"state": "ok" if last.ok else "failing", "seconds_ago": round(last.seconds_ago, 1)}
+    return states
 
 
-def _state(backend: Backend) -> Mapping[str, object]:
-    """Return how a backend was when a call last went there."""
-    last = backend.last_request
-    if last is None:
-        return {"state": "not asked yet"}
-    return {"state": "ok" if last.ok else "failing", "seconds_ago": round(last.seconds_ago, 1)}
+def health(mcp_enabled: bool, states: States) -> Reply:
+    """Return the page for programs that watch the board."""
+    told = {"name": "mcpboard", "version": __version__, "mcp_enabled": mcp_enabled, "backends": states}
+    return Reply(200, (JSON,), (compact(told),))
 
 
 # --- the page for people ---------------------------------------------------------------------
@@ -89,7 +85,7 @@ _SYSTEMS = {"darwin": " (macOS)", "win32": " (Windows)"}
 def home(host: str | None, mcp_enabled: bool, states: States, requires_token: bool) -> Reply:
     """Return the page for a browser that asked `host`; raises Refused where that is no address.
 
-    `states` tells how each backend was last.
+    `states` are those of `states_of`.
     """
     target = Target(mcp_url(host), token=PLACEHOLDER if requires_token else None)
     facts = [

@@ -42,9 +42,7 @@ from mcpboard.protocol.messages import (
     CloseSession,
     OpenSession,
     Outcome,
-    PageRequest,
     Policy,
-    Reply,
     ToolCall,
     ToolList,
 )
@@ -106,7 +104,6 @@ class HostRole:
         policy = Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
-            pages=pages.paths,
             authorize=tokens.authorize,
             knows_session=owners.knows,
             echoed_versions=ECHOED,
@@ -114,7 +111,7 @@ class HostRole:
             faults_as_results=False,
         )
         self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
-        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES))
+        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES), pages.pages())
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()
@@ -153,10 +150,6 @@ class HostRole:
             if delivery is None and self._endpoint.tool_list.acts(call.name):
                 delivery = UNKNOWN
             raise rows.failure(call.name, error, delivery) from error
-
-    def page(self, request: PageRequest) -> Reply:
-        """Answer for a page of the console."""
-        return self._console.page(request)
 
     def open_session(self, step: OpenSession) -> str:
         """Start a legacy session and return its id."""

@@ -1,7 +1,7 @@
-"""Decide by the head of a request alone, before its body is read, who is let in.
+"""Decide by the head of a request to `/mcp` alone, before its body is read, who is let in.
 
-`admit` is the ladder, in its order: path, Origin, method, bearer token, size, media type. The first
-rung that refuses gives the response.
+`admit` is the ladder, in its order: switched off, Origin, method, bearer token, size, media type. The
+first rung that refuses gives the response. `check_origin` holds for every other address as well.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from mcpboard.net import Authority, parse_authority
 from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.protocol.messages import Admitted, Policy, RequestHead
 
-MCP_PATHS = frozenset({"/mcp", "/mcp/"})
-
 
 def _rpc_error(message: str) -> Mapping[str, Any]:
     """Return a JSON-RPC error without an id, because no body was read."""
     return {"jsonrpc": "2.0", "error": {"code": -32600, "message": message}}
 
 
-TOO_LARGE = _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes")
+MCP_PATHS = ("/mcp", "/mcp/")
 ORIGIN_REFUSED = (
     "cross-origin browser request refused: Origin must be an IP address or localhost and equal Host;"
     " open the board by its IP address"
@@ -36,20 +34,12 @@ _DEFAULT_PORT = {"http": 80, "https": 443}
 
 def admit(policy: Policy, head: RequestHead) -> Admitted:
     """Let `head` in; raises Refused with the response of the first rung that refuses."""
-    is_mcp = head.path in MCP_PATHS
     too_large = head.content_length is not None and head.content_length > BODY_LIMIT
-    if is_mcp and policy.disabled is not None:
+    if policy.disabled is not None:
         if head.method != "POST" or too_large:
             raise Refused(404, {"error": policy.disabled})
         return Admitted(head)  # the body is read for its id alone
-    if not same_origin(head.origin, head.host):
-        raise Refused(403, _rpc_error(ORIGIN_REFUSED))
-    if head.path in policy.pages:
-        if too_large:
-            raise Refused(413, TOO_LARGE)
-        return Admitted(head, page=True)
-    if not is_mcp:
-        raise Refused(404, {"error": "not found: MCP is served at /mcp"})
+    check_origin(head)
     allowed = ("POST", "DELETE") if policy.sessions else ("POST",)
     if head.method not in allowed:
         hint = f"{head.method} is not served here: POST one JSON-RPC message"
@@ -59,9 +49,15 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
         raise Refused(401, {"error": "invalid token"}, [("WWW-Authenticate", "Bearer")])
     if head.method == "POST":
         if too_large:
-            raise Refused(413, TOO_LARGE)
+            raise Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
         _check_media_type(head)
     return Admitted(head, principal)
+
+
+def check_origin(head: RequestHead) -> None:
+    """Raise Refused with 403 for a browser's page of another address."""
+    if not same_origin(head.origin, head.host):
+        raise Refused(403, _rpc_error(ORIGIN_REFUSED))
 
 
 def _check_media_type(head: RequestHead) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mcpboard.errors import ProtocolError, ToolError
@@ -22,7 +22,6 @@ class RequestHead(NamedTuple):
     """The head of one HTTP request; None where a header is absent, raw text where it is not."""
 
     method: str
-    path: str
     host: str | None = None
     origin: str | None = None
     authorization: str | None = None
@@ -34,20 +33,10 @@ class RequestHead(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A head that was let in; `page` is true for a path that is not MCP at all."""
+    """A head that was let in, and whose it is."""
 
     head: RequestHead
     principal: str = ""
-    page: bool = False
-
-
-@dataclass(frozen=True)
-class PageRequest:
-    """A request for a page of a role, with the cookie and body that the endpoint never sees."""
-
-    head: RequestHead
-    cookie: str | None = field(default=None, repr=False)
-    body: bytes = field(default=b"", repr=False)
 
 
 # --- what goes out -------------------------------------------------------------------------
@@ -152,7 +141,6 @@ class Policy:
     instructions: str
     disabled: str | None = None  # why MCP is disabled; None when it is enabled
     strict_meta: bool = False  # refuse modern traffic that has the header alone, without an envelope
-    pages: Container[str] = frozenset()  # paths of the role that are not MCP
     # Authorization header -> principal, None to refuse; everybody is let in when left out.
     authorize: Callable[[str | None], str | None] | None = None
     # True for a live session of this principal; left out by a role that mints none.

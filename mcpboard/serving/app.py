@@ -1,4 +1,4 @@
-"""The WSGI application between the server and a role: the path of a request, top to bottom, once."""
+"""The WSGI application between the server and a role: a Request comes in, a Response goes out."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from http import HTTPStatus
+from functools import partial
 from typing import Any, Protocol, cast
 
 from waitress.channel import ClientDisconnected
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.http import parse_date
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
 
 from mcpboard.errors import Busy, ProtocolError, Refused, ToolError
+from mcpboard.protocol.access import MCP_PATHS, check_origin
 from mcpboard.protocol.endpoint import INTERNAL, JSON, Endpoint
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.limits import LARGE_BODY
 from mcpboard.protocol.messages import (
     Admitted,
+    Arrived,
     CloseSession,
     ListTools,
     OpenSession,
     Outcome,
-    PageRequest,
     Reply,
     RequestHead,
     Step,
@@ -32,7 +37,7 @@ from mcpboard.protocol.messages import (
 from mcpboard.protocol.tools import Blob, Content
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
-from mcpboard.serving.replies import PendingReply, ReplyBody, content_length, on_trust
+from mcpboard.serving.replies import ReplyBody, on_trust
 from mcpboard.text import well_formed_json
 
 log = logging.getLogger("mcpboard")
@@ -44,8 +49,7 @@ CROWDED = "too many large requests at once; nothing was done, so send it again i
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 BrokenOff = ClientDisconnected  # raised by a body that cannot be finished: its reader must see that it is not whole
 StartResponse = Callable[..., Any]
-# Built once: HTTPStatus look-ups are slow, and there are few.
-STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+View = Callable[..., Response]  # takes the request, and the parts of its path by name
 
 
 class Role(Protocol):
@@ -60,9 +64,6 @@ class Role(Protocol):
     def run(self, call: ToolCall) -> Outcome:
         """Run the call, once; may raise ToolError or ProtocolError instead."""
 
-    def page(self, request: PageRequest) -> Reply:
-        """Return a page of the role's own; raises Refused."""
-
     def open_session(self, step: OpenSession) -> str:
         """Mint a legacy session id."""
 
@@ -70,118 +71,135 @@ class Role(Protocol):
         """End a legacy session and what it held."""
 
 
-class Application:
-    """A WSGI application that serves one role.
+class PlainResponse(Response):
+    """A response with the headers it is given: without a body it has no media type."""
 
-    `current` is called once for each request, and returns the role as it is for all of that request.
+    default_mimetype = None
+
+
+class Application:
+    """A WSGI application that serves one role at /mcp, and the `pages` of that role beside it.
+
+    `current` is called once for each request to /mcp, and returns the role as it is for all of that request.
+    The endpoints of `pages` are views.
     """
 
-    def __init__(self, current: Callable[[], Role], limit: ConcurrencyLimit) -> None:
+    def __init__(self, current: Callable[[], Role], limit: ConcurrencyLimit, pages: Map | None = None) -> None:
         self._current = current
         self._limit = limit
         self._parsing = threading.Lock()
+        addresses = Map() if pages is None else pages
+        for path in MCP_PATHS:
+            addresses.add(Rule(path, endpoint=self._mcp))
+        self._addresses = addresses.bind("")
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        head = read_head(environ)
+        # Not left in the environ: each would keep the other, until the garbage collector comes.
+        request = Request(environ, populate_request=False)
+        response = self._respond(request)
         try:
-            pending = self._respond(head, environ)
-            if isinstance(pending, Reply):
-                return page(pending, environ, start_response)
+            return response(environ, start_response)
+        except BaseException:
+            response.close()  # which releases the slot and keeps the outcome
+            raise
+
+    def _respond(self, request: Request) -> Response:
+        """Return what the view of the request's address returns, and every error as a response."""
+        try:
+            try:
+                view, values = self._addresses.match(request.path, request.method)
+            except HTTPException as error:
+                view, values = _nowhere, {"error": error}
+            if view != self._mcp:
+                check_origin(head_of(request))
+                _drop_odd_dates(request.environ)
+            response: Response = view(request, **values)
+            return response
         except Refused as refused:
-            pending = PendingReply(refusal(refused))
+            return response_of(refusal(refused))
+        except HTTPException as error:
+            return response_of(_http_error(request, error))
         except ClientDisconnected:
             raise
         except Exception:
-            log.exception("%s %s: internal error", head.method, ascii(head.path)[:80])
-            pending = PendingReply(refusal(Refused(500, {"error": INTERNAL})))
-        reply = pending.reply
-        if pending.log_line is None:  # no tool was called, so there is nothing to stream
-            body = _body(reply)
-            start_response(STATUS_LINES[reply.status], [*reply.headers, ("Content-Length", str(len(body)))])
-            return [] if head.method == "HEAD" else [body]
-        streamed = ReplyBody(pending)
-        try:
-            length = content_length(reply.parts)
-            # waitress sends chunks where the length is not known.
-            headers = [*reply.headers] if length is None else [*reply.headers, ("Content-Length", str(length))]
-            start_response(STATUS_LINES[reply.status], headers)
-        except BaseException:
-            streamed.close()  # which releases the slot and keeps the outcome
-            raise
-        return streamed
+            log.exception("%s %s: internal error", request.method, ascii(request.path)[:80])
+            return response_of(refusal(Refused(500, {"error": INTERNAL})))
 
-    def _respond(self, head: RequestHead, environ: Environ) -> PendingReply | Reply:
-        """Return the reply to the request, pending, or for a page of the role's own just its reply."""
+    # --- /mcp ---
+
+    def _mcp(self, request: Request) -> Response:
+        """Return the response to one JSON-RPC message."""
         role = self._current()
         endpoint = role.endpoint()
-        admitted = endpoint.admit(head)
-        if admitted.page:
-            return role.page(PageRequest(head, environ.get("HTTP_COOKIE"), _take_body(head, environ)))
-        if (head.content_length or 0) > LARGE_BODY:
-            step = self._receive_large(endpoint, admitted, environ)
-        else:
-            step = endpoint.receive(admitted, environ["wsgi.input"].read() if head.method == "POST" else b"")
+        admitted = endpoint.admit(head_of(request))
+        step = self._receive(endpoint, admitted, request)
         if isinstance(step, Reply):
-            return PendingReply(step)
+            return response_of(step)
         if isinstance(step, ToolCall):
-            return self._call_tool(role, endpoint, step, environ)
+            return self._call_tool(role, endpoint, step, request.environ)
         if isinstance(step, CloseSession):
             role.close_session(step)
-            return PendingReply(endpoint.closed())
+            return response_of(endpoint.closed())
         try:
             if isinstance(step, ListTools):
-                return PendingReply(role.refreshed_endpoint().listed(step))
-            return PendingReply(endpoint.opened(step, role.open_session(step)))
+                return response_of(role.refreshed_endpoint().listed(step))
+            return response_of(endpoint.opened(step, role.open_session(step)))
         except ProtocolError as error:
-            return PendingReply(endpoint.refuse(step.id, error))
+            return response_of(endpoint.refuse(step.id, error))
         except Exception:
             log.exception("%s: internal error", type(step).__name__)
-            return PendingReply(endpoint.crashed(step.id))
+            return response_of(endpoint.crashed(step.id))
 
-    def _receive_large(self, endpoint: Endpoint, admitted: Admitted, environ: Environ) -> Step:
-        """Return what the endpoint makes of a large body; one at a time, so that the memory is needed once.
+    def _receive(self, endpoint: Endpoint, admitted: Admitted, request: Request) -> Step:
+        """Return what the endpoint makes of the body; of large ones one at a time, so that the memory is needed once.
 
-        Nothing of the body is kept when this returns: a call may run for minutes.
+        Nothing of a large body is kept when this returns: a call may run for minutes.
         """
+        if request.method != "POST":
+            return endpoint.receive(admitted, b"")
+        if (request.content_length or 0) <= LARGE_BODY:
+            return endpoint.receive(admitted, request.get_data(cache=False))
         if not self._parsing.acquire(timeout=PARSING_SECONDS):
             raise Refused(429, {"error": CROWDED}, [("Retry-After", "1")])
         try:
-            return endpoint.receive(admitted, _take_body(admitted.head, environ))
+            body = request.get_data(cache=False)
+            request.environ["wsgi.input"].truncate(0)  # else the server keeps its copy until the reply has left
+            return endpoint.receive(admitted, body)
         finally:
             self._parsing.release()
 
-    def _call_tool(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> PendingReply:
+    def _call_tool(self, role: Role, endpoint: Endpoint, call: ToolCall, environ: Environ) -> Response:
+        """Run the call and return its response; when that is closed, all that the call has borrowed is given back."""
         started = time.monotonic()
         gone = environ.get("waitress.client_disconnected", call.gone)
         if gone():
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
-        try:
-            slot = self._limit.acquire(endpoint.tool_list.acts(call.name), call.name)
-        except Busy as busy:
-            return PendingReply(endpoint.reply(call, busy), log_line=_log_line(call.name, busy, started))
         with ExitStack() as cleanup:
-            cleanup.callback(slot.release)
-            outcome = _run(role, endpoint, call._replace(gone=gone))
+            slot = None
             try:
-                for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
-                    if isinstance(block, Blob):
-                        cleanup.callback(block.source.close)
-                        environ[REPLY_LIMIT] = STREAM_SECONDS
-                reply = endpoint.reply(call, outcome.result)
-            except Exception:
-                log.exception("%s: its result cannot be written", call.name)
-                if outcome.on_delivered is not None:
-                    outcome.on_delivered(None)  # this reply will not tell how the call ended
-                outcome = Outcome(endpoint.crashed_call(call))
-                reply = endpoint.reply(call, outcome.result)
-            log_line = _log_line(call.name, outcome.result, started)
-            connection, receipt = environ.get(CONNECTION), on_trust
-            if connection is not None:
-                held = sum(len(part) for part in reply.parts if isinstance(part, bytes))
-                slot.read_by(connection, time.monotonic(), held)
+                slot = self._limit.acquire(endpoint.tool_list.acts(call.name), call.name)
+                cleanup.callback(slot.release)
+                outcome = _run(role, endpoint, call._replace(gone=gone))
+            except Busy as busy:
+                outcome = Outcome(busy)
+            for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
+                if isinstance(block, Blob):
+                    cleanup.callback(block.source.close)
+                    environ[REPLY_LIMIT] = STREAM_SECONDS
+            reply, outcome = _reply(endpoint, call, outcome)
+            body, receipt, connection = ReplyBody(reply.parts), on_trust, environ.get(CONNECTION)
+            if slot is not None and connection is not None:
+                slot.read_by(connection, time.monotonic(), body.held)
                 receipt = connection.receipt
-            return PendingReply(reply, cleanup.pop_all(), log_line, outcome.on_delivered, receipt)
+            cleanup.callback(_log_call, call.name, _ended(outcome.result), started, body)
+            if outcome.on_delivered is not None:
+                cleanup.callback(_deliver, outcome.on_delivered, body, receipt)
+            response = PlainResponse(body, reply.status, reply.headers)
+            if body.length is not None:  # else waitress sends chunks
+                response.content_length = body.length
+            response.call_on_close(cleanup.pop_all().close)
+            return response
 
 
 def _run(role: Role, endpoint: Endpoint, call: ToolCall) -> Outcome:
@@ -195,52 +213,73 @@ def _run(role: Role, endpoint: Endpoint, call: ToolCall) -> Outcome:
         return Outcome(endpoint.crashed_call(call))
 
 
-def _log_line(name: str, result: Content | ToolError | ProtocolError, started: float) -> Callable[[int, bool], None]:
-    """Return what writes the one log line of a tool call: never an argument, never a token."""
-    ended = type(result).__name__
+def _reply(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply, Outcome]:
+    """Return the reply that tells the outcome, and that outcome; another one where it cannot be written."""
+    try:
+        return endpoint.reply(call, outcome.result), outcome
+    except Exception:
+        log.exception("%s: its result cannot be written", call.name)
+        if outcome.on_delivered is not None:
+            outcome.on_delivered(None)  # this reply will not tell how the call ended
+        crashed = endpoint.crashed_call(call)
+        return endpoint.reply(call, crashed), Outcome(crashed)
+
+
+def _deliver(on_delivered: Callable[[Arrived | None], None], body: ReplyBody, receipt: Callable[[], Arrived]) -> None:
+    """Tell the role if the reply was handed over whole, and how to learn whether it has arrived."""
+    on_delivered(receipt() if body.is_whole else None)
+
+
+def _ended(result: Content | ToolError | ProtocolError) -> str:
+    """Return how a call ended, in a word for the log."""
     if isinstance(result, Content):
-        ended = "error" if result.is_error else "ok"
-
-    def write(sent: int, whole: bool) -> None:
-        milliseconds = (time.monotonic() - started) * 1000
-        lost = "" if whole else ", not handed over whole"
-        log.info("%s: %s, %d bytes, %.0f ms%s", name, ended, sent, milliseconds, lost)
-
-    return write
+        return "error" if result.is_error else "ok"
+    return type(result).__name__
 
 
-# --- environ -> head, reply -> response ------------------------------------------------------
+def _log_call(name: str, ended: str, started: float, body: ReplyBody) -> None:
+    """Write the one log line of a tool call: never an argument, never a token."""
+    milliseconds = (time.monotonic() - started) * 1000
+    lost = "" if body.is_whole else ", not handed over whole"
+    log.info("%s: %s, %d bytes, %.0f ms%s", name, ended, body.sent, milliseconds, lost)
 
 
-def read_head(environ: Environ) -> RequestHead:
-    """Return the parts of the request head that anything here looks at, raw, as the server passed them."""
-    get = environ.get
-    length = get("CONTENT_LENGTH")
+def _nowhere(request: Request, error: HTTPException) -> Response:
+    """Raise the error of an address that has no view, or none for that method."""
+    raise error
+
+
+# --- Request -> head, Reply -> Response --------------------------------------------------------
+
+
+def head_of(request: Request) -> RequestHead:
+    """Return the parts of the request head that the protocol looks at, raw, as the server passed them."""
+    get = request.environ.get
     return RequestHead(
-        method=environ["REQUEST_METHOD"],
-        path=get("PATH_INFO", ""),
+        method=request.method,
         host=get("HTTP_HOST"),
         origin=get("HTTP_ORIGIN"),
         authorization=get("HTTP_AUTHORIZATION"),
         content_type=get("CONTENT_TYPE"),
         content_encoding=get("HTTP_CONTENT_ENCODING"),
-        content_length=int(length) if length else None,
+        content_length=request.content_length,
         session=get("HTTP_MCP_SESSION_ID"),
         standard=StandardHeaders(get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")),
     )
 
 
-def _take_body(head: RequestHead, environ: Environ) -> bytes:
-    """Return the body of a POST, and let the server forget its own copy, which it would keep until the reply has left.
+def _drop_odd_dates(environ: Environ) -> None:
+    """Drop each condition whose date no calendar has: werkzeug ignores what is no date, and stumbles over those."""
+    for name in ("HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE", "HTTP_IF_RANGE"):
+        try:
+            parse_date(environ.get(name))
+        except OverflowError:
+            del environ[name]
 
-    All of it has arrived, and its length has been checked with the head.
-    """
-    if head.method != "POST":
-        return b""
-    arrived = environ["wsgi.input"]
-    body: bytes = arrived.read()
-    arrived.truncate(0)
-    return body
+
+def response_of(reply: Reply) -> Response:
+    """Return the response that carries a reply without sources."""
+    return PlainResponse(b"".join(cast("Sequence[bytes]", reply.parts)), reply.status, reply.headers)
 
 
 def refusal(refused: Refused) -> Reply:
@@ -249,20 +288,24 @@ def refusal(refused: Refused) -> Reply:
     return Reply(refused.status, (JSON, *refused.headers), body)
 
 
-def page(reply: Reply, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """Answer with a page as browsers like it: with an ETag, and 304 in place of what they have already.
+def _http_error(request: Request, error: HTTPException) -> Reply:
+    """Return the JSON for an error of werkzeug's, with its headers, such as Allow."""
+    told = error.description or error.name
+    if isinstance(error, NotFound):
+        told = "not found: MCP is served at /mcp"
+    elif isinstance(error, MethodNotAllowed):
+        told = f"{request.method} is not served here"
+        error.valid_methods = sorted(error.valid_methods or ())
+    headers = [each for each in error.get_headers(request.environ) if each[0] != "Content-Type"]
+    return refusal(Refused(error.code or 500, {"error": told}, headers))
 
-    werkzeug is imported for the first page: a board that serves only MCP does without its 2 MB.
-    """
-    from werkzeug.wrappers import Response
 
-    response = Response(_body(reply), reply.status, list(reply.headers))
-    if reply.status == HTTPStatus.OK:
+def page_map(views: Mapping[str, Callable[[RequestHead], Reply]]) -> Map:
+    """Return the addresses of pages that are only read, by their paths; a browser keeps each by its ETag."""
+
+    def view(request: Request, page: Callable[[RequestHead], Reply]) -> Response:
+        response = response_of(page(head_of(request)))
         response.add_etag()
-        response.make_conditional(environ)
-    return response(environ, start_response)
+        return response.make_conditional(request.environ)
 
-
-def _body(reply: Reply) -> bytes:
-    """Return all of a reply that no tool has a part in: it holds no source."""
-    return b"".join(cast("Sequence[bytes]", reply.parts))
+    return Map([Rule(path, endpoint=partial(view, page=page), methods=["GET"]) for path, page in views.items()])

@@ -1,20 +1,15 @@
-"""A reply on its way out: its parts as pieces for the socket, and what is done when it is over.
-
-A source of raw bytes becomes base64 on the way.
-"""
+"""A tool reply on its way out: its parts as pieces for the socket, a source of raw bytes as base64."""
 
 from __future__ import annotations
 
 import binascii
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from waitress.channel import ClientDisconnected
 
 from mcpboard.errors import BackendBroken, McpboardError
-from mcpboard.protocol.messages import Arrived, Reply
+from mcpboard.protocol.messages import Arrived
 from mcpboard.protocol.tools import ByteSource, Part
 
 log = logging.getLogger("mcpboard")
@@ -28,32 +23,18 @@ def on_trust() -> Arrived:
     return lambda: True
 
 
-_NOTHING = ExitStack()  # the cleanup of a reply that borrowed nothing; never pushed to
-
-
-class PendingReply(NamedTuple):
-    """A reply that is still to be sent, with what is done once it is over."""
-
-    reply: Reply
-    cleanup: ExitStack = _NOTHING  # releases the concurrency slot, closes the sources
-    log_line: Callable[[int, bool], None] | None = None  # takes the bytes handed over, and whether all
-    on_delivered: Callable[[Arrived | None], None] | None = None  # the outcome's own
-    receipt: Callable[[], Arrived] = on_trust  # for what was handed over
-
-
 class ReplyBody:
-    """The bytes of one tool reply on their way out; what was borrowed is given back once, in close().
+    """The bytes of one tool reply in pieces for the socket; tells how many have been taken, and if that is all.
 
-    A class with close() and not a generator: a generator that was never advanced would not run
-    its `finally`, and the slot would be lost with the caller.
+    Iterated once, by the response that it is the body of.
     """
 
-    def __init__(self, pending: PendingReply) -> None:
-        self._pending = pending
-        self._pieces = pieces(pending.reply.parts)
-        self._sent = 0  # bytes
-        self._whole = False
-        self._closed = False
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.length = content_length(parts)  # bytes; None when a source does not know its own length
+        self.held = sum(len(part) for part in parts if isinstance(part, bytes))  # bytes in memory
+        self.sent = 0  # bytes
+        self.is_whole = False
+        self._pieces = pieces(parts)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -62,32 +43,16 @@ class ReplyBody:
         try:
             piece = next(self._pieces)
         except StopIteration:
-            self._whole = True
+            self.is_whole = True
             raise
         except Exception as error:
             # The head is out, so the only honest answer left is to break off: the reader then
             # knows that what it has is not the whole.
             ours = isinstance(error, McpboardError)
-            log.warning("reply broken off after %d bytes: %s", self._sent, error, exc_info=not ours)
+            log.warning("reply broken off after %d bytes: %s", self.sent, error, exc_info=not ours)
             raise ClientDisconnected from error
-        self._sent += len(piece)
+        self.sent += len(piece)
         return piece
-
-    def close(self) -> None:
-        """Release the slot and close the sources, tell the role if the reply was delivered, write the log line."""
-        if self._closed:
-            return
-        self._closed = True
-        pending = self._pending
-        try:
-            pending.cleanup.close()
-        finally:
-            try:
-                if pending.on_delivered is not None:
-                    pending.on_delivered(pending.receipt() if self._whole else None)
-            finally:
-                if pending.log_line is not None:
-                    pending.log_line(self._sent, self._whole)
 
 
 # --- parts -> pieces -------------------------------------------------------------------------

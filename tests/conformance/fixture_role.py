@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.errors import MissingCapability, Refused, ToolRefused
+from mcpboard.errors import MissingCapability, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
     OpenSession,
     Outcome,
-    PageRequest,
     Policy,
-    Reply,
     ToolCall,
     ToolList,
 )
@@ -143,9 +141,6 @@ class FixtureRole:
 
     def run(self, call: ToolCall) -> Outcome:
         return Outcome(ROWS[call.name](call))
-
-    def page(self, request: PageRequest) -> Reply:
-        raise Refused(404, {"error": "not found"})
 
     def open_session(self, step: OpenSession) -> str:
         raise NotImplementedError("no sessions here")

@@ -136,7 +136,6 @@ class _Handler(BaseHTTPRequestHandler):
         standard = StandardHeaders(sent("MCP-Protocol-Version"), sent("Mcp-Method"), sent("Mcp-Name"))
         return RequestHead(
             self.command,
-            self.path,
             host=sent("Host"),
             authorization=sent("Authorization"),
             content_type=sent("Content-Type"),

@@ -21,7 +21,7 @@ def head(
     version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any
 ) -> RequestHead:
     """The head of a POST to /mcp with the standard headers given; `more` are fields of RequestHead."""
-    plain = RequestHead(http, "/mcp", host=ADDRESS, content_type="application/json")
+    plain = RequestHead(http, host=ADDRESS, content_type="application/json")
     return plain._replace(standard=StandardHeaders(version, method, name), **more)
 
 

@@ -64,7 +64,7 @@ OFF = "MCP is disabled on this board (mcp_enabled = false)"
 
 PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
 
-BOARD = Policy(SERVER, "Look first.", pages=frozenset({"/", "/health"}))
+BOARD = Policy(SERVER, "Look first.")
 HOST = replace(
     BOARD,
     authorize=lambda sent: PRINCIPALS.get(access.bearer(sent) or b""),
@@ -100,8 +100,6 @@ class Role:
             admitted = self.endpoint.admit(head)
         except Refused as refused:
             return RenderedReply(refused.status, dict(refused.headers), json.dumps(refused.body).encode())
-        if admitted.page:
-            return RenderedReply(200, {}, b'"a page"')
         self.steps.append(self.endpoint.receive(admitted, body))
         return render(self.finish(self.steps[-1]))
 

@@ -81,15 +81,6 @@ DISABLED = [
         policy="board that is off",
         says=OFF,
     ),
-    Case(
-        1,
-        "the other spelling of the path while switched off",
-        head(path="/mcp/"),
-        PING,
-        404,
-        -32601,
-        policy="board that is off",
-    ),
     Case(2, "GET while switched off", head(http="GET"), NO_BODY, 404, policy="board that is off", says=OFF),
     Case(2, "DELETE while switched off", head(http="DELETE"), NO_BODY, 404, policy="board that is off", says=OFF),
     Case(2, "OPTIONS while switched off", head(http="OPTIONS"), NO_BODY, 404, policy="board that is off", says=OFF),
@@ -97,7 +88,6 @@ DISABLED = [
 
 METHODS = [
     _refused(3, "GET on a board", 405, ("Allow", "POST"), method="GET"),
-    _refused(3, "GET with the slash", 405, ("Allow", "POST"), method="GET", path="/mcp/"),
     _refused(3, "GET on a host, before its token", 405, ("Allow", "POST, DELETE"), method="GET", policy="host"),
     _refused(4, "DELETE on a board", 405, ("Allow", "POST"), method="DELETE"),
     _refused(4, "DELETE with a session id on a board", 405, ("Allow", "POST"), method="DELETE", session="s-1"),

@@ -94,7 +94,6 @@ def _head(request: HttpRequest) -> RequestHead:
     standard = StandardHeaders(sent.get("mcp-protocol-version"), sent.get("mcp-method"), sent.get("mcp-name"))
     return RequestHead(
         request.method,
-        "/mcp",
         content_type=sent.get("content-type"),
         content_length=len(request.body),
         session=sent.get("mcp-session-id"),

@@ -54,7 +54,6 @@ SENT = st.builds(
 HEADS = st.builds(
     RequestHead,
     method=st.sampled_from(["POST"] * 12 + ["GET", "DELETE", "DELETE"]),
-    path=st.sampled_from(["/mcp"] * 12 + ["/mcp/", "/health", "/x"]),
     host=st.sampled_from([ADDRESS] * 3 + [None, "evil.example"]),
     origin=st.sampled_from([None] * 12 + [f"http://{ADDRESS}", "null"]),
     authorization=st.sampled_from([ALICE] * 8 + [None, "Bearer x"]),
@@ -115,7 +114,7 @@ def stepped(policy: Policy, head: RequestHead, body: bytes) -> Step | Refused:
         admitted = endpoint.admit(head)
     except Refused as refused:
         return refused
-    return Reply(200) if admitted.page else endpoint.receive(admitted, body)
+    return endpoint.receive(admitted, body)
 
 
 def sent_id(body: bytes) -> Any:
@@ -192,9 +191,7 @@ def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
     @given(POLICY, calls())
     def check(policy: Policy, call: tuple[StandardHeaders, dict[str, Any]]) -> None:
         sent, members = call
-        step = stepped(
-            policy, RequestHead("POST", "/mcp", authorization=ALICE, standard=sent), json.dumps(members).encode()
-        )
+        step = stepped(policy, RequestHead("POST", authorization=ALICE, standard=sent), json.dumps(members).encode())
         types[type(step).__name__] += 1
         assert isinstance(step, Reply | ToolCall)
         if isinstance(step, ToolCall):
@@ -211,7 +208,7 @@ def test_a_tool_call_is_of_a_known_tool_with_an_id() -> None:
 def test_any_text_of_a_tool_comes_back_whole(text: str, id: int | str, failed: bool) -> None:
     role = Role(POLICIES["board"], Content((Text(text),), {"text": text}, failed))
     body = json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "status"}}).encode()
-    got = role.post(RequestHead("POST", "/mcp"), body)
+    got = role.post(RequestHead("POST"), body)
     assert got.json["id"] == id
     assert got.text == got.result["structuredContent"]["text"] == text
     assert got.result.get("isError", False) is failed
@@ -253,6 +250,6 @@ def test_a_good_message_cut_short_is_a_parse_error(policy: str) -> None:
     arguments = {"x": 1, "y": 2, "label": "phone"}
     whole = message("tools/call", {"name": "tap", "arguments": arguments})
     for cut in range(len(whole)):
-        got = Role(POLICIES[policy]).post(RequestHead("POST", "/mcp", authorization=ALICE), whole[:cut])
+        got = Role(POLICIES[policy]).post(RequestHead("POST", authorization=ALICE), whole[:cut])
         assert got.code == (-32601 if "off" in policy else -32700)
         assert got.json["id"] is None

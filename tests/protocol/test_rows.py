@@ -40,7 +40,6 @@ def test_the_head_has_no_room_for_what_must_not_count() -> None:
     """Accept, Sec-Fetch-*, Last-Event-ID, Mcp-Param-* and forwarded addresses cannot sway the core."""
     assert set(RequestHead._fields) == {
         "method",
-        "path",
         "host",
         "origin",
         "authorization",

@@ -7,19 +7,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mcpboard.errors import InvalidParams, Refused, ToolRefused
+from werkzeug.routing import Map
+
+from mcpboard.errors import InvalidParams, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
     OpenSession,
     Outcome,
-    PageRequest,
     Policy,
     Reply,
+    RequestHead,
     ToolCall,
     ToolList,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.serving.app import page_map
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 
 PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
@@ -66,7 +69,7 @@ class FakeRole:
             Tool(name, name, f"does {name}", {"type": "object"}, {"readOnlyHint": name == "look"}) for name in TOOLS
         ]
         named = {"name": "pretend", "title": "Pretend", "version": "1"}
-        self._endpoint = Endpoint(Policy(named, "for tests", pages=frozenset({"/health"}), **policy), ToolList(tools))
+        self._endpoint = Endpoint(Policy(named, "for tests", **policy), ToolList(tools))
 
     def endpoint(self) -> Endpoint:
         return self._endpoint
@@ -75,10 +78,11 @@ class FakeRole:
         self._break()
         return self._endpoint
 
-    def page(self, request: PageRequest) -> Reply:
+    def pages(self) -> Map:
+        return page_map({"/health": self.health})
+
+    def health(self, head: RequestHead) -> Reply:
         self._break()
-        if request.head.method not in ("GET", "HEAD"):
-            raise Refused(405, {"error": "no"}, [("Allow", "GET, HEAD")])
         return Reply(200, (JSON,), (b'{"name":"pretend"}',))
 
     def open_session(self, step: OpenSession) -> str:

@@ -26,6 +26,20 @@ from tests.serving.role import PATIENCE, SECRET, CountedLimit, FakeRole
 
 FOREIGN = "Origin: http://evil.example"
 
+ODD_CONDITIONS = [
+    "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+    "Mon, 99999999999999999999 Jan 2024 00:00:00 GMT",
+    "Mon, 01 Jan 2024 99999999999999999999:00:00 GMT",
+    "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
+    "Thu, 31 Feb 2024 00:00:00 GMT",
+    "Mon, 01 Jan 0000 00:00:00 GMT",
+    "Mon, 01 Jan -1 00:00:00 GMT",
+    "bytes=99999999999999999999999-",
+    "bytes=-0,-,5-1",
+    "=",
+    '"',
+]
+
 
 class TestAnswers:
     @pytest.mark.parametrize(
@@ -125,6 +139,46 @@ class TestAnswers:
             assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
             assert client.ended()
 
+    @pytest.mark.parametrize("path", ["/mcp", "/mcp/", "/health", "/", "/favicon.ico", "/MCP"])
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "OPTIONS"])
+    def test_a_foreign_page_is_refused_at_every_address(self, served: Served, path: str, method: str) -> None:
+        """It does not even learn which addresses there are."""
+        with served.client() as client:
+            client.send(request(b"" if method != "POST" else message("ping"), FOREIGN, method=method, path=path))
+            response = client.response(method)
+        assert response.status == 403
+        assert method == "HEAD" or "id" not in response.json
+
+    def test_only_mcp_is_switched_off(self) -> None:
+        with serving(FakeRole(disabled="it is off")) as served:
+            for sent, status in (
+                (request(message("ping"), FOREIGN), 404),  # before Origin is looked at
+                (request(message("ping"), path="/mcp/"), 404),
+                (request(b"", FOREIGN, method="GET", path="/health"), 403),
+                (request(b"", method="GET", path="/health"), 200),
+            ):
+                with served.client() as client:
+                    client.send(sent)
+                    assert client.response().status == status
+
+    @pytest.mark.parametrize("condition", ["If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"])
+    @pytest.mark.parametrize("value", ODD_CONDITIONS)
+    def test_a_condition_that_makes_no_sense_is_none(self, served: Served, condition: str, value: str) -> None:
+        with served.client() as client:
+            client.send(request(b"", "Range: bytes=0-1", f"{condition}: {value}", method="GET", path="/health"))
+            response = client.response()
+        assert (response.status, response.json) == (200, {"name": "pretend"})
+
+    def test_an_odd_date_does_not_spoil_the_etag_beside_it(self, served: Served) -> None:
+        with served.client() as client:
+            client.send(request(method="GET", path="/health"))
+            etag = client.response().headers["etag"]
+        odd = f"If-Modified-Since: {ODD_CONDITIONS[0]}"
+        with served.client() as client:
+            client.send(request(b"", odd, f"If-None-Match: {etag}", method="GET", path="/health"))
+            response = client.response()
+        assert (response.status, response.body) == (304, b"")
+
     def test_a_notification_is_202_without_a_byte(self, served: Served) -> None:
         response = served.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
         assert (response.status, response.headers["content-length"], response.body) == (202, "0", b"")
@@ -217,6 +271,7 @@ class TestBorrowed:
 
         body = message("tools/call", 1, name="echo")
         environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "wsgi.input": io.BytesIO(body)}
+        environ["CONTENT_LENGTH"] = str(len(body))
         with pytest.raises(MemoryError):
             Application(lambda: role, limit)(environ, start_response)
         assert role.lost.get(timeout=PATIENCE) == "echo"

@@ -11,18 +11,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
 from mcpboard.errors import Refused, UnknownDevice
 from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
 from mcpboard.host.console.presenter import Presenter
 from mcpboard.host.console.responses import TEXT, html, response, see_other
-from mcpboard.host.console.routes import FRAGMENTS, Paths, RouteMatch, find, parse_form
+from mcpboard.host.console.routes import FRAGMENTS, RouteMatch, find, parse_form
 from mcpboard.host.console.templating import LiveFragment, renderer
 from mcpboard.host.console.views import ConsoleRequest, Views
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import DeviceStatuses
-from mcpboard.protocol.messages import PageRequest, Reply
+from mcpboard.protocol.limits import BODY_LIMIT
+from mcpboard.protocol.messages import Reply
 from mcpboard.protocol.sessions import Session
+from mcpboard.serving.app import head_of, response_of
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +42,6 @@ FOREIGN_FORM = "Nothing was changed. The form is from an earlier login, or from 
 class Console:
     """Every page of the host. To be closed before its devices are."""
 
-    paths = Paths()
-
     def __init__(
         self, views: Views | None, presenter: Presenter, logins: LoginSessions, wrong_logins: WrongLogins
     ) -> None:
@@ -47,16 +50,25 @@ class Console:
         self._logins = logins
         self._wrong_logins = wrong_logins
 
-    def page(self, request: PageRequest) -> Reply:
-        """Return the response to a request whose Origin has been checked; raises Refused."""
-        match = find(request.head.path)
+    def pages(self) -> Map:
+        """Return the addresses of the console, with its views."""
+        return Map([Rule("/", endpoint=self._page), Rule("/<path:rest>", endpoint=self._page)])
+
+    def _page(self, request: Request, rest: str = "") -> Response:
+        head = head_of(request)
+        match = find(request.path)
         if match is None:
             raise Refused(404, {"error": "not found: MCP is served at /mcp"})
         if self._views is None:
-            return response(503, TEXT, content=f"{NO_JINJA2}\n".encode())
-        visitor = visitor_of(request.head.host, request.cookie)
-        console_request = ConsoleRequest(request.head, visitor, self._logins.knows(visitor))
-        return self._respond(self._views, match, console_request, request.body)
+            return response_of(response(503, TEXT, content=f"{NO_JINJA2}\n".encode()))
+        request.max_content_length = BODY_LIMIT
+        visitor = visitor_of(head.host, request.environ.get("HTTP_COOKIE"))
+        console_request = ConsoleRequest(head, visitor, self._logins.knows(visitor))
+        shown = response_of(self._respond(self._views, match, console_request, request.path, request.get_data()))
+        if shown.status_code == 200:
+            shown.add_etag()
+            shown.make_conditional(request.environ)
+        return shown
 
     def sweep(self) -> None:
         """Log what was too much for lines of its own; to be called every few seconds."""
@@ -66,14 +78,14 @@ class Console:
         """Ask no device any more."""
         self._presenter.close()
 
-    def _respond(self, views: Views, match: RouteMatch, request: ConsoleRequest, body: bytes) -> Reply:
+    def _respond(self, views: Views, match: RouteMatch, request: ConsoleRequest, path: str, body: bytes) -> Reply:
         """Check the method, the login and the CSRF token, in this order, and call the view."""
         method, route = request.head.method, match.route
         if method not in route.methods:
             allow = ("Allow", ", ".join(route.methods))
             return views.problem(request, 405, "Not this way", f"{method} is not served here.", allow)
         if not (route.public or request.logged_in):
-            if request.head.path.startswith(FRAGMENTS):
+            if path.startswith(FRAGMENTS):
                 return response(401, ("HX-Redirect", "/login"))  # the script opens the login page
             if method != "POST":
                 return see_other("/login")

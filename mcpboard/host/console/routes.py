@@ -77,13 +77,6 @@ def find(path: str) -> RouteMatch | None:
     return None
 
 
-class Paths:
-    """Every path of the console, for the check that tells pages from MCP."""
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and find(path) is not None
-
-
 def parse_form(content_type: str | None, body: bytes) -> Mapping[str, str]:
     """Return the fields of a form, without the spaces around them; Refused for what no page of ours sends."""
     media_type = (content_type or "").partition(";")[0].strip().lower()

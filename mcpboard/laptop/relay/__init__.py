@@ -37,7 +37,7 @@ from mcpboard.protocol.endpoint import JSON
 from mcpboard.protocol.messages import Arrived, Reply
 from mcpboard.protocol.tools import compact
 from mcpboard.serving import app
-from mcpboard.serving.app import BrokenOff, Environ, StartResponse
+from mcpboard.serving.app import BrokenOff, Environ, PlainResponse, StartResponse
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
 from mcpboard.serving.replies import on_trust
@@ -93,7 +93,7 @@ class ForwardedRequest:
     """One request on its way to the server, and the body of its response on the way back.
 
     `client_left` tells that nobody waits for the response any more. `tool` is what it calls, None
-    for anything but a tool call. `close` ends the connection to the server, once, and calls `forget`.
+    for anything but a tool call. `cleanup` ends the connection to the server, and calls `forget`.
     """
 
     def __init__(self, environ: Environ, forget: Callable[[ForwardedRequest], None]) -> None:
@@ -123,9 +123,6 @@ class ForwardedRequest:
             self.outcomes = tuple(replace(each, reason="but its answer broke off") for each in self.outcomes)
             log.warning("answer broken off: %s", error, exc_info=not isinstance(error, ClientError))
             raise BrokenOff from error
-
-    def close(self) -> None:
-        self.cleanup.close()
 
 
 class Relay:
@@ -160,13 +157,12 @@ class Relay:
             self._under_way.add(forwarded)
         try:
             status, headers = self._answer(environ, forwarded)
-            start_response(app.STATUS_LINES.get(status, f"{status} Unknown"), headers)
-            if environ["REQUEST_METHOD"] == "HEAD":
-                forwarded.pieces = iter(())
+            response = PlainResponse(forwarded, status, headers)
+            response.call_on_close(forwarded.cleanup.close)
+            return response(environ, start_response)
         except BaseException:
-            forwarded.close()
+            forwarded.cleanup.close()
             raise
-        return forwarded
 
     def _answer(self, environ: Environ, forwarded: ForwardedRequest) -> tuple[int, Sequence[tuple[str, str]]]:
         """Return status and headers of the response, and leave its body in `forwarded`; always answers."""

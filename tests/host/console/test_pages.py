@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug.test import Client
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
@@ -25,8 +26,9 @@ from mcpboard.host.devices import registry
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import OFFLINE, Probe, Screenshot
-from mcpboard.protocol.messages import PageRequest, RequestHead
 from mcpboard.protocol.sessions import Session
+from mcpboard.serving.app import Application
+from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests.host.console.rig import Agent, Browser, Page, agent, settled
 from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
 from tests.support import ROOT
@@ -230,11 +232,12 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
             None if state is None else lambda: state,
         )
         with closing(made):
-            visitor = made._logins.open()
-            request = PageRequest(RequestHead("GET", "/", host="127.0.0.1:1"), f"mcpboard_console_1={visitor}")
-            reply = made.page(request)
-    content = b"".join(part for part in reply.parts if isinstance(part, bytes))
-    assert message in Page(reply.status, {}, content).text
+            cookie = f"mcpboard_console_1={made._logins.open()}"
+            application = Application(pytest.fail, ConcurrencyLimit(1), made.pages())
+            reply = Client(application, use_cookies=False).get(
+                "/", base_url="http://127.0.0.1:1", headers={"Cookie": cookie}
+            )
+    assert message in Page(reply.status_code, {}, reply.data).text
 
 
 # --- polling -------------------------------------------------------------------------------------
