@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.http import parse_date
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
+from werkzeug.wsgi import get_content_length
 
 from mcpboard.errors import Busy, ProtocolError, Refused, ToolError
 from mcpboard.protocol.access import MCP_PATHS, check_origin
@@ -157,7 +158,7 @@ class Application:
         """
         if request.method != "POST":
             return endpoint.receive(admitted, b"")
-        if (request.content_length or 0) <= LARGE_BODY:
+        if (admitted.head.content_length or 0) <= LARGE_BODY:
             return endpoint.receive(admitted, request.get_data(cache=False))
         if not self._parsing.acquire(timeout=PARSING_SECONDS):
             raise Refused(429, {"error": CROWDED}, [("Retry-After", "1")])
@@ -262,7 +263,7 @@ def head_of(request: Request) -> RequestHead:
         authorization=get("HTTP_AUTHORIZATION"),
         content_type=get("CONTENT_TYPE"),
         content_encoding=get("HTTP_CONTENT_ENCODING"),
-        content_length=request.content_length,
+        content_length=get_content_length(request.environ),
         session=get("HTTP_MCP_SESSION_ID"),
         standard=StandardHeaders(get("HTTP_MCP_PROTOCOL_VERSION"), get("HTTP_MCP_METHOD"), get("HTTP_MCP_NAME")),
     )
