@@ -24,8 +24,8 @@ from mcpboard.protocol.messages import (
     Reply,
     RequestHead,
     ToolCall,
-    ToolList,
 )
+from mcpboard.protocol.tools import ToolList
 from mcpboard.serving.app import Application, page_map
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.undelivered import UndeliveredOutcomes

@@ -44,9 +44,8 @@ from mcpboard.protocol.messages import (
     Outcome,
     Policy,
     ToolCall,
-    ToolList,
 )
-from mcpboard.protocol.tools import Content, Text
+from mcpboard.protocol.tools import Content, Text, ToolList
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.undelivered import UndeliveredOutcomes

@@ -40,7 +40,7 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
             raise Refused(404, {"error": policy.disabled})
         return Admitted(head)  # the body is read for its id alone
     check_origin(head)
-    allowed = ("POST", "DELETE") if policy.sessions else ("POST",)
+    allowed = ("POST",) if policy.knows_session is None else ("POST", "DELETE")
     if head.method not in allowed:
         hint = f"{head.method} is not served here: POST one JSON-RPC message"
         raise Refused(405, {"error": hint}, [("Allow", ", ".join(allowed))])

@@ -41,10 +41,16 @@ from mcpboard.protocol.messages import (
     RequestHead,
     Step,
     ToolCall,
-    ToolList,
 )
-from mcpboard.protocol.render import ADVICE, error_content, result_parts
-from mcpboard.protocol.tools import Content, check_arguments, compact
+from mcpboard.protocol.tools import (
+    ADVICE,
+    Content,
+    Part,
+    ToolList,
+    check_arguments,
+    compact,
+    error_content,
+)
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
@@ -140,7 +146,7 @@ class Endpoint:
         if not isinstance(requested, str):
             raise InvalidParams("initialize needs protocolVersion, a string")
         negotiated = versions.negotiate(requested, self.policy.echoed_versions)
-        if version.modern or not self.policy.sessions:
+        if version.modern or self.policy.knows_session is None:
             return self._handshake(request.id, negotiated, modern=version.modern)
         info = request.params.get("clientInfo")
         names = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
@@ -237,6 +243,25 @@ class Endpoint:
     def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]
         return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{", body, b",", fixed, b"}"),))
+
+
+def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, ...]:
+    """Return the whole JSON-RPC message around `content`; `fixed` is the run of members that never vary.
+
+    In parts, so that no image is ever escaped and no bundle ever held.
+    """
+    parts: list[Part] = [jsonrpc.result_head(request_id) + b'{"content":[']
+    for number, block in enumerate(content.blocks):
+        if number:
+            parts.append(b",")
+        parts += block.parts()
+    parts.append(b"],")
+    if content.structured is not None:
+        parts.append(b'"structuredContent":' + compact(content.structured) + b",")
+    if content.is_error:
+        parts.append(b'"isError":true,')
+    parts.append(fixed + b"}}")
+    return tuple(parts)
 
 
 def _acknowledge(message: Notification | Response, version: str | None) -> Reply:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mcpboard.errors import ProtocolError, ToolError
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.jsonrpc import Id
-from mcpboard.protocol.tools import Content, Part, Tool, compact
+from mcpboard.protocol.tools import Content, Part
 from mcpboard.protocol.versions import RequestVersion
 
 # What every post needs is a named tuple, because of all immutable classes they are the quickest to make.
@@ -119,20 +119,6 @@ class Outcome:
 # --- what a role decides -------------------------------------------------------------------
 
 
-class ToolList:
-    """The tools of the moment, with their `tools/list` result already written as bytes."""
-
-    def __init__(self, tools: Sequence[Tool], ttl_ms: int = 60_000) -> None:
-        self.tools = {tool.name: tool for tool in tools}
-        listed = [tool.listed() for tool in tools]
-        self.result = compact({"tools": listed, "ttlMs": ttl_ms, "cacheScope": "private"})[1:-1]
-
-    def acts(self, name: str) -> bool:
-        """Return True for a tool that changes something, whose errors have to say what became of the action."""
-        tool = self.tools.get(name)
-        return tool is not None and not tool.annotations.get("readOnlyHint", False)
-
-
 @dataclass(frozen=True)
 class Policy:
     """Choices that set one role's endpoint apart from another's."""
@@ -149,8 +135,3 @@ class Policy:
     unknown_method_legacy: int = 404  # HTTP status; a role with sessions says 200
     # Bad arguments and failed tools are tool results; else -32602 and -32000.
     faults_as_results: bool = True
-
-    @property
-    def sessions(self) -> bool:
-        """True for a role that mints legacy sessions."""
-        return self.knows_session is not None

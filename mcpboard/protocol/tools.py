@@ -1,4 +1,4 @@
-"""Tools as the client sees them: their entry in the tool list, the argument check, and content blocks."""
+"""Tools as the client sees them: the tool list, the argument check, and content blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mcpboard.errors import BadArgument
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, ToolError
 from mcpboard.text import well_formed_json
 
 
@@ -183,3 +183,36 @@ def _expected(rule: Mapping[str, Any]) -> str:
     _, type_name = TYPES.get(rule.get("type", ""), (None, "a value"))
     note = str(rule.get("description", "")).strip()
     return f"{type_name} ({note})" if note else type_name
+
+
+# --- the list, and results -------------------------------------------------------------------
+
+
+class ToolList:
+    """The tools of the moment, with their `tools/list` result already written as bytes."""
+
+    def __init__(self, tools: Sequence[Tool], ttl_ms: int = 60_000) -> None:
+        self.tools = {tool.name: tool for tool in tools}
+        listed = [tool.listed() for tool in tools]
+        self.result = compact({"tools": listed, "ttlMs": ttl_ms, "cacheScope": "private"})[1:-1]
+
+    def acts(self, name: str) -> bool:
+        """Return True for a tool that changes something, whose errors have to say what became of the action."""
+        tool = self.tools.get(name)
+        return tool is not None and not tool.annotations.get("readOnlyHint", False)
+
+
+# What a model has to know after an action that failed, or it repeats a touch that took place.
+ADVICE: Mapping[str, str] = {
+    NOT_SENT: "Nothing of this call reached the phone; it can be called again.",
+    DONE: "The action took place; do not repeat it.",
+    UNKNOWN: "Whether it took place is not known; look at the screen before you repeat it.",
+}
+
+
+def error_content(error: ToolError, acts: bool) -> Content:
+    """Return the result that tells a model what went wrong; for a tool that `acts` also what became of the action."""
+    if not acts:
+        return Content((Text(error.text),), error.structured or None, is_error=True)
+    message = Text(f"{error.text}\n{ADVICE[error.delivery]}")
+    return Content((message,), {**error.structured, "delivery": error.delivery}, is_error=True)

@@ -17,9 +17,8 @@ from mcpboard.protocol.messages import (
     Outcome,
     Policy,
     ToolCall,
-    ToolList,
 )
-from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, compact
+from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, ToolList, compact
 
 # --- blocks that no tool of ours needs -------------------------------------------------------
 

@@ -23,9 +23,8 @@ from mcpboard.protocol.messages import (
     RequestHead,
     Step,
     ToolCall,
-    ToolList,
 )
-from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 
 WAIT_SECONDS = 5.0  # for what is sure to come; only a broken test waits that long
 PICTURE = b"\xff\xd8\xff\xe0 a picture \xff\xd9"

@@ -22,10 +22,9 @@ from mcpboard.protocol.messages import (
     RequestHead,
     Step,
     ToolCall,
-    ToolList,
 )
 from mcpboard.protocol.sessions import Session, SessionBook
-from mcpboard.protocol.tools import Content, Text, Tool
+from mcpboard.protocol.tools import Content, Text, Tool, ToolList
 from tests.protocol.http_messages import RenderedReply, render
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}

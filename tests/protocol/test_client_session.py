@@ -23,10 +23,9 @@ from mcpboard.protocol.messages import (
     RequestHead,
     Step,
     ToolCall,
-    ToolList,
 )
 from mcpboard.protocol.results import HttpResponse, result_of
-from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.protocol.versions import LEGACY, MODERN
 
 SERVER = {"name": "fixture", "title": "A fixture", "version": "7"}

@@ -9,9 +9,20 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
-from mcpboard.protocol.messages import ToolList
-from mcpboard.protocol.render import error_content, result_parts
-from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, check_arguments, compact, verbatim
+from mcpboard.protocol.endpoint import result_parts
+from mcpboard.protocol.tools import (
+    TYPES,
+    Blob,
+    Content,
+    Image,
+    Text,
+    Tool,
+    ToolList,
+    check_arguments,
+    compact,
+    error_content,
+    verbatim,
+)
 from tests.protocol.http_messages import render_parts
 from tests.protocol.roles import POINT
 

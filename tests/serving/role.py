@@ -19,9 +19,8 @@ from mcpboard.protocol.messages import (
     Reply,
     RequestHead,
     ToolCall,
-    ToolList,
 )
-from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool
+from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.serving.app import page_map
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 
