@@ -198,6 +198,7 @@ def files_entered() -> list[str]:
             environ = {
                 "REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "HTTP_HOST": "127.0.0.1:8080",
                 "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(content)), "wsgi.input": io.BytesIO(content),
+                "waitress.client_disconnected": bool,
             }  # fmt: skip
             entered.clear()
             sys.setprofile(note)
