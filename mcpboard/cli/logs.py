@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import os
 import stat
 import sys
@@ -81,26 +80,28 @@ def configure(target: str, level: str) -> None:
 
 def _handler(target: str) -> logging.Handler:
     handler: logging.Handler
+    plain = OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if target == "stderr":
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(plain)
+        return handler
+    from logging.handlers import RotatingFileHandler, SysLogHandler  # half a MiB that stderr does without
+
     if target == "syslog":
         # The handler itself would stay silent without a daemon: every line lost, and nobody would know.
         if not os.path.exists(SYSLOG_SOCKET):
             raise ConfigError(f"log: syslog needs {SYSLOG_SOCKET}; start a syslog daemon, or log to stderr or a file")
-        handler = syslog = logging.handlers.SysLogHandler(SYSLOG_SOCKET, logging.handlers.SysLogHandler.LOG_DAEMON)
+        handler = syslog = SysLogHandler(SYSLOG_SOCKET, SysLogHandler.LOG_DAEMON)
         syslog.ident = f"mcpboard[{os.getpid()}]: "
         handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))  # the daemon writes the time
         return handler
-    if target == "stderr":
-        handler = logging.StreamHandler(sys.stderr)
-    else:
-        if os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode):
-            try:
-                os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK))
-            except OSError:  # to open it would wait for a reader
-                raise ConfigError(
-                    f"log: {target} is a FIFO that nobody reads; start its reader, or name a file"
-                ) from None
-        handler = logging.handlers.RotatingFileHandler(
-            target, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8", errors="backslashreplace"
-        )
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    if os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode):
+        try:
+            os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:  # to open it would wait for a reader
+            raise ConfigError(f"log: {target} is a FIFO that nobody reads; start its reader, or name a file") from None
+    handler = RotatingFileHandler(
+        target, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8", errors="backslashreplace"
+    )
+    handler.setFormatter(plain)
     return handler
