@@ -189,13 +189,14 @@ class Application:
                     cleanup.callback(block.source.close)
                     environ[REPLY_LIMIT] = STREAM_SECONDS
             reply, outcome = _reply(endpoint, call, outcome)
-            body, receipt, connection = ReplyBody(reply.parts), on_trust, environ.get(CONNECTION)
-            if slot is not None and connection is not None:
-                slot.read_by(connection, time.monotonic(), body.held)
-                receipt = connection.receipt
+            body = ReplyBody(reply.parts)
+            connection = environ.get(CONNECTION)
             cleanup.callback(_log_call, call.name, _ended(outcome.result), started, body)
             if outcome.on_delivered is not None:
+                receipt = on_trust if connection is None else connection.receipt
                 cleanup.callback(_deliver, outcome.on_delivered, body, receipt)
+            if slot is not None and connection is not None:
+                slot.read_by(connection, time.monotonic(), body.held)
             response = PlainResponse(body, reply.status, reply.headers)
             if body.length is not None:  # else waitress sends chunks
                 response.content_length = body.length
