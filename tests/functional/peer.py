@@ -127,7 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.methods.append(json.loads(body)["method"] if body else self.command)
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         if self.path != "/mcp":
-            return self._send(Reply(404, (("Content-Type", "application/json"),), (b'{"error":"not found: MCP is served at /mcp"}',)))
+            return self._send(
+                Reply(404, (("Content-Type", "application/json"),), (b'{"error":"not found: MCP is served at /mcp"}',))
+            )
         return self._send(self.server.receive(self._head(len(body)), body))
 
     do_DELETE = do_POST
