@@ -176,31 +176,32 @@ class Application:
         if gone():
             log.info("%s: never made, its caller had gone", call.name)
             raise ClientDisconnected
-        with ExitStack() as cleanup:
+        with ExitStack() as afterwards, ExitStack() as borrowed:
             slot = None
             try:
                 slot = self._limit.acquire(endpoint.tool_list.acts(call.name), call.name)
-                cleanup.callback(slot.release)
+                borrowed.callback(slot.release)
                 outcome = _run(role, endpoint, call._replace(gone=gone))
             except Busy as busy:
                 outcome = Outcome(busy)
             for block in outcome.result.blocks if isinstance(outcome.result, Content) else ():
                 if isinstance(block, Blob):
-                    cleanup.callback(block.source.close)
+                    borrowed.callback(block.source.close)
                     environ[REPLY_LIMIT] = STREAM_SECONDS
             reply, outcome = _reply(endpoint, call, outcome)
             body = ReplyBody(reply.parts)
             connection = environ.get(CONNECTION)
-            cleanup.callback(_log_call, call.name, _ended(outcome.result), started, body)
+            afterwards.callback(_log_call, call.name, _ended(outcome.result), started, body)
             if outcome.on_delivered is not None:
                 receipt = on_trust if connection is None else connection.receipt
-                cleanup.callback(_deliver, outcome.on_delivered, body, receipt)
+                afterwards.callback(_deliver, outcome.on_delivered, body, receipt)
             if slot is not None and connection is not None:
                 slot.read_by(connection, time.monotonic(), body.held)
             response = PlainResponse(body, reply.status, reply.headers)
             if body.length is not None:  # else waitress sends chunks
                 response.content_length = body.length
-            response.call_on_close(cleanup.pop_all().close)
+            afterwards.push(borrowed.pop_all())  # what is pushed last is closed first
+            response.call_on_close(afterwards.pop_all().close)
             return response
 
 
