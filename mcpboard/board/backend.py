@@ -10,16 +10,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from mcpboard import transport
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 from mcpboard.protocol.limits import QUOTED_BYTES, RESPONSE_LIMIT
-from mcpboard.transport import FailureKind, translate_errors
-from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, connect
+from mcpboard.transport import FailureKind, open_session, translate_errors
+from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, TotalTimeout, connect
 
+if TYPE_CHECKING:
+    import requests
+
+    from mcpboard.transport.adapter import DirectSession
+
+JSON = {"Content-Type": "application/json"}
 BLOCK = 48 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64
 
 # Backend -> what a person calls it, and the setting that says where it is.
@@ -66,18 +72,20 @@ class SizeLimit(NamedTuple):
 
 
 class RequestContext(NamedTuple):
-    """One request under way: to which backend, what it is ("GET /health"), and over which socket."""
+    """One request under way: to which backend, what it is ("GET /health"), within which timeout and size."""
 
     backend: Backend
     request: str
-    sock: DeadlineSocket
+    timeout: TotalTimeout
     limit: SizeLimit
 
-    def translated(self) -> translate_errors:
+    def translated(self) -> AbstractContextManager[None]:
         """Return a block that lets foreign errors out as ToolErrors."""
 
-        def translate(error: Exception, failure: FailureKind) -> ToolError:
-            error_type, deadline = ERROR_TYPES[failure], self.sock.deadline
+        def translate(error: BaseException, failure: FailureKind) -> ToolError:
+            error_type, deadline = ERROR_TYPES[failure], self.timeout.deadline
+            if error_type is BackendUnreachable:
+                return self.backend.unreachable(error, self.request, deadline.waited())
             if error_type is BackendTimeout:
                 return self.failed(error_type, f"did not finish {self.request} within {deadline.seconds:g} s")
             # The error's name only, since its text may quote anything.
@@ -94,21 +102,9 @@ class RequestContext(NamedTuple):
         """Return the error to raise: what the backend did wrong, and how far the request got."""
         self.backend.record(ok=False)
         message = f"{self.backend.title} ({self.backend.setting}) {what}"
-        if self.sock.handed_over:
+        if self.timeout.handed_over:
             return error_type(f"{message}.", delivery=UNKNOWN)
         return error_type(f"{message}, before the request had gone out whole.", delivery=NOT_SENT)
-
-
-class ResponseHead(Protocol):
-    """The parts of a response that a body stream needs once its head has come; requests' has them."""
-
-    status_code: int
-    raw: Any  # with `length` and `read`, as in http.client
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-
-    def close(self) -> None: ...
 
 
 class BodyStream:
@@ -118,11 +114,11 @@ class BodyStream:
     falls short of its announced length, passes its limit or its time; what came is then worthless.
     """
 
-    def __init__(self, context: RequestContext, response: ResponseHead) -> None:
+    def __init__(self, context: RequestContext, response: requests.Response) -> None:
         self.context = context
         self.status = response.status_code
         self.content_type = response.headers.get("Content-Type", "")
-        self.length: int | None = response.raw.length  # None when chunked or not announced
+        self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
         self._response = response
         self._first = b""
         self._arrived = 0
@@ -146,7 +142,7 @@ class BodyStream:
         """Let go of the connection; more than once is fine."""
         self._closed = True
         self._response.close()
-        self.context.sock.hang_up()
+        self.context.timeout.hang_up()
 
     def check_head(self) -> None:
         """Raise BackendBroken for a body that is not worth reading, and let go of the connection then."""
@@ -200,9 +196,6 @@ class Backend:
     def __init__(self, name: str, base_url: str, clock: Clock = time.monotonic) -> None:
         self.title, self.setting = BACKENDS[name]
         self._base = base_url.rstrip("/")
-        parts = urlsplit(base_url)
-        self._addresses = ADDRESSES.get(parts.hostname or "", (parts.hostname or "",))
-        self._port = parts.port or 80
         self._clock = clock
         self._last: tuple[bool, float] | None = None
 
@@ -226,7 +219,7 @@ class Backend:
         whole = Deadline(total_seconds, self._clock)
         stream = self._open("GET", path, None, first_byte_seconds, SizeLimit(limit, " (support_bundle_max_bytes)"))
         stream.begin()
-        stream.context.sock.deadline = whole
+        stream.context.timeout.move(whole)
         return stream
 
     @property
@@ -239,26 +232,34 @@ class Backend:
         """Remember how a request went."""
         self._last = (ok, self._clock())
 
+    def unreachable(self, error: BaseException, request: str, seconds: float) -> BackendUnreachable:
+        """Return the error to raise when no connection could be made."""
+        self.record(ok=False)
+        reason = getattr(error, "strerror", None) or "no answer"
+        return BackendUnreachable(
+            f"{self.title} cannot be reached at {self._base} ({self.setting}) for {request}: "
+            f"{reason} after {seconds:.1f} s. Call again once it runs; if it does run, correct {self.setting}."
+        )
+
     def _open(self, method: str, path: str, body: bytes | None, seconds: float, limit: SizeLimit) -> BodyStream:
-        request = f"{method} {path}"
-        deadline = Deadline(seconds, self._clock)
-        try:
-            sock = connect(self._addresses, self._port, deadline)
-        except OSError as error:
-            self.record(ok=False)
-            raise BackendUnreachable(
-                f"{self.title} cannot be reached at {self._base} ({self.setting}) for {request}: "
-                f"{error.strerror or 'no answer'} after {deadline.waited():.1f} s. "
-                f"Call again once it runs; if it does run, correct {self.setting}."
-            ) from error
-        context = RequestContext(self, request, sock, limit)
+        timeout = TotalTimeout(Deadline(seconds, self._clock))
+        context = RequestContext(self, f"{method} {path}", timeout, limit)
         try:
             with context.translated():
-                response = transport.send(sock, method, self._base + path, body)
+                response = self._session.request(
+                    method, self._base + path, data=body, headers=JSON if body else None, timeout=timeout, stream=True
+                )
         except BaseException:
-            sock.hang_up()
+            timeout.hang_up()
             raise
         self.record(ok=True)
         stream = BodyStream(context, response)
         stream.check_head()
         return stream
+
+    @cached_property
+    def _session(self) -> DirectSession:
+        return open_session(self._connected)
+
+    def _connected(self, host: str, port: int, deadline: Deadline) -> DeadlineSocket:
+        return connect(ADDRESSES.get(host, (host,)), port, deadline)

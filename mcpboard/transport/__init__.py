@@ -1,26 +1,18 @@
-"""Send one HTTP request over a socket of its own, and sort the errors that it may end in.
+"""Send HTTP requests by requests, each over a connection of its own, and sort the errors that they may end in.
 
 No pool, no proxy or netrc from the environment, no cookies, no redirects, no second try: what is
-sent goes out once, over the socket that the caller connected, within that socket's deadline.
+sent goes out once, within one total deadline.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mcpboard.transport.deadline import DeadlineMixin
-
 if TYPE_CHECKING:
-    import requests
-
-HEADERS: Mapping[str, str] = {
-    "User-Agent": "mcpboard",
-    "Connection": "close",  # a kept connection may die between two requests, and then who knows
-    "Accept-Encoding": "identity",  # the links are short or slow to compress for: one small core
-}
+    from mcpboard.transport.adapter import Connect, DirectSession
 
 
 class FailureKind(enum.Enum):
@@ -38,6 +30,7 @@ FAILURES: Mapping[str, FailureKind] = {
     "requests.exceptions.Timeout": FailureKind.TIMEOUT,
     "requests.exceptions.RequestException": FailureKind.BROKEN,
     "urllib3.exceptions.ConnectTimeoutError": FailureKind.UNREACHABLE,
+    "urllib3.exceptions.NewConnectionError": FailureKind.UNREACHABLE,
     "urllib3.exceptions.TimeoutError": FailureKind.TIMEOUT,
     "urllib3.exceptions.ProxySchemeUnsupported": FailureKind.BROKEN,  # a ValueError, outside their own tree
     "urllib3.exceptions.HTTPError": FailureKind.BROKEN,
@@ -53,35 +46,33 @@ def failure_of(error: type[BaseException]) -> FailureKind | None:
     return next((FAILURES[name] for name in ancestry if name in FAILURES), None)
 
 
-class translate_errors:
-    """Turn an error of requests, http.client or a socket in the block into what `to` makes of it; ours and bugs pass.
-
-    A class and not a generator, because it stands around every request of the board.
-    """
-
-    def __init__(self, to: Callable[[Exception, FailureKind], Exception]) -> None:
-        self._to = to
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            failure = failure_of(type(error))
-            if failure is not None:
-                raise self._to(error, failure) from error
+def wrapped(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error` and what it was made of, down to the first cause: requests wraps what urllib3 wraps."""
+    while True:
+        yield error
+        parts = (error.__cause__, getattr(error, "reason", None), *error.args)
+        inner = next((part for part in parts if isinstance(part, BaseException)), None)
+        if inner is None:
+            return
+        error = inner
 
 
-def send(
-    sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str] = HEADERS
-) -> requests.Response:
-    """Return the head of the response to one request sent over `sock`; its body is still to be read from `raw`.
+@contextmanager
+def translate_errors(to: Callable[[BaseException, FailureKind], Exception]) -> Iterator[None]:
+    """Raise what `to` makes of the first cause of a foreign error in the block; errors of ours and bugs pass."""
+    try:
+        yield
+    except Exception as error:
+        if failure_of(type(error)) is None:
+            raise
+        causes = list(wrapped(error))
+        kinds = {failure_of(type(cause)) for cause in causes}
+        kind = next(kind for kind in (*FailureKind,) if kind in kinds)
+        raise to(causes[-1], kind) from error
 
-    Raises what requests, urllib3, http.client and the socket raise: `translate_errors` sorts it. Closing
-    the response does not close the socket.
-    """
+
+def open_session(connect: Connect) -> DirectSession:
+    """Return a session of requests whose connections `connect` opens: `session.request(..., timeout=, stream=True)`."""
     from mcpboard.transport import adapter  # on first use: it brings 9 MB, which an idle server does without
 
-    return adapter.send(sock, method, url, body, headers)
+    return adapter.DirectSession(connect)

@@ -1,92 +1,60 @@
-"""Send requests by `requests`: the only module that names it, imported by `transport.send` on first use."""
+"""Requests by `requests`, over connections with a total deadline: the only module that names it.
+
+`send` is that of requests' own HTTPAdapter. What differs lies below it: a connection for each request,
+opened by the caller's function, which ends every read and write at one deadline. Imported on first use.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import http.client
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
 
 import requests
-from requests.adapters import BaseAdapter
-from requests.structures import CaseInsensitiveDict
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.exceptions import NewConnectionError
 
-from mcpboard.transport.deadline import DeadlineMixin
+from mcpboard.transport.deadline import Deadline, DeadlineMixin, TotalTimeout
 
 INTERIM_LIMIT = 64  # responses of status 1xx before the real one: one every 5 s of the longest tool
 
-
-def send(
-    sock: DeadlineMixin, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
-) -> requests.Response:
-    """Return the head of the response to one request sent over `sock`; its body is still to be read from `raw`."""
-    request = _prepared(method, url, *headers.items())
-    return _SESSION.send(request, stream=True, allow_redirects=False, proxies={}, sock=sock, body=body)
-
-
-@functools.lru_cache(maxsize=64)  # the board asks for a dozen; a client's headers may vary
-def _prepared(method: str, url: str, *headers: tuple[str, str]) -> requests.PreparedRequest:
-    """Return a request without its body, to be sent again and again: checking URL and headers is half its cost."""
-    request = requests.PreparedRequest()
-    request.prepare(method=method, url=url, headers=dict(headers))
-    return request
-
-
-class DeadlineAdapter(BaseAdapter):
-    """Sends each request over a socket of its own: no pool, no proxy, no retry, one deadline for everything.
-
-    By http.client, and not by urllib3, which does for pools and retries what is not wanted here, at
-    a seventh of the cost of a small call.
-    """
-
-    def send(  # type: ignore[override]
-        self, request: requests.PreparedRequest, *, sock: DeadlineMixin, body: bytes | None, **_: Any
-    ) -> requests.Response:
-        """Return the response to `request` with `body`; its `raw` is what http.client gives."""
-        connection = DeadlineConnection(urlsplit(cast(str, request.url)).netloc)
-        headers = {**request.headers, "Content-Length": str(len(body))} if body else request.headers
-        connection.request(cast(str, request.method), request.path_url, body or None, headers)
-        # A server may respond early and close, for example with 503; then its response counts.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            sock.sendall(b"".join(connection.written))
-        connection.sock = sock
-        raw = connection.getresponse()
-        fields: dict[str, list[str]] = {}
-        for name, value in raw.headers.items():
-            if "\n" in value:  # folded over several lines, which no one may write any more (RFC 9112, 5.2)
-                value = " ".join(line.strip() for line in value.splitlines()).strip()
-            fields.setdefault(name.lower(), []).append(value)
-        _check_framing(raw, fields)
-        response = requests.Response()
-        response.status_code, response.reason = raw.status, raw.reason
-        response.headers = CaseInsensitiveDict((name, ", ".join(values)) for name, values in fields.items())
-        response.raw, response.request, response.url = raw, request, cast(str, request.url)
-        return response
-
-    def close(self) -> None:
-        """Do nothing: each socket is closed by whoever connected it."""
-
-
-def _check_framing(raw: http.client.HTTPResponse, fields: Mapping[str, list[str]]) -> None:
-    """Raise InvalidHeader for a body whose end is in doubt (RFC 9112, 6.3): http.client would guess it."""
-    if raw.version == 10 and "transfer-encoding" in fields:  # HTTP/1.0 has none
-        raise requests.exceptions.InvalidHeader("the answer is HTTP/1.0 and comes in a transfer coding")
-    codings = ",".join(fields.get("transfer-encoding", ())).lower().strip()
-    if codings not in (("chunked",) if raw.chunked else ("", "identity")):
-        raise requests.exceptions.InvalidHeader("the answer comes in a transfer coding that was not asked for")
-    lengths = {length.strip() for length in fields.get("content-length", ())}
-    if len(lengths) > 1 or (lengths and raw.length is None and not raw.chunked):
-        raise requests.exceptions.InvalidHeader("the answer announces several lengths, or one that is no number")
+Connect = Callable[[str, int, Deadline], DeadlineMixin]  # host, port -> a connected socket; raises OSError
 
 
 class TooManyInterimResponses(http.client.HTTPException):
     """The server announces a response for ever and gives none."""
 
 
+class UnclearFraming(http.client.HTTPException):
+    """Nobody can tell where the body ends (RFC 9112, 6.3)."""
+
+
 class StrictResponse(http.client.HTTPResponse):
-    """Reads past interim responses, and refuses a chunk of a negative size."""
+    """Reads past interim responses, and refuses a body whose end http.client would guess."""
+
+    def begin(self) -> None:
+        """Read the head; raises UnclearFraming and whatever the parent raises."""
+        super().begin()
+        # A value may be folded over several lines, which no one may write any more (RFC 9112, 5.2). What is no header
+        # the parent leaves out, and urllib3 would log.
+        if self.headers.defects or self.headers.get_payload() or any("\n" in value for value in self.headers.values()):
+            plain = http.client.HTTPMessage()
+            for name, value in self.headers.items():
+                plain[name] = " ".join(line.strip() for line in value.splitlines()).strip()
+            self.headers = self.msg = plain
+        codings = self.headers.get_all("Transfer-Encoding", ())
+        if codings and self.version == 10:
+            raise UnclearFraming("the answer is HTTP/1.0 and comes in a transfer coding")
+        if ",".join(codings).lower().strip() not in (("chunked",) if self.chunked else ("", "identity")):
+            raise UnclearFraming("the answer comes in a transfer coding that was not asked for")
+        lengths = {length.strip() for length in self.headers.get_all("Content-Length", ())}
+        if len(lengths) > 1 or (lengths and self.length is None and not self.chunked):
+            raise UnclearFraming("the answer announces several lengths, or one that is no number")
 
     def _read_status(self) -> tuple[str, int, str]:
         # http.client itself reads past 100 only, takes 103 for the response, and counts neither.
@@ -105,31 +73,106 @@ class StrictResponse(http.client.HTTPResponse):
         return size
 
 
-class DeadlineConnection(http.client.HTTPConnection):
-    """Collects a request instead of sending it, so that head and body leave in one piece."""
-
-    response_class = StrictResponse
-
-    def __init__(self, netloc: str) -> None:
-        super().__init__(netloc)
-        self.written: list[bytes] = []  # in pieces, or the wait for the response would hold the body twice
-
-    def send(self, data: bytes) -> None:  # type: ignore[override]
-        self.written.append(data)
-
-
 class DirectSession(requests.Session):
-    """No proxy or netrc from the environment, no cookies, no redirects."""
+    """A session without proxies, netrc, cookies, redirects or second tries, whose connections `connect` opens.
 
-    def __init__(self) -> None:
+    Give every request a `timeout`: seconds from connecting to the last byte of the body, or a TotalTimeout.
+    """
+
+    def __init__(self, connect: Connect) -> None:
         super().__init__()
         self.trust_env = False
-        self.mount("http://", DeadlineAdapter())
-        self.mount("https://", DeadlineAdapter())
+        self.headers.clear()
+        self.headers["Connection"] = "close"  # a kept connection may die between two requests, and then who knows
+        self.headers["Accept-Encoding"] = "identity"  # links are short, or slow to compress for: one small core
+        self.headers["User-Agent"] = "mcpboard"
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, DeadlineAdapter(connect))
 
     def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:
         """Follow none: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
         return iter(())
 
 
-_SESSION = DirectSession()
+class DeadlineAdapter(HTTPAdapter):
+    """An HTTPAdapter that never tries twice, on connections of ours."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        super().__init__(max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """As the parent does; the pools make connections by `connect`, which speaks TLS where that is wanted."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": partial(UnpooledConnections, partial(DeadlineConnection, self._connect)),
+            "https": partial(UnpooledConnections, partial(TlsConnection, self._connect)),
+        }
+
+
+class UnpooledConnections(HTTPConnectionPool):
+    """A pool that keeps nothing: a server that does not close takes no second request on the same connection."""
+
+    def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int, **kwargs: Any) -> None:
+        self.ConnectionCls = connection  # type: ignore[assignment]
+        super().__init__(host, port, **kwargs)
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        return self._new_conn()
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.close()
+
+
+class DeadlineConnection(HTTPConnection):
+    """One request and its response within the deadline of its timeout; head and body leave in one write."""
+
+    response_class = StrictResponse
+
+    def __init__(self, connect: Connect, host: str, port: int, **_: Any) -> None:
+        super().__init__(host, port)
+        self._connect = connect
+        self._written: list[bytes] = []
+
+    def connect(self) -> None:
+        """Open a socket and leave it in the timeout, for whoever asks how far the request has gone."""
+        timeout = self.timeout
+        if not isinstance(timeout, TotalTimeout):
+            assert timeout is not None, "every request needs a timeout"
+            timeout = TotalTimeout(Deadline(timeout))
+        timeout.is_begun = True
+        try:
+            timeout.sock = self._connect(self.host, self.port, timeout.deadline)
+        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
+            raise NewConnectionError(self, str(error)) from error
+        self.sock = timeout.sock
+        if timeout.on_connect is not None:
+            timeout.on_connect(timeout.sock)
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        """Send one request."""
+        super().request(*args, **kwargs)
+        # Joined and let go of, or the wait for the response would hold the body twice.
+        request, self._written = b"".join(self._written), []
+        self.connect()
+        # A server may respond early and close, for example with 503; then its response counts.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(request)
+
+    def send(self, data: Any) -> None:
+        """Collect what the parent would send."""
+        self._written.append(data)
+
+    def getresponse(self) -> Any:
+        """As the parent does; that a body falls short is told by those who read it, in their own words."""
+        response = super().getresponse()
+        response.enforce_content_length = False
+        return response
+
+
+class TlsConnection(DeadlineConnection):
+    """The same over sockets that are encrypted already."""
+
+    default_port = 443  # type: ignore[misc]

@@ -99,6 +99,43 @@ class DeadlineSocket(DeadlineMixin, socket.socket):
         self.deadline = deadline
 
 
+class TotalTimeout(float):
+    """The timeout of a whole request: requests takes it for a number, and hands it down to our connection.
+
+    The connection leaves its socket here. So whoever sent the request can tell how far it had gone when
+    it failed, move the deadline, and hang up. `on_connect` is called before anything is sent, and may raise OSError.
+    """
+
+    deadline: Deadline
+    on_connect: Callable[[DeadlineMixin], None] | None
+    is_begun = False  # a connection of ours has been asked for
+    sock: DeadlineMixin | None = None
+
+    def __new__(
+        cls, deadline: Deadline, on_connect: Callable[[DeadlineMixin], None] = lambda sock: None
+    ) -> TotalTimeout:
+        """Return a timeout that ends with `deadline`, for one request."""
+        timeout = super().__new__(cls, deadline.seconds)
+        timeout.deadline, timeout.on_connect = deadline, on_connect
+        return timeout
+
+    @property
+    def handed_over(self) -> bool:
+        """False while it is certain that the peer does not have the whole request."""
+        return self.sock.handed_over if self.sock is not None else not self.is_begun
+
+    def move(self, deadline: Deadline) -> None:
+        """Have all that is still to be read come within another deadline."""
+        self.deadline = deadline
+        if self.sock is not None:
+            self.sock.deadline = deadline
+
+    def hang_up(self) -> None:
+        """Close the connection now, if there is one; repeatable."""
+        if self.sock is not None:
+            self.sock.hang_up()
+
+
 def watch_link(sock: socket.socket) -> None:
     """Have the kernel end a connection whose other side has been silent for DEAD_SECONDS, where the system can."""
     for level, name, value in LIVENESS:

@@ -14,11 +14,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
 
-from mcpboard import __version__, transport
+from mcpboard import __version__
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -31,11 +32,21 @@ from mcpboard.errors import (
 )
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.text import one_line
-from mcpboard.transport import FailureKind, translate_errors
-from mcpboard.transport.deadline import DEAD_SECONDS, Deadline, DeadlineMixin, DeadlineSocket, connect, watch_link
+from mcpboard.transport import FailureKind, open_session, translate_errors
+from mcpboard.transport.deadline import (
+    DEAD_SECONDS,
+    Deadline,
+    DeadlineMixin,
+    DeadlineSocket,
+    TotalTimeout,
+    connect,
+    watch_link,
+)
 
 if TYPE_CHECKING:
     import requests
+
+    from mcpboard.transport.adapter import DirectSession
 
 CONNECT_SECONDS = 5.0  # for each address of the server; a board at the end of a cable answers in milliseconds
 TIMEOUT_SECONDS = 320.0  # the longest tool of a board may take 310 s and then says so itself
@@ -74,7 +85,7 @@ class HttpClient:
         self._over_tls = parts.scheme == "https"
         self._interface = None if interface is None else _checked_interface(interface)
         self._connect = connect
-        self._headers = {**transport.HEADERS, "User-Agent": f"mcpboard/{__version__}"}
+        self._headers = {"User-Agent": f"mcpboard/{__version__}"}
         self._headers |= dict(_checked_header(name, value) for name, value in headers)
         if token is not None:
             self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
@@ -90,39 +101,31 @@ class HttpClient:
         """
         cancel = cancel or CancelToken()
         url = self.url if path is None else self.origin + path
-        sock = self._connected(deadline)
+        timeout = TotalTimeout(deadline, cancel.attach)
         try:
-            with _translated(sock, "the connection broke"):
-                cancel.attach(cast(socket.socket, sock))
+            with _translated(timeout, "the connection broke"):
                 headers = self._headers | dict(request.headers)
-                response = transport.send(sock, request.method, url, request.body, headers)
+                response = self._session.request(
+                    request.method, url, data=request.body, headers=headers, timeout=timeout, stream=True
+                )
             with closing(response):
-                yield StreamedResponse(response, sock)
+                yield StreamedResponse(response, timeout)
         finally:
             cancel.release()
-            sock.hang_up()
+            timeout.hang_up()
 
-    def _connected(self, deadline: Deadline) -> DeadlineMixin:
-        host, port = self.address
-        try:
-            if self._connect is not None:
-                sock = self._connect(host, port, deadline)
-            else:
-                addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-                sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
-            watch_link(sock)
-            return _wrap_tls(sock, host) if self._over_tls else sock
-        except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
-            if isinstance(error, ssl.SSLError):
-                remedy = "boards speak http, not https, unless something in front of them does"
-            elif isinstance(error, ConnectionRefusedError):
-                remedy = "nothing listens there: is the server running, and is the port right?"
-            elif isinstance(error, (socket.gaierror, UnicodeError)):
-                remedy = "the name is not known here: use the IP address"
-            else:
-                remedy = "is the device on, its cable in, and its network up?"
-            reason = one_line(str(error))
-            raise PeerUnreachable(f"no connection could be made ({reason}); {remedy}") from error
+    @cached_property
+    def _session(self) -> DirectSession:
+        return open_session(self._connected)
+
+    def _connected(self, host: str, port: int, deadline: Deadline) -> DeadlineMixin:
+        if self._connect is not None:
+            sock = self._connect(host, port, deadline)
+        else:
+            addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
+        watch_link(sock)
+        return _wrap_tls(sock, host) if self._over_tls else sock
 
 
 class _TlsSocket(DeadlineMixin, ssl.SSLSocket):
@@ -148,14 +151,14 @@ def _wrap_tls(sock: DeadlineSocket, host: str) -> _TlsSocket:
 class StreamedResponse:
     """A response whose head is here and whose body comes in pieces."""
 
-    def __init__(self, response: requests.Response, sock: DeadlineMixin) -> None:
+    def __init__(self, response: requests.Response, timeout: TotalTimeout) -> None:
         self.status: int = response.status_code
-        self._raw = cast(http.client.HTTPResponse, response.raw)
+        self._raw = response.raw
         self.headers = {name.lower(): value for name, value in response.headers.items()}
         if self._raw.chunked:  # then a length beside it counts for nothing, and whoever is told it would cut the body
             self.headers.pop("content-length", None)
-        self.length: int | None = self._raw.length  # bytes of the body, None where the head does not say
-        self._sock = sock
+        self.length: int | None = self._raw.length_remaining  # bytes of the body, None where the head does not say
+        self._timeout = timeout
 
     def plain_pieces(self) -> Iterator[bytes]:
         """Yield as `pieces` does; raises PeerBroken for a body that is compressed."""
@@ -175,7 +178,7 @@ class StreamedResponse:
     def pieces(self) -> Iterator[bytes]:
         """Yield the body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout if it is cut off."""
         received = 0
-        with _translated(self._sock, "the answer broke off"):
+        with _translated(self._timeout, "the answer broke off"):
             while received != self.length and (piece := self._raw.read1(PIECE)):
                 received += len(piece)
                 yield piece
@@ -199,12 +202,12 @@ class CancelToken:
         """Wait `seconds`, or until it is cancelled; return True when it is."""
         return self._cancelled.wait(seconds)
 
-    def attach(self, sock: socket.socket) -> None:
+    def attach(self, sock: DeadlineMixin) -> None:
         """Watch the connection of the moment; raises ConnectionAbortedError once cancelled."""
         with self._lock:
             if self.cancelled:
                 raise ConnectionAbortedError
-            self._sock = sock
+            self._sock = cast(socket.socket, sock)
 
     def release(self) -> None:
         """Let go of the connection, before it is closed and its number goes to another."""
@@ -261,21 +264,36 @@ def _checked_interface(name: str) -> str:
 # --- errors of others ------------------------------------------------------------------------
 
 
-def _translated(sock: DeadlineMixin, broken: str) -> translate_errors:
+def _translated(timeout: TotalTimeout, broken: str) -> AbstractContextManager[None]:
     """Raise a ClientError for each error in the block; `broken` is its message where no other is known."""
 
-    def client_error(error: Exception, failure: FailureKind) -> ClientError:
+    def client_error(error: BaseException, failure: FailureKind) -> ClientError:
+        if failure is FailureKind.UNREACHABLE:
+            return _unreachable(error)
         error_type: type[ClientError]
         if isinstance(error, OSError) and error.errno in _DEAD_LINK:
             error_type, message = PeerBroken, f"the other side has been silent for {DEAD_SECONDS} s: is its cable in?"
         elif failure is FailureKind.TIMEOUT:
-            error_type, message = PeerTimeout, f"no whole answer within {sock.deadline.seconds:g} s"
+            error_type, message = PeerTimeout, f"no whole answer within {timeout.deadline.seconds:g} s"
         elif isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
             error_type, message = PeerBroken, "the server hung up without an answer"
         elif isinstance(error, http.client.BadStatusLine):
             error_type, message = NotMcp, "what answers there does not speak HTTP; check the port"
         else:
             error_type, message = PeerBroken, f"{broken} ({type(error).__name__})"
-        return error_type(message, delivery=UNKNOWN if sock.handed_over else NOT_SENT)
+        return error_type(message, delivery=UNKNOWN if timeout.handed_over else NOT_SENT)
 
     return translate_errors(client_error)
+
+
+def _unreachable(error: BaseException) -> PeerUnreachable:
+    """Return the error to raise when no connection could be made, with what to do about it."""
+    if isinstance(error, ssl.SSLError):
+        remedy = "boards speak http, not https, unless something in front of them does"
+    elif isinstance(error, ConnectionRefusedError):
+        remedy = "nothing listens there: is the server running, and is the port right?"
+    elif isinstance(error, (socket.gaierror, UnicodeError)):
+        remedy = "the name is not known here: use the IP address"
+    else:
+        remedy = "is the device on, its cable in, and its network up?"
+    return PeerUnreachable(f"no connection could be made ({one_line(str(error))}); {remedy}")

@@ -188,7 +188,7 @@ def test_a_system_without_those_options_is_no_obstacle(
 
 def test_every_connection_of_a_client_is_watched(listener: socket.socket) -> None:
     client = HttpClient(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
-    with client._connected(Deadline(5)) as sock:  # type: ignore[attr-defined]
+    with client._connected(*client.address, Deadline(5)) as sock:  # type: ignore[attr-defined]
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 5
 
 
