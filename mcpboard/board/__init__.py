@@ -51,7 +51,7 @@ def build(current: Callable[[], Settings]) -> Application:
     """Return the WSGI application of the board role; `current` gives the settings of the moment without waiting."""
     board = Board(current, Forwarder(Lanes(LANE_CAPACITY), UndeliveredOutcomes()))
     limit = ConcurrencyLimit(sum(LANE_CAPACITY.values()))
-    return Application(board.role, limit, page_map({"/": board.home, "/health": board.health}))
+    return Application(board.role, limit, *page_map({"/": board.home, "/health": board.health}))
 
 
 class Board:

@@ -110,7 +110,7 @@ class HostRole:
             faults_as_results=False,
         )
         self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
-        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES), pages.pages())
+        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES), console.URL_MAP, pages.views())
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()

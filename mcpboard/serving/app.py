@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, cast
 
 from waitress.channel import ClientDisconnected
@@ -47,6 +48,7 @@ log = logging.getLogger("mcpboard")
 PARSING_SECONDS = 5.0
 CROWDED = "too many large requests at once; nothing was done, so send it again in a second"
 
+MCP = "mcp"  # the endpoint of MCP_PATHS
 Environ = dict[str, Any]  # as WSGI demands: the very dict, not a copy
 BrokenOff = ClientDisconnected  # raised by a body that cannot be finished: its reader must see that it is not whole
 StartResponse = Callable[..., Any]
@@ -79,20 +81,28 @@ class PlainResponse(Response):
 
 
 class Application:
-    """A WSGI application that serves one role at /mcp, and the `pages` of that role beside it.
+    """A WSGI application that serves one role at /mcp, and the pages of that role beside it.
 
     `current` is called once for each request to /mcp, and returns the role as it is for all of that request.
-    The endpoints of `pages` are views.
+    `views` has the view of each endpoint of `url_map`, and may have one for the HTTP status of an error that
+    the map raises; that one takes the error.
     """
 
-    def __init__(self, current: Callable[[], Role], limit: ConcurrencyLimit, pages: Map | None = None) -> None:
+    def __init__(
+        self,
+        current: Callable[[], Role],
+        limit: ConcurrencyLimit,
+        url_map: Map | None = None,
+        views: Mapping[str | int, View] = MappingProxyType({}),
+    ) -> None:
         self._current = current
         self._limit = limit
         self._parsing = threading.Lock()
-        addresses = Map() if pages is None else pages
-        for path in MCP_PATHS:
-            addresses.add(Rule(path, endpoint=self._mcp))
-        self._addresses = addresses.bind("")
+        self._views = {**views, MCP: self._mcp}
+        rules = [Rule(path, endpoint=MCP) for path in MCP_PATHS]
+        rules += [rule.empty() for rule in url_map.iter_rules()] if url_map else []
+        # A path with a doubled slash is no other one: to redirect to that would need our name.
+        self._addresses = Map(rules, merge_slashes=False).bind("")
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         # Not left in the environ: each would keep the other, until the garbage collector comes.
@@ -108,14 +118,13 @@ class Application:
         """Return what the view of the request's address returns, and every error as a response."""
         try:
             try:
-                view, values = self._addresses.match(request.path, request.method)
+                endpoint, values = self._addresses.match(request.path, request.method)
             except HTTPException as error:
-                view, values = _nowhere, {"error": error}
-            if view != self._mcp:
+                endpoint, values = error.code, {"error": error}
+            if endpoint != MCP:
                 check_origin(head_of(request))
-                _drop_odd_dates(request.environ)
-            response: Response = view(request, **values)
-            return response
+                _drop_odd_headers(request.environ)
+            return self._views.get(endpoint, _nowhere)(request, **values)
         except Refused as refused:
             return response_of(refusal(refused))
         except HTTPException as error:
@@ -271,13 +280,19 @@ def head_of(request: Request) -> RequestHead:
     )
 
 
-def _drop_odd_dates(environ: Environ) -> None:
-    """Drop each condition whose date no calendar has: werkzeug ignores what is no date, and stumbles over those."""
+def _drop_odd_headers(environ: Environ) -> None:
+    """Drop what werkzeug stumbles over: conditions whose date no calendar has, and what no cookie of ours has in it.
+
+    It cannot read cookies that are not UTF-8, and reads on from a quote to the next one, over ours; browsers, which
+    bring those of other programs of this address, end a cookie at the semicolon.
+    """
     for name in ("HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE", "HTTP_IF_RANGE"):
         try:
             parse_date(environ.get(name))
         except OverflowError:
             del environ[name]
+    if "HTTP_COOKIE" in environ:
+        environ["HTTP_COOKIE"] = "".join(each for each in environ["HTTP_COOKIE"] if each.isascii() and each != '"')
 
 
 def response_of(reply: Reply) -> Response:
@@ -303,12 +318,13 @@ def _http_error(request: Request, error: HTTPException) -> Reply:
     return refusal(Refused(error.code or 500, {"error": told}, headers))
 
 
-def page_map(views: Mapping[str, Callable[[RequestHead], Reply]]) -> Map:
-    """Return the addresses of pages that are only read, by their paths; a browser keeps each by its ETag."""
+def page_map(pages: Mapping[str, Callable[[RequestHead], Reply]]) -> tuple[Map, Mapping[str | int, View]]:
+    """Return the addresses and views of pages that are only read, by their paths; a browser keeps each by its ETag."""
 
     def view(request: Request, page: Callable[[RequestHead], Reply]) -> Response:
         response = response_of(page(head_of(request)))
         response.add_etag()
         return response.make_conditional(request.environ)
 
-    return Map([Rule(path, endpoint=partial(view, page=page), methods=["GET"]) for path, page in views.items()])
+    rules = [Rule(path, endpoint=path, methods=["GET"]) for path in pages]
+    return Map(rules), {path: partial(view, page=page) for path, page in pages.items()}

@@ -196,7 +196,7 @@ def serving(role: FakeRole | None = None) -> Iterator[Served]:
     (sock,) = listeners([(HOST, 0)])
     port = sock.getsockname()[1]
     before = set(threading.enumerate())
-    server = Server(Application(lambda: role, limit, role.pages()), [sock])
+    server = Server(Application(lambda: role, limit, *role.pages()), [sock])
     loop = threading.Thread(target=server.run)
     loop.start()
     workers = set(threading.enumerate()) - before

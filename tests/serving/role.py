@@ -21,7 +21,7 @@ from mcpboard.protocol.messages import (
     ToolCall,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
-from mcpboard.serving.app import page_map
+from mcpboard.serving.app import View, page_map
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 
 PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
@@ -77,7 +77,7 @@ class FakeRole:
         self._break()
         return self._endpoint
 
-    def pages(self) -> Map:
+    def pages(self) -> tuple[Map, Mapping[str | int, View]]:
         return page_map({"/health": self.health})
 
     def health(self, head: RequestHead) -> Reply:

@@ -32,7 +32,7 @@ def main(hosts: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR)
     sockets = listeners([(host, 0) for host in hosts])
     role = SpokenRole()
-    app: Any = Application(lambda: role, ConcurrencyLimit(TOOL_CALLS), role.pages())
+    app: Any = Application(lambda: role, ConcurrencyLimit(TOOL_CALLS), *role.pages())
     ports = "\n".join(str(sock.getsockname()[1]) for sock in sockets)
     return serve(app, sockets, lambda: print(ports, flush=True))
 

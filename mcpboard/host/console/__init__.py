@@ -7,27 +7,25 @@ waits for a device, so that pages never take the threads that MCP needs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from werkzeug.routing import Map, Rule
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
-from mcpboard.errors import Refused, UnknownDevice
+from mcpboard.errors import UnknownDevice
 from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
 from mcpboard.host.console.presenter import Presenter
-from mcpboard.host.console.responses import TEXT, html, response, see_other
-from mcpboard.host.console.routes import FRAGMENTS, RouteMatch, find, parse_form
+from mcpboard.host.console.routes import FRAGMENT, PUBLIC, URL_MAP, check_form, url_for
 from mcpboard.host.console.templating import LiveFragment, renderer
-from mcpboard.host.console.views import ConsoleRequest, Views
+from mcpboard.host.console.views import Views
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.status import DeviceStatuses
-from mcpboard.protocol.limits import BODY_LIMIT
-from mcpboard.protocol.messages import Reply
 from mcpboard.protocol.sessions import Session
-from mcpboard.serving.app import head_of, response_of
+from mcpboard.serving.app import View
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +34,23 @@ NO_JINJA2 = (
     "MCP is served at /mcp all the same."
 )
 NOT_LOGGED_IN = "Nothing was changed. Log in and try again."
+METHOD_NOT_ALLOWED = 405
 FOREIGN_FORM = "Nothing was changed. The form is from an earlier login, or from elsewhere: open the page again."
+
+# What every response of ours has, unless its view says otherwise.
+HEADERS = (
+    ("Cache-Control", "no-store"),  # it is nobody else's business
+    # Nothing from elsewhere, nothing inline: whatever gets into a page by way of a name, it stays text.
+    (
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    # Not `no-referrer`, under which browsers send `Origin: null` with our own forms.
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
 
 
 class Console:
@@ -50,25 +64,10 @@ class Console:
         self._logins = logins
         self._wrong_logins = wrong_logins
 
-    def pages(self) -> Map:
-        """Return the addresses of the console, with its views."""
-        return Map([Rule("/", endpoint=self._page), Rule("/<path:rest>", endpoint=self._page)])
-
-    def _page(self, request: Request, rest: str = "") -> Response:
-        head = head_of(request)
-        match = find(request.path)
-        if match is None:
-            raise Refused(404, {"error": "not found: MCP is served at /mcp"})
-        if self._views is None:
-            return response_of(response(503, TEXT, content=f"{NO_JINJA2}\n".encode()))
-        request.max_content_length = BODY_LIMIT
-        visitor = visitor_of(head.host, request.environ.get("HTTP_COOKIE"))
-        console_request = ConsoleRequest(head, visitor, self._logins.knows(visitor))
-        shown = response_of(self._respond(self._views, match, console_request, request.path, request.get_data()))
-        if shown.status_code == 200:
-            shown.add_etag()
-            shown.make_conditional(request.environ)
-        return shown
+    def views(self) -> Mapping[str | int, View]:
+        """Return the view of each endpoint of URL_MAP, and that of an address which has others for other methods."""
+        endpoints = [rule.endpoint for rule in URL_MAP.iter_rules()]
+        return {endpoint: partial(self._respond, endpoint) for endpoint in (*endpoints, METHOD_NOT_ALLOWED)}
 
     def sweep(self) -> None:
         """Log what was too much for lines of its own; to be called every few seconds."""
@@ -78,33 +77,42 @@ class Console:
         """Ask no device any more."""
         self._presenter.close()
 
-    def _respond(self, views: Views, match: RouteMatch, request: ConsoleRequest, path: str, body: bytes) -> Reply:
-        """Check the method, the login and the CSRF token, in this order, and call the view."""
-        method, route = request.head.method, match.route
-        if method not in route.methods:
-            allow = ("Allow", ", ".join(route.methods))
-            return views.problem(request, 405, "Not this way", f"{method} is not served here.", allow)
-        if not (route.public or request.logged_in):
-            if path.startswith(FRAGMENTS):
-                return response(401, ("HX-Redirect", "/login"))  # the script opens the login page
-            if method != "POST":
-                return see_other("/login")
+    def _respond(self, endpoint: str | int, request: Request, **values: Any) -> Response:
+        """Return the response of the view of that endpoint, with the headers that keep it to itself."""
+        if self._views is None:
+            response = Response(f"{NO_JINJA2}\n", 503)
+        elif isinstance(endpoint, int):
+            response = self._views.method_not_allowed(request, **values)
+        else:
+            response = self._check_and_call(self._views, endpoint, request, **values)
+        for name, value in HEADERS:
+            response.headers.setdefault(name, value)
+        return response
+
+    def _check_and_call(self, views: Views, endpoint: str, request: Request, mark: str = "", **values: str) -> Response:
+        """Check the login, the form and its CSRF token, in this order, and call the view."""
+        visitor = visitor_of(request)
+        if endpoint not in PUBLIC and not self._logins.knows(visitor):
+            login = url_for("login_form")
+            if endpoint.endswith(FRAGMENT):
+                return Response(status=401, headers={"HX-Redirect": login})  # the script opens the login page
+            if request.method != "POST":
+                return redirect(login, 303)
             return views.problem(request, 401, "You are not logged in", NOT_LOGGED_IN)
-        if method == "POST":
-            form = parse_form(request.head.content_type, body)
-            if not self._logins.may_write(request.visitor, form.get("csrf", "")):
+        if request.method not in ("GET", "HEAD"):
+            check_form(request)
+            if not self._logins.may_write(visitor, request.form.get("csrf", "")):
                 return views.problem(request, 403, "This form is no longer good", FOREIGN_FORM)
-            request = replace(request, form=form)
-        view = route.post if method == "POST" else route.get
-        assert view is not None  # the method is one of the route's
         try:
-            shown = view(views, request, **match.parts)
-        except UnknownDevice as error:  # a poll leaves the page for the list of devices
+            shown: Response | LiveFragment = getattr(views, endpoint)(request, **values)
+        except UnknownDevice as error:
             message = f"The host agent says: {error.message}. It may have been removed meanwhile."
-            return views.problem(request, 404, "No such device", message, ("HX-Redirect", "/devices"))
+            page = views.problem(request, 404, "No such device", message)
+            page.headers["HX-Redirect"] = url_for("devices")  # a poll leaves the page for the list of devices
+            return page
         if not isinstance(shown, LiveFragment):
             return shown
-        return response(204) if shown.mark == match.mark else html(shown.html)
+        return Response(status=204) if shown.mark == mark else Response(shown.html, mimetype="text/html")
 
 
 def build(
@@ -136,4 +144,4 @@ def build(
     return Console(views, presenter, logins, wrong_logins)
 
 
-__all__ = ["Console", "build"]
+__all__ = ["URL_MAP", "Console", "build"]

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from werkzeug.wrappers import Request, Response
+
 from mcpboard.net import parse_authority
 
 log = logging.getLogger(__name__)
@@ -139,16 +141,18 @@ def cookie_name(host: str | None) -> str:
     return f"mcpboard_console_{port}"
 
 
-def set_cookie(host: str | None, visitor: str | None) -> tuple[str, str]:
-    """Return the header that gives a browser its id until it is closed, or takes it away; no script can read it."""
-    max_age = "" if visitor else " Max-Age=0;"
-    return "Set-Cookie", f"{cookie_name(host)}={visitor or ''}; Path=/;{max_age} HttpOnly; SameSite=Strict"
+def visitor_of(request: Request) -> str | None:
+    """Return the id in the cookie of this agent, None for a browser that has none yet."""
+    return request.cookies.get(cookie_name(request.headers.get("Host"))) or None
 
 
-def visitor_of(host: str | None, cookies: str | None) -> str | None:
-    """Return the id in a Cookie header, whatever other programs of this address have put beside it."""
-    for pair in (cookies or "").split(";"):
-        name, _, value = pair.strip().partition("=")
-        if name == cookie_name(host) and value:
-            return value
-    return None
+def set_cookie(response: Response, request: Request, visitor: str) -> None:
+    """Give the browser its id until it is closed; no script can read it."""
+    name = cookie_name(request.headers.get("Host"))
+    response.set_cookie(name, visitor, path="/", httponly=True, samesite="Strict")
+
+
+def delete_cookie(response: Response, request: Request) -> None:
+    """Take the id away from the browser."""
+    name = cookie_name(request.headers.get("Host"))
+    response.delete_cookie(name, path="/", httponly=True, samesite="Strict")

@@ -1,91 +1,77 @@
-"""Every address of the console, a row each, and the forms that are sent there."""
+"""Every address of the console with the name of its view, and what a form that is sent there may be."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
-from mcpboard.errors import Refused
-from mcpboard.host.console.templating import LiveFragment
-from mcpboard.host.console.views import Views
-from mcpboard.protocol.messages import Reply
+from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request
 
-View = Callable[..., Reply | LiveFragment]
-FRAGMENTS = "/live/"  # what the pages poll
+from mcpboard.protocol.limits import BODY_LIMIT
+
+READ, WRITE = ("GET",), ("POST",)  # werkzeug serves HEAD where it serves GET
+
+# An endpoint is the name of a method of `Views`; a mark names the state of a fragment that the browser has.
+URL_MAP = Map(
+    [
+        Rule("/", endpoint="dashboard", methods=READ),
+        Rule("/login", endpoint="login_form", methods=READ),
+        Rule("/login", endpoint="login", methods=WRITE),
+        Rule("/logout", endpoint="logout", methods=WRITE),
+        Rule("/devices", endpoint="devices", methods=READ),
+        Rule("/devices", endpoint="add", methods=WRITE),
+        Rule("/devices/<device_id>", endpoint="device", methods=READ),
+        Rule("/devices/<device_id>/screenshot/<string(maxlength=16):mark>", endpoint="screenshot", methods=READ),
+        Rule("/devices/<device_id>/test", endpoint="test", methods=WRITE),
+        Rule("/devices/<device_id>/release", endpoint="release_form", methods=READ),
+        Rule("/devices/<device_id>/release", endpoint="release", methods=WRITE),
+        Rule("/devices/<device_id>/remove", endpoint="remove_form", methods=READ),
+        Rule("/devices/<device_id>/remove", endpoint="remove", methods=WRITE),
+        Rule("/live/dashboard/<string(maxlength=16):mark>", endpoint="dashboard_fragment", methods=READ),
+        Rule("/live/devices/<string(maxlength=16):mark>", endpoint="devices_fragment", methods=READ),
+        Rule("/live/device/<device_id>/<string(maxlength=16):mark>", endpoint="device_fragment", methods=READ),
+        Rule("/live/screenshot/<device_id>/<string(maxlength=16):mark>", endpoint="screenshot_fragment", methods=READ),
+        Rule("/static/<file>", endpoint="static", methods=READ),
+    ]
+)
+PUBLIC = frozenset({"login_form", "login", "static"})  # endpoints that need no login
+FRAGMENT = "_fragment"  # how the endpoints end that the pages poll
 
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 16  # our longest form has seven
 LONGEST_FIELD = 2048  # characters; a URL
+_HALF_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+_addresses = URL_MAP.bind("")
 
 
-@dataclass(frozen=True)
-class Route:
-    """One address: what a GET shows, what a POST does, and whether that needs no login."""
-
-    path: str  # <id> is a device's, <mark> the state of a fragment or screenshot that the browser has
-    get: View | None = None
-    post: View | None = None
-    public: bool = False
-    pattern: re.Pattern[str] = field(init=False, repr=False)
-    methods: tuple[str, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        pattern = self.path.replace("<id>", "(?P<device_id>[A-Za-z0-9._-]{1,64})")
-        pattern = pattern.replace("<mark>", "(?P<mark>[0-9a-z]{1,16})")
-        pattern = pattern.replace("<file>", "(?P<file>[a-z][a-z0-9.]{1,32})")
-        object.__setattr__(self, "pattern", re.compile(pattern, re.ASCII))
-        methods = (*(("GET", "HEAD") if self.get else ()), *(("POST",) if self.post else ()))
-        object.__setattr__(self, "methods", methods)
+def url_for(endpoint: str, **values: str) -> str:
+    """Return the path of an endpoint; values that its rule does not have become the query."""
+    return _addresses.build(endpoint, values)
 
 
-ROUTES = (
-    Route("/", Views.dashboard),
-    Route("/login", Views.login_form, Views.login, public=True),
-    Route("/logout", post=Views.logout),
-    Route("/devices", Views.devices, Views.add),
-    Route("/devices/<id>", Views.device),
-    Route("/devices/<id>/screenshot/<mark>", Views.screenshot),
-    Route("/devices/<id>/test", post=Views.test),
-    Route("/devices/<id>/release", Views.release_form, Views.release),
-    Route("/devices/<id>/remove", Views.remove_form, Views.remove),
-    Route("/live/dashboard/<mark>", Views.dashboard_fragment),
-    Route("/live/devices/<mark>", Views.devices_fragment),
-    Route("/live/device/<id>/<mark>", Views.device_fragment),
-    Route("/live/screenshot/<id>/<mark>", Views.screenshot_fragment),
-    Route("/static/<file>", Views.static, public=True),
-)
+def check_form(request: Request) -> None:
+    """Raise HTTPException unless `request.form` is one that a page of ours may have sent, each field once and whole.
 
-
-@dataclass(frozen=True)
-class RouteMatch:
-    """The route of a path, the parts of the path that its views take, and the mark, which they do not."""
-
-    route: Route
-    parts: Mapping[str, str]
-    mark: str
-
-
-def find(path: str) -> RouteMatch | None:
-    """Return the route of that path, None for a path that is not ours."""
-    for route in ROUTES:
-        found = route.pattern.fullmatch(path)
-        if found is not None:
-            parts = found.groupdict()
-            return RouteMatch(route, parts, parts.pop("mark", ""))
-    return None
-
-
-def parse_form(content_type: str | None, body: bytes) -> Mapping[str, str]:
-    """Return the fields of a form, without the spaces around them; Refused for what no page of ours sends."""
-    media_type = (content_type or "").partition(";")[0].strip().lower()
-    if media_type != FORM:
-        raise Refused(415, {"error": f"send a form as {FORM}"})
+    Other media types are refused unread: of a multipart form werkzeug would write parts to a temporary file.
+    """
+    if request.mimetype != FORM:
+        raise UnsupportedMediaType(f"send a form as {FORM}")
+    request.max_content_length = request.max_form_memory_size = BODY_LIMIT  # bytes
+    body = request.get_data()
+    # werkzeug passes on what it cannot decode, and in some versions an empty form: a token would arrive as another one.
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-    except ValueError:
-        raise Refused(400, {"error": "the body is no form that a page of this console has"}) from None
-    if any(len(value) > LONGEST_FIELD for _, value in pairs):
-        raise Refused(400, {"error": f"a field has {LONGEST_FIELD} characters at most"})
-    return {name: value.strip() for name, value in pairs}
+        unquote_to_bytes(body).decode()
+    except UnicodeDecodeError:
+        raise BadRequest("the form is not UTF-8") from None
+    if _HALF_ESCAPE.search(body):
+        raise BadRequest("the form has a % without two hex digits behind it")
+    if body.count(b"&") >= MOST_FIELDS:
+        raise BadRequest(f"a form has {MOST_FIELDS} fields at most")
+    for name, values in request.form.lists():
+        if len(values) > 1:
+            raise BadRequest(f"a form has each field once, this one has {name[:40]} {len(values)} times")
+        if len(values[0]) > LONGEST_FIELD:
+            raise BadRequest(f"a field has {LONGEST_FIELD} characters at most")

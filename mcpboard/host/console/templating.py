@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
+from mcpboard.host.console.routes import url_for
 from mcpboard.host.devices.leases import CLOUD, MCP
 from mcpboard.text import well_formed
 
@@ -36,7 +37,7 @@ def renderer() -> Renderer | None:
         auto_reload=False,
     )
     environment.filters.update(ago=ago, person=person)
-    environment.globals["version"] = __version__
+    environment.globals.update(version=__version__, url_for=url_for)
     # A page is UTF-8, which has no half of a surrogate pair: what a phone shows may hold one.
     return lambda template, context: well_formed(environment.get_template(template).render(context))
 
@@ -49,11 +50,14 @@ class LiveFragment:
     html: str
 
 
-def live_fragment(render: Renderer, template: str, path: str, soon: bool, context: Mapping[str, Any]) -> LiveFragment:
-    """Render a fragment that polls `path`, right after it is loaded when `soon`."""
+def live_fragment(
+    render: Renderer, template: str, soon: bool, context: Mapping[str, Any], endpoint: str, **values: str
+) -> LiveFragment:
+    """Render a fragment that polls the endpoint of these values, right after it is loaded when `soon`."""
     inner = render(template, context)
     mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
-    frame = {"inner": inner, "path": path, "mark": mark, "name": path.strip("/").replace("/", "-"), "soon": soon}
+    url = url_for(endpoint, mark=mark, **values)
+    frame = {"inner": inner, "url": url, "name": "-".join((endpoint, *values.values())), "soon": soon}
     return LiveFragment(mark, render("live.html", frame))
 
 

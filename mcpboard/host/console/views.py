@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.utils import redirect, send_from_directory
+from werkzeug.wrappers import Request, Response
+
 from mcpboard.errors import ConfigError
 from mcpboard.host.console import auth
-from mcpboard.host.console.auth import LoginSessions, WrongLogins
+from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
 from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
-from mcpboard.host.console.responses import Header, html, response, see_other, static_files
+from mcpboard.host.console.routes import url_for
 from mcpboard.host.console.templating import LiveFragment, Renderer, live_fragment
 from mcpboard.host.devices import registry
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
-from mcpboard.protocol.messages import Reply, RequestHead
 
 log = logging.getLogger(__name__)
 
@@ -25,14 +27,10 @@ FIELDS = ("id", "kind", "url", "serial", "interface")  # of the form that adds a
 NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plugged in. So it cannot be removed here."
 
 
-@dataclass(frozen=True)
-class ConsoleRequest:
-    """One request: its head, whose it is, and the form that came with it."""
-
-    head: RequestHead
-    visitor: str | None = field(repr=False)  # the id in the cookie
-    logged_in: bool
-    form: Mapping[str, str] = field(default_factory=dict, repr=False)
+STATIC = Path(__file__).parent / "static"
+# Told here: the tables of some systems have a script as text/plain, which browsers then do not run.
+STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+STATIC_AGE = "max-age=3600"  # seconds; the URL in a page has our version
 
 
 class Views:
@@ -60,57 +58,63 @@ class Views:
         self._is_token = is_token
         self._wrong_logins = wrong_logins
         self._token_command = token_command
-        self._static = static_files()
 
     # --- in and out ---
 
-    def login_form(self, request: ConsoleRequest, wrong: bool = False) -> Reply:
+    def login_form(self, request: Request, wrong: bool = False) -> Response:
         """Show where the token is pasted; go on to the dashboard for who has done so, unless the token was `wrong`."""
-        if request.logged_in and not wrong:
-            return see_other("/")
-        visitor = request.visitor or auth.new_id()
-        anonymous = ConsoleRequest(request.head, visitor, logged_in=False)
-        cookie = auth.set_cookie(request.head.host, visitor)
-        context = {"wrong": wrong, "token_command": self._token_command}
-        return self._page(anonymous, "login.html", 403 if wrong else 200, cookie, **context)
+        known = visitor_of(request)
+        if self._logins.knows(known) and not wrong:
+            return redirect(url_for("dashboard"), 303)
+        visitor = known or auth.new_id()
+        context: dict[str, Any] = {"logged_in": False, "csrf": self._logins.csrf(visitor)}
+        context |= {"wrong": wrong, "token_command": self._token_command}
+        page = self._page(request, "login.html", 403 if wrong else 200, **context)
+        if known is None:
+            auth.set_cookie(page, request, visitor)
+        return page
 
-    def login(self, request: ConsoleRequest) -> Reply:
+    def login(self, request: Request) -> Response:
         """Log in with the token; the browser gets a new id."""
-        if not self._is_token(request.form.get("token", "")):
+        if not self._is_token(request.form.get("token", "").strip()):
             self._wrong_logins.note()
             return self.login_form(request, wrong=True)
-        self._logins.close(request.visitor or "")
-        return see_other("/", auth.set_cookie(request.head.host, self._logins.open()))
+        self._logins.close(visitor_of(request) or "")
+        response = redirect(url_for("dashboard"), 303)
+        auth.set_cookie(response, request, self._logins.open())
+        return response
 
-    def logout(self, request: ConsoleRequest) -> Reply:
+    def logout(self, request: Request) -> Response:
         """Log out, here and not only in the browser."""
-        self._logins.close(request.visitor or "")
-        return see_other("/login", auth.set_cookie(request.head.host, None))
+        self._logins.close(visitor_of(request) or "")
+        response = redirect(url_for("login_form"), 303)
+        auth.delete_cookie(response, request)
+        return response
 
     # --- pages ---
 
-    def dashboard(self, request: ConsoleRequest) -> Reply:
+    def dashboard(self, request: Request) -> Response:
         """Show devices, sessions and cloud as they are now."""
         return self._page(request, "dashboard.html", here="dashboard", live=self.dashboard_fragment(request))
 
-    def devices(self, request: ConsoleRequest, refused: str = "") -> Reply:
+    def devices(self, request: Request, refused: str = "") -> Response:
         """Show the devices, and the form that adds one, with what was `refused` in it."""
         context: dict[str, Any] = {"live": self.devices_fragment(request), "kinds": registry.KINDS, "refused": refused}
         context["filled"] = {name: request.form.get(name, "") for name in FIELDS}
         return self._page(request, "devices.html", 400 if refused else 200, here="devices", **context)
 
-    def device(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def device(self, request: Request, device_id: str) -> Response:
         """Show one device, its screenshot, and what can be done with it."""
         context: dict[str, Any] = {"id": device_id, "live": self.device_fragment(request, device_id)}
         context["screenshot"] = self.screenshot_fragment(request, device_id)
         context["not_removable"] = self._not_removable(device_id)
         return self._page(request, "device.html", here="devices", **context)
 
-    def release_form(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def release_form(self, request: Request, device_id: str) -> Response:
         """Ask before a lease is ended."""
         return self._page(request, "release.html", here="dashboard", device=self._presenter.device(device_id))
 
-    def remove_form(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def remove_form(self, request: Request, device_id: str) -> Response:
         """Ask before a device is removed."""
         device, problem = self._presenter.device(device_id), self._not_removable(device_id)
         return self._page(request, "remove.html", here="devices", device=device, not_removable=problem)
@@ -124,9 +128,9 @@ class Views:
 
     # --- what changes something ---
 
-    def add(self, request: ConsoleRequest) -> Reply:
+    def add(self, request: Request) -> Response:
         """Write a device down and take it on; what is wrong with it is shown beside the form."""
-        fields = {name: request.form[name] for name in FIELDS if request.form.get(name)}
+        fields = {name: value for name in FIELDS if (value := request.form.get(name, "").strip())}
         try:
             spec = DeviceSpec(fields.pop("id", ""), fields.pop("kind", ""), **fields)
             if spec.id in self._presenter.manager.ids():
@@ -136,20 +140,22 @@ class Views:
         except ConfigError as error:
             return self.devices(request, str(error))
         self._follow()
-        return self._done(request, f"/devices/{spec.id}", f"{spec.id} was added.")
+        return self._done(request, url_for("device", device_id=spec.id), f"{spec.id} was added.")
 
-    def test(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def test(self, request: Request, device_id: str) -> Response:
         """Ask a device how it is; the page shows the answer when it comes."""
         self._presenter.ask_again(device_id)
-        return self._done(request, f"/devices/{device_id}", f"{device_id} is being asked; its answer shows below.")
+        url = url_for("device", device_id=device_id)
+        return self._done(request, url, f"{device_id} is being asked; its answer shows below.")
 
-    def release(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def release(self, request: Request, device_id: str) -> Response:
         """End the lease that was asked about, and no other one."""
+        message = f"Nothing was released: {device_id} was no longer in use by that client."
         if self._presenter.manager.release(device_id, only=request.form.get("owner", "")):
-            return self._done(request, "/", f"{device_id} was released; a call inside finishes first.")
-        return self._done(request, "/", f"Nothing was released: {device_id} was no longer in use by that client.")
+            message = f"{device_id} was released; a call inside finishes first."
+        return self._done(request, url_for("dashboard"), message)
 
-    def remove(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def remove(self, request: Request, device_id: str) -> Response:
         """Strike a device out and let it go."""
         self._presenter.device(device_id)
         problem = self._not_removable(device_id)
@@ -161,71 +167,83 @@ class Views:
         if problem:
             return self.problem(request, 409, f"{device_id} was not removed", problem)
         self._follow()
-        return self._done(request, "/devices", f"{device_id} was removed.")
+        return self._done(request, url_for("devices"), f"{device_id} was removed.")
 
-    def _done(self, request: ConsoleRequest, path: str, message: str) -> Reply:
+    def _done(self, request: Request, url: str, message: str) -> Response:
         log.info("console: %s", message)
-        self._logins.set_flash(request.visitor or "", message)
-        return see_other(path)
+        self._logins.set_flash(visitor_of(request) or "", message)
+        return redirect(url, 303)
 
     # --- what the pages load and poll ---
 
-    def dashboard_fragment(self, request: ConsoleRequest) -> LiveFragment:
+    def dashboard_fragment(self, request: Request) -> LiveFragment:
         """Return the middle of the dashboard."""
         devices = self._presenter.devices()
         sessions, more = self._presenter.mcp_sessions()
         context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
         context["cloud"] = self._presenter.cloud and self._presenter.cloud()
-        context |= {"url": f"http://{request.head.host}/mcp", "token_command": self._token_command}
-        return live_fragment(self._render, "live_dashboard.html", "/live/dashboard", _asking(devices), context)
+        context |= {"url": f"http://{request.host}/mcp", "token_command": self._token_command}
+        return live_fragment(self._render, "live_dashboard.html", _asking(devices), context, "dashboard_fragment")
 
-    def devices_fragment(self, request: ConsoleRequest) -> LiveFragment:
+    def devices_fragment(self, request: Request) -> LiveFragment:
         """Return the list of devices."""
         devices = self._presenter.devices()
-        return live_fragment(self._render, "live_devices.html", "/live/devices", _asking(devices), {"devices": devices})
+        context = {"devices": devices}
+        return live_fragment(self._render, "live_devices.html", _asking(devices), context, "devices_fragment")
 
-    def device_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
+    def device_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return state and owner of one device."""
         device = self._presenter.device(device_id)
-        return live_fragment(
-            self._render, "live_device.html", f"/live/device/{device_id}", _asking([device]), {"device": device}
-        )
+        soon, context = _asking([device]), {"device": device}
+        return live_fragment(self._render, "live_device.html", soon, context, "device_fragment", device_id=device_id)
 
-    def screenshot_fragment(self, request: ConsoleRequest, device_id: str) -> LiveFragment:
+    def screenshot_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return the frame around a device's screenshot."""
         state = self._presenter.screenshot(device_id)
         context = {"id": device_id, "screenshot": state.screenshot, "old_s": state.old_s}
         soon = state.screenshot is None or state.old_s is not None
-        return live_fragment(self._render, "live_screenshot.html", f"/live/screenshot/{device_id}", soon, context)
+        return live_fragment(
+            self._render, "live_screenshot.html", soon, context, "screenshot_fragment", device_id=device_id
+        )
 
-    def screenshot(self, request: ConsoleRequest, device_id: str) -> Reply:
+    def screenshot(self, request: Request, device_id: str) -> Response:
         """Return the screenshot itself, the newest one whatever mark the URL has: that is for the browser's cache."""
         found = self._presenter.screenshot(device_id).screenshot
         if found is None or found.image is None:
             message = f"There is no screenshot of {device_id} at the moment."
             return self.problem(request, 404, "No screenshot", message)
-        return response(200, ("Content-Type", found.image.mime), content=found.image.content)
+        return Response(found.image.content, mimetype=found.image.mime)
 
-    def static(self, request: ConsoleRequest, file: str) -> Reply:
+    def static(self, request: Request, file: str) -> Response:
         """Return a stylesheet, script or icon."""
-        return self._static.get(file) or self.problem(request, 404, "Not found", "There is no such file.")
+        mimetype = STATIC_TYPES.get(Path(file).suffix)
+        if mimetype is None:
+            raise NotFound
+        response = send_from_directory(STATIC, file, request.environ, mimetype=mimetype)
+        response.headers["Cache-Control"] = STATIC_AGE
+        return response
 
     # --- whole pages ---
 
-    def problem(self, request: ConsoleRequest, status: int, title: str, message: str, *headers: Header) -> Reply:
+    def problem(self, request: Request, status: int, title: str, message: str) -> Response:
         """Return a page that says why something was not done."""
-        return self._page(request, "problem.html", status, *headers, title=title, message=message)
+        return self._page(request, "problem.html", status, title=title, message=message)
 
-    def _page(
-        self, request: ConsoleRequest, template: str, status: int = 200, *headers: Header, **context: Any
-    ) -> Reply:
+    def method_not_allowed(self, request: Request, error: MethodNotAllowed) -> Response:
+        """Return the page for an address that somebody has typed though it is for forms, or the other way round."""
+        page = self.problem(request, 405, "Not this way", f"{request.method} is not served here.")
+        page.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+        return page
+
+    def _page(self, request: Request, template: str, status: int = 200, **context: Any) -> Response:
+        visitor = visitor_of(request)
         common = {
             "here": "",
-            "logged_in": request.logged_in,
-            "csrf": self._logins.csrf(request.visitor or ""),
-            "flash": self._logins.take_flash(request.visitor or ""),
+            "logged_in": self._logins.knows(visitor),
+            "csrf": self._logins.csrf(visitor or ""),
+            "flash": self._logins.take_flash(visitor or ""),
         }
-        return html(self._render(template, {**common, **context}), status, *headers)
+        return Response(self._render(template, {**common, **context}), status, mimetype="text/html")
 
 
 def _asking(devices: Iterable[DeviceSummary]) -> bool:

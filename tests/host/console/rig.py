@@ -17,11 +17,19 @@ from urllib.parse import urlencode, urlsplit
 from mcpboard import host
 from mcpboard.host import config as host_config
 from mcpboard.host.access.tokens import read_main_token
+from mcpboard.host.console.routes import URL_MAP, url_for
 from mcpboard.host.drivers.base import Driver
 from mcpboard.serving import server
 from tests.host.rig import LIMIT_S, Caller, Clock
 
 FORM = "application/x-www-form-urlencoded"
+
+
+def path_of(endpoint: str) -> str:
+    """An address of that endpoint, of device X."""
+    values = {"device_id": "X", "mark": "0", "file": "console.css"}
+    rule = next(URL_MAP.iter_rules(endpoint))
+    return url_for(endpoint, **{name: value for name, value in values.items() if name in rule.arguments})
 
 
 @dataclass(frozen=True)

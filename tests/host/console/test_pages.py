@@ -233,7 +233,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
         )
         with closing(made):
             cookie = f"mcpboard_console_1={made._logins.open()}"
-            application = Application(pytest.fail, ConcurrencyLimit(1), made.pages())
+            application = Application(pytest.fail, ConcurrencyLimit(1), console.URL_MAP, made.views())
             reply = Client(application, use_cookies=False).get(
                 "/", base_url="http://127.0.0.1:1", headers={"Cookie": cookie}
             )
@@ -564,14 +564,16 @@ def test_the_pages_are_found_where_bytecode_alone_is_installed(tmp_path: Path) -
     for source in site.rglob("*.py"):
         source.unlink()
     program = (
-        "from mcpboard.host.console import responses, templating\n"
+        "from mcpboard.host.console import templating, views\n"
         "page = templating.renderer()('problem.html', dict(title='T', message='W', here='', logged_in=False, csrf='', flash=''))\n"
-        "print(templating.__file__[-4:], '<h1>T</h1>' in page, sorted(responses.static_files()))\n"
+        "print(templating.__file__[-4:], '<h1>T</h1>' in page, sorted(path.name for path in views.STATIC.iterdir()))\n"
     )
     printed = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(site)}, capture_output=True, text=True
     )
-    assert printed.stdout == ".pyc True ['console.css', 'console.js', 'htmx.min.js', 'icon.svg']\n", printed.stderr
+    assert printed.stdout == ".pyc True ['NOTICE', 'console.css', 'console.js', 'htmx.min.js', 'icon.svg']\n", (
+        printed.stderr
+    )
 
 
 AGES = [
