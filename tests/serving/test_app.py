@@ -72,6 +72,8 @@ class TestAnswers:
             pytest.param(request(method="GET", path="/health"), 200, None, id="a page"),
             pytest.param(request(message("ping"), path="/mcp"), 200, None, id="ping"),
             pytest.param(request(message("ping"), path="//mcp"), 200, None, id="doubled slash"),
+            pytest.param(request(message("ping"), path="/mcp//"), 404, None, id="doubled slash at the end"),
+            pytest.param(request(method="GET", path="/health//"), 404, None, id="a page with two slashes behind it"),
             pytest.param(request(message("ping"), path="/mcp?x=1"), 200, None, id="query"),
             pytest.param(request(message("ping"), "Accept: text/html"), 200, None, id="any Accept"),
         ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ NO_JINJA2 = (
     "MCP is served at /mcp all the same."
 )
 NOT_LOGGED_IN = "Nothing was changed. Log in and try again."
-METHOD_NOT_ALLOWED = 405
 FOREIGN_FORM = "Nothing was changed. The form is from an earlier login, or from elsewhere: open the page again."
 
 # What every response of ours has, unless its view says otherwise.
@@ -65,9 +65,9 @@ class Console:
         self._wrong_logins = wrong_logins
 
     def views(self) -> Mapping[str | int, View]:
-        """Return the view of each endpoint of URL_MAP, and that of an address which has others for other methods."""
+        """Return the view of each endpoint of URL_MAP, and that of the one error which is shown as a page."""
         endpoints = [rule.endpoint for rule in URL_MAP.iter_rules()]
-        return {endpoint: partial(self._respond, endpoint) for endpoint in (*endpoints, METHOD_NOT_ALLOWED)}
+        return {each: partial(self._respond, each) for each in (*endpoints, HTTPStatus.METHOD_NOT_ALLOWED)}
 
     def sweep(self) -> None:
         """Log what was too much for lines of its own; to be called every few seconds."""

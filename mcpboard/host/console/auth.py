@@ -134,25 +134,21 @@ class WrongLogins:
 # --- the cookie --------------------------------------------------------------------------------
 
 
-def cookie_name(host: str | None) -> str:
+def cookie_name(request: Request) -> str:
     """Return a name with our port in it: browsers send cookies to every port of an address."""
-    authority = parse_authority(host or "")
+    authority = parse_authority(request.host)
     port = _DEFAULT_PORT if authority is None or authority[1] is None else authority[1]
     return f"mcpboard_console_{port}"
 
 
 def visitor_of(request: Request) -> str | None:
     """Return the id in the cookie of this agent, None for a browser that has none yet."""
-    return request.cookies.get(cookie_name(request.headers.get("Host"))) or None
+    return request.cookies.get(cookie_name(request)) or None
 
 
-def set_cookie(response: Response, request: Request, visitor: str) -> None:
-    """Give the browser its id until it is closed; no script can read it."""
-    name = cookie_name(request.headers.get("Host"))
-    response.set_cookie(name, visitor, path="/", httponly=True, samesite="Strict")
-
-
-def delete_cookie(response: Response, request: Request) -> None:
-    """Take the id away from the browser."""
-    name = cookie_name(request.headers.get("Host"))
-    response.delete_cookie(name, path="/", httponly=True, samesite="Strict")
+def set_visitor(request: Request, response: Response, visitor: str | None) -> None:
+    """Give the browser its id until it is closed, or take it away; no script can read it."""
+    if visitor is None:
+        response.delete_cookie(cookie_name(request), path="/", httponly=True, samesite="Strict")
+    else:
+        response.set_cookie(cookie_name(request), visitor, path="/", httponly=True, samesite="Strict")

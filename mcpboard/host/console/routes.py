@@ -11,29 +11,30 @@ from werkzeug.wrappers import Request
 
 from mcpboard.protocol.limits import BODY_LIMIT
 
-READ, WRITE = ("GET",), ("POST",)  # werkzeug serves HEAD where it serves GET
-
-# An endpoint is the name of a method of `Views`; a mark names the state of a fragment that the browser has.
+# An endpoint is the name of a method of `Views`; a mark names the state of a fragment that the browser has. werkzeug
+# serves HEAD where it serves GET.
 URL_MAP = Map(
     [
-        Rule("/", endpoint="dashboard", methods=READ),
-        Rule("/login", endpoint="login_form", methods=READ),
-        Rule("/login", endpoint="login", methods=WRITE),
-        Rule("/logout", endpoint="logout", methods=WRITE),
-        Rule("/devices", endpoint="devices", methods=READ),
-        Rule("/devices", endpoint="add", methods=WRITE),
-        Rule("/devices/<device_id>", endpoint="device", methods=READ),
-        Rule("/devices/<device_id>/screenshot/<string(maxlength=16):mark>", endpoint="screenshot", methods=READ),
-        Rule("/devices/<device_id>/test", endpoint="test", methods=WRITE),
-        Rule("/devices/<device_id>/release", endpoint="release_form", methods=READ),
-        Rule("/devices/<device_id>/release", endpoint="release", methods=WRITE),
-        Rule("/devices/<device_id>/remove", endpoint="remove_form", methods=READ),
-        Rule("/devices/<device_id>/remove", endpoint="remove", methods=WRITE),
-        Rule("/live/dashboard/<string(maxlength=16):mark>", endpoint="dashboard_fragment", methods=READ),
-        Rule("/live/devices/<string(maxlength=16):mark>", endpoint="devices_fragment", methods=READ),
-        Rule("/live/device/<device_id>/<string(maxlength=16):mark>", endpoint="device_fragment", methods=READ),
-        Rule("/live/screenshot/<device_id>/<string(maxlength=16):mark>", endpoint="screenshot_fragment", methods=READ),
-        Rule("/static/<file>", endpoint="static", methods=READ),
+        Rule("/", endpoint="dashboard", methods=["GET"]),
+        Rule("/login", endpoint="login_form", methods=["GET"]),
+        Rule("/login", endpoint="login", methods=["POST"]),
+        Rule("/logout", endpoint="logout", methods=["POST"]),
+        Rule("/devices", endpoint="devices", methods=["GET"]),
+        Rule("/devices", endpoint="add", methods=["POST"]),
+        Rule("/devices/<device_id>", endpoint="device", methods=["GET"]),
+        Rule("/devices/<device_id>/screenshot/<string(maxlength=16):mark>", endpoint="screenshot", methods=["GET"]),
+        Rule("/devices/<device_id>/test", endpoint="test", methods=["POST"]),
+        Rule("/devices/<device_id>/release", endpoint="release_form", methods=["GET"]),
+        Rule("/devices/<device_id>/release", endpoint="release", methods=["POST"]),
+        Rule("/devices/<device_id>/remove", endpoint="remove_form", methods=["GET"]),
+        Rule("/devices/<device_id>/remove", endpoint="remove", methods=["POST"]),
+        Rule("/live/dashboard/<string(maxlength=16):mark>", endpoint="dashboard_fragment", methods=["GET"]),
+        Rule("/live/devices/<string(maxlength=16):mark>", endpoint="devices_fragment", methods=["GET"]),
+        Rule("/live/device/<device_id>/<string(maxlength=16):mark>", endpoint="device_fragment", methods=["GET"]),
+        Rule(
+            "/live/screenshot/<device_id>/<string(maxlength=16):mark>", endpoint="screenshot_fragment", methods=["GET"]
+        ),
+        Rule("/static/<file>", endpoint="static", methods=["GET"]),
     ]
 )
 PUBLIC = frozenset({"login_form", "login", "static"})  # endpoints that need no login

@@ -51,9 +51,9 @@ class LiveFragment:
 
 
 def live_fragment(
-    render: Renderer, template: str, soon: bool, context: Mapping[str, Any], endpoint: str, **values: str
+    render: Renderer, endpoint: str, template: str, soon: bool, context: Mapping[str, Any], **values: str
 ) -> LiveFragment:
-    """Render a fragment that polls the endpoint of these values, right after it is loaded when `soon`."""
+    """Render a fragment that polls that endpoint with those values, right after it is loaded when `soon`."""
     inner = render(template, context)
     mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
     url = url_for(endpoint, mark=mark, **values)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from werkzeug.utils import redirect, send_from_directory
 from werkzeug.wrappers import Request, Response
 
 from mcpboard.errors import ConfigError
-from mcpboard.host.console import auth
-from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
+from mcpboard.host.console.auth import LoginSessions, WrongLogins, new_id, set_visitor, visitor_of
 from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
 from mcpboard.host.console.routes import url_for
 from mcpboard.host.console.templating import LiveFragment, Renderer, live_fragment
@@ -26,69 +26,58 @@ log = logging.getLogger(__name__)
 FIELDS = ("id", "kind", "url", "serial", "interface")  # of the form that adds a device
 NOT_WRITTEN = "It is in no file: the agent was started with it, or found it plugged in. So it cannot be removed here."
 
-
 STATIC = Path(__file__).parent / "static"
 # Told here: the tables of some systems have a script as text/plain, which browsers then do not run.
 STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC_AGE = "max-age=3600"  # seconds; the URL in a page has our version
 
 
+@dataclass
 class Views:
     """The pages. `folder` holds `devices.json`, `follow` makes the manager do as it says.
 
     `token_command` is a line for a shell that prints the token which opens the console.
     """
 
-    def __init__(
-        self,
-        render: Renderer,
-        presenter: Presenter,
-        logins: LoginSessions,
-        folder: Path,
-        follow: Callable[[], None],
-        is_token: Callable[[str], bool],
-        token_command: str,
-        wrong_logins: WrongLogins,
-    ) -> None:
-        self._render = render
-        self._presenter = presenter
-        self._logins = logins
-        self._folder = folder
-        self._follow = follow
-        self._is_token = is_token
-        self._wrong_logins = wrong_logins
-        self._token_command = token_command
+    render: Renderer
+    presenter: Presenter
+    logins: LoginSessions
+    folder: Path
+    follow: Callable[[], None]
+    is_token: Callable[[str], bool]
+    token_command: str
+    wrong_logins: WrongLogins
 
     # --- in and out ---
 
     def login_form(self, request: Request, wrong: bool = False) -> Response:
         """Show where the token is pasted; go on to the dashboard for who has done so, unless the token was `wrong`."""
         known = visitor_of(request)
-        if self._logins.knows(known) and not wrong:
+        if self.logins.knows(known) and not wrong:
             return redirect(url_for("dashboard"), 303)
-        visitor = known or auth.new_id()
-        context: dict[str, Any] = {"logged_in": False, "csrf": self._logins.csrf(visitor)}
-        context |= {"wrong": wrong, "token_command": self._token_command}
+        visitor = known or new_id()
+        context: dict[str, Any] = {"logged_in": False, "csrf": self.logins.csrf(visitor)}
+        context |= {"wrong": wrong, "token_command": self.token_command}
         page = self._page(request, "login.html", 403 if wrong else 200, **context)
         if known is None:
-            auth.set_cookie(page, request, visitor)
+            set_visitor(request, page, visitor)
         return page
 
     def login(self, request: Request) -> Response:
         """Log in with the token; the browser gets a new id."""
-        if not self._is_token(request.form.get("token", "").strip()):
-            self._wrong_logins.note()
+        if not self.is_token(request.form.get("token", "").strip()):
+            self.wrong_logins.note()
             return self.login_form(request, wrong=True)
-        self._logins.close(visitor_of(request) or "")
+        self.logins.close(visitor_of(request) or "")
         response = redirect(url_for("dashboard"), 303)
-        auth.set_cookie(response, request, self._logins.open())
+        set_visitor(request, response, self.logins.open())
         return response
 
     def logout(self, request: Request) -> Response:
         """Log out, here and not only in the browser."""
-        self._logins.close(visitor_of(request) or "")
+        self.logins.close(visitor_of(request) or "")
         response = redirect(url_for("login_form"), 303)
-        auth.delete_cookie(response, request)
+        set_visitor(request, response, None)
         return response
 
     # --- pages ---
@@ -97,10 +86,10 @@ class Views:
         """Show devices, sessions and cloud as they are now."""
         return self._page(request, "dashboard.html", here="dashboard", live=self.dashboard_fragment(request))
 
-    def devices(self, request: Request, refused: str = "") -> Response:
-        """Show the devices, and the form that adds one, with what was `refused` in it."""
+    def devices(self, request: Request, filled: Mapping[str, str] | None = None, refused: str = "") -> Response:
+        """Show the devices, and the form that adds one, `filled` with what was `refused`."""
         context: dict[str, Any] = {"live": self.devices_fragment(request), "kinds": registry.KINDS, "refused": refused}
-        context["filled"] = {name: request.form.get(name, "") for name in FIELDS}
+        context["filled"] = {name: (filled or {}).get(name, "") for name in FIELDS}
         return self._page(request, "devices.html", 400 if refused else 200, here="devices", **context)
 
     def device(self, request: Request, device_id: str) -> Response:
@@ -112,16 +101,16 @@ class Views:
 
     def release_form(self, request: Request, device_id: str) -> Response:
         """Ask before a lease is ended."""
-        return self._page(request, "release.html", here="dashboard", device=self._presenter.device(device_id))
+        return self._page(request, "release.html", here="dashboard", device=self.presenter.device(device_id))
 
     def remove_form(self, request: Request, device_id: str) -> Response:
         """Ask before a device is removed."""
-        device, problem = self._presenter.device(device_id), self._not_removable(device_id)
+        device, problem = self.presenter.device(device_id), self._not_removable(device_id)
         return self._page(request, "remove.html", here="devices", device=device, not_removable=problem)
 
     def _not_removable(self, device_id: str) -> str:
         try:
-            written = registry.specs(self._folder)
+            written = registry.specs(self.folder)
         except ConfigError as error:
             return str(error)
         return "" if any(spec.id == device_id for spec in written) else NOT_WRITTEN
@@ -133,82 +122,82 @@ class Views:
         fields = {name: value for name in FIELDS if (value := request.form.get(name, "").strip())}
         try:
             spec = DeviceSpec(fields.pop("id", ""), fields.pop("kind", ""), **fields)
-            if spec.id in self._presenter.manager.ids():
+            if spec.id in self.presenter.manager.ids():
                 raise ConfigError(f"there is a device {spec.id} already; choose another id")
             factory.check(spec)
-            registry.add(self._folder, spec)
+            registry.add(self.folder, spec)
         except ConfigError as error:
-            return self.devices(request, str(error))
-        self._follow()
+            return self.devices(request, request.form, str(error))
+        self.follow()
         return self._done(request, url_for("device", device_id=spec.id), f"{spec.id} was added.")
 
     def test(self, request: Request, device_id: str) -> Response:
         """Ask a device how it is; the page shows the answer when it comes."""
-        self._presenter.ask_again(device_id)
+        self.presenter.ask_again(device_id)
         url = url_for("device", device_id=device_id)
         return self._done(request, url, f"{device_id} is being asked; its answer shows below.")
 
     def release(self, request: Request, device_id: str) -> Response:
         """End the lease that was asked about, and no other one."""
         message = f"Nothing was released: {device_id} was no longer in use by that client."
-        if self._presenter.manager.release(device_id, only=request.form.get("owner", "")):
+        if self.presenter.manager.release(device_id, only=request.form.get("owner", "")):
             message = f"{device_id} was released; a call inside finishes first."
         return self._done(request, url_for("dashboard"), message)
 
     def remove(self, request: Request, device_id: str) -> Response:
         """Strike a device out and let it go."""
-        self._presenter.device(device_id)
+        self.presenter.device(device_id)
         problem = self._not_removable(device_id)
         if not problem:
             try:
-                registry.remove(self._folder, device_id)
+                registry.remove(self.folder, device_id)
             except ConfigError as error:  # somebody else was faster
                 problem = str(error)
         if problem:
             return self.problem(request, 409, f"{device_id} was not removed", problem)
-        self._follow()
+        self.follow()
         return self._done(request, url_for("devices"), f"{device_id} was removed.")
 
     def _done(self, request: Request, url: str, message: str) -> Response:
         log.info("console: %s", message)
-        self._logins.set_flash(visitor_of(request) or "", message)
+        self.logins.set_flash(visitor_of(request) or "", message)
         return redirect(url, 303)
 
     # --- what the pages load and poll ---
 
     def dashboard_fragment(self, request: Request) -> LiveFragment:
         """Return the middle of the dashboard."""
-        devices = self._presenter.devices()
-        sessions, more = self._presenter.mcp_sessions()
+        devices = self.presenter.devices()
+        sessions, more = self.presenter.mcp_sessions()
         context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
-        context["cloud"] = self._presenter.cloud and self._presenter.cloud()
-        context |= {"url": f"http://{request.host}/mcp", "token_command": self._token_command}
-        return live_fragment(self._render, "live_dashboard.html", _asking(devices), context, "dashboard_fragment")
+        context["cloud"] = self.presenter.cloud and self.presenter.cloud()
+        context |= {"url": f"http://{request.host}/mcp", "token_command": self.token_command}
+        return live_fragment(self.render, "dashboard_fragment", "live_dashboard.html", _asking(devices), context)
 
     def devices_fragment(self, request: Request) -> LiveFragment:
         """Return the list of devices."""
-        devices = self._presenter.devices()
+        devices = self.presenter.devices()
         context = {"devices": devices}
-        return live_fragment(self._render, "live_devices.html", _asking(devices), context, "devices_fragment")
+        return live_fragment(self.render, "devices_fragment", "live_devices.html", _asking(devices), context)
 
     def device_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return state and owner of one device."""
-        device = self._presenter.device(device_id)
+        device = self.presenter.device(device_id)
         soon, context = _asking([device]), {"device": device}
-        return live_fragment(self._render, "live_device.html", soon, context, "device_fragment", device_id=device_id)
+        return live_fragment(self.render, "device_fragment", "live_device.html", soon, context, device_id=device_id)
 
     def screenshot_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return the frame around a device's screenshot."""
-        state = self._presenter.screenshot(device_id)
+        state = self.presenter.screenshot(device_id)
         context = {"id": device_id, "screenshot": state.screenshot, "old_s": state.old_s}
         soon = state.screenshot is None or state.old_s is not None
         return live_fragment(
-            self._render, "live_screenshot.html", soon, context, "screenshot_fragment", device_id=device_id
+            self.render, "screenshot_fragment", "live_screenshot.html", soon, context, device_id=device_id
         )
 
     def screenshot(self, request: Request, device_id: str) -> Response:
         """Return the screenshot itself, the newest one whatever mark the URL has: that is for the browser's cache."""
-        found = self._presenter.screenshot(device_id).screenshot
+        found = self.presenter.screenshot(device_id).screenshot
         if found is None or found.image is None:
             message = f"There is no screenshot of {device_id} at the moment."
             return self.problem(request, 404, "No screenshot", message)
@@ -239,11 +228,11 @@ class Views:
         visitor = visitor_of(request)
         common = {
             "here": "",
-            "logged_in": self._logins.knows(visitor),
-            "csrf": self._logins.csrf(visitor or ""),
-            "flash": self._logins.take_flash(visitor or ""),
+            "logged_in": self.logins.knows(visitor),
+            "csrf": self.logins.csrf(visitor or ""),
+            "flash": self.logins.take_flash(visitor or ""),
         }
-        return Response(self._render(template, {**common, **context}), status, mimetype="text/html")
+        return Response(self.render(template, {**common, **context}), status, mimetype="text/html")
 
 
 def _asking(devices: Iterable[DeviceSummary]) -> bool:

@@ -81,9 +81,9 @@ class Browser:
     def post(self, path: str, form: Mapping[str, str], **headers: str) -> Page:
         return self._send("POST", path, urlencode(form).encode(), {"Content-Type": FORM, **headers})
 
-    def send(self, path: str, body: bytes, **headers: str) -> Page:
-        """A POST of any bytes."""
-        return self._send("POST", path, body, headers)
+    def send(self, path: str, body: bytes, method: str = "POST", **headers: str) -> Page:
+        """Any bytes."""
+        return self._send(method, path, body, headers)
 
     def submit(self, page: str, path: str, **fields: str) -> Page:
         """Open `page` and send its form to `path`."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from werkzeug.wrappers import Request
 
 from mcpboard.host.access import tokens
 from mcpboard.host.console import auth
@@ -297,13 +298,13 @@ HOSTS = [
     pytest.param("[::1]:8765", "mcpboard_console_8765", id="IPv6"),
     pytest.param("localhost", "mcpboard_console_80", id="the usual port"),
     pytest.param("any.name:8765", "mcpboard_console_80", id="a name, which opens nothing"),
-    pytest.param(None, "mcpboard_console_80", id="no Host"),
+    pytest.param("", "mcpboard_console_80", id="no Host"),
 ]
 
 
 @pytest.mark.parametrize(("host_header", "name"), HOSTS)
-def test_two_agents_of_one_machine_keep_their_cookies_apart(host_header: str | None, name: str) -> None:
-    assert auth.cookie_name(host_header) == name
+def test_two_agents_of_one_machine_keep_their_cookies_apart(host_header: str, name: str) -> None:
+    assert auth.cookie_name(Request({"HTTP_HOST": host_header})) == name
 
 
 # --- many wrong tokens -------------------------------------------------------------------------
