@@ -206,9 +206,10 @@ class Application:
                 afterwards.callback(_deliver, outcome.on_delivered, body, receipt)
             if slot is not None and connection is not None:
                 slot.read_by(connection, time.monotonic(), body.held)
-            response = PlainResponse(body, reply.status, reply.headers)
+            headers = [*reply.headers]
             if body.length is not None:  # else waitress sends chunks
-                response.content_length = body.length
+                headers.append(("Content-Length", str(body.length)))
+            response = PlainResponse(body, reply.status, headers)
             afterwards.push(borrowed.pop_all())  # what is pushed last is closed first
             response.call_on_close(afterwards.pop_all().close)
             return response

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import http.client
 from collections.abc import Callable, Iterator
-from functools import partial
-from http.cookiejar import DefaultCookiePolicy
+from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.cookies import RequestsCookieJar
+from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import NewConnectionError
@@ -40,21 +42,24 @@ class StrictResponse(http.client.HTTPResponse):
     def begin(self) -> None:
         """Read the head; raises UnclearFraming and whatever the parent raises."""
         super().begin()
-        # A value may be folded over several lines, which no one may write any more (RFC 9112, 5.2). What is no header
-        # the parent leaves out, and urllib3 would log.
-        if self.headers.defects or self.headers.get_payload() or any("\n" in value for value in self.headers.values()):
-            plain = http.client.HTTPMessage()
-            for name, value in self.headers.items():
-                plain[name] = " ".join(line.strip() for line in value.splitlines()).strip()
-            self.headers = self.msg = plain
-        codings = self.headers.get_all("Transfer-Encoding", ())
+        fields: dict[str, list[str]] = {}
+        for name, value in self.headers.items():
+            fields.setdefault(name.lower(), []).append(value)
+        codings = ",".join(fields.get("transfer-encoding", ())).lower().strip()
         if codings and self.version == 10:
             raise UnclearFraming("the answer is HTTP/1.0 and comes in a transfer coding")
-        if ",".join(codings).lower().strip() not in (("chunked",) if self.chunked else ("", "identity")):
+        if codings not in (("chunked",) if self.chunked else ("", "identity")):
             raise UnclearFraming("the answer comes in a transfer coding that was not asked for")
-        lengths = {length.strip() for length in self.headers.get_all("Content-Length", ())}
+        lengths = {length.strip() for length in fields.get("content-length", ())}
         if len(lengths) > 1 or (lengths and self.length is None and not self.chunked):
             raise UnclearFraming("the answer announces several lengths, or one that is no number")
+        # A value may be folded over several lines, which no one may write any more (RFC 9112, 5.2). What is no header
+        # the parent leaves out, and urllib3 would log.
+        if self.headers.defects or any("\n" in value for values in fields.values() for value in values):
+            self.headers = self.msg = http.client.HTTPMessage()
+            for name, values in fields.items():
+                for value in values:
+                    self.headers[name] = " ".join(line.strip() for line in value.splitlines()).strip()
 
     def _read_status(self) -> tuple[str, int, str]:
         # http.client itself reads past 100 only, takes 103 for the response, and counts neither.
@@ -73,6 +78,13 @@ class StrictResponse(http.client.HTTPResponse):
         return size
 
 
+class NoCookies(RequestsCookieJar):
+    """A jar into which nothing goes."""
+
+    def extract_cookies(self, *_: Any) -> None:
+        """Leave them where they are."""
+
+
 class DirectSession(requests.Session):
     """A session without proxies, netrc, cookies, redirects or second tries, whose connections `connect` opens.
 
@@ -82,13 +94,32 @@ class DirectSession(requests.Session):
     def __init__(self, connect: Connect) -> None:
         super().__init__()
         self.trust_env = False
-        self.headers.clear()
-        self.headers["Connection"] = "close"  # a kept connection may die between two requests, and then who knows
-        self.headers["Accept-Encoding"] = "identity"  # links are short, or slow to compress for: one small core
-        self.headers["User-Agent"] = "mcpboard"
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, DeadlineAdapter(connect))
+        # A kept connection may die between two requests, and then who knows. http.client adds
+        # `Accept-Encoding: identity`, which is right for links that are short, or slow to compress for.
+        self.headers = CaseInsensitiveDict({"Connection": "close", "User-Agent": "mcpboard"})
+        self.cookies = NoCookies()
+        self._without_body = lru_cache(maxsize=64)(self._prepare_without_body)  # a board asks for a dozen
+        adapter = DeadlineAdapter(connect)
+        self.mount("http://", adapter)
+        self.mount("https://", adapter)
+
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """Return what the parent would of a request without parameters, files and cookies.
+
+        To merge and check URL and headers is a third of what a small call costs, so it is done once for each.
+        """
+        known = self._without_body(request.method, request.url, *request.headers.items())
+        prepared = requests.PreparedRequest()
+        vars(prepared).update(vars(known), headers=known.headers.copy())
+        prepared.prepare_body(request.data, None, request.json)
+        return prepared
+
+    def _prepare_without_body(self, method: str, url: str, *headers: tuple[str, str]) -> requests.PreparedRequest:
+        return super().prepare_request(requests.Request(method, url, dict(headers)))
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """Return the settings of a request: those of the environment count for none."""
+        return {"proxies": {}, "stream": stream, "verify": True, "cert": None}
 
     def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:
         """Follow none: even with `allow_redirects` off, a target would make requests read the body, unlimited."""
@@ -99,24 +130,34 @@ class DeadlineAdapter(HTTPAdapter):
     """An HTTPAdapter that never tries twice, on connections of ours."""
 
     def __init__(self, connect: Connect) -> None:
-        self._connect = connect
         super().__init__(max_retries=0)
+        self._connect = connect
+        self._pools: dict[tuple[str, str], HTTPConnectionPool] = {}  # as many as servers: one or two
 
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """As the parent does; the pools make connections by `connect`, which speaks TLS where that is wanted."""
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {
-            "http": partial(UnpooledConnections, partial(DeadlineConnection, self._connect)),
-            "https": partial(UnpooledConnections, partial(TlsConnection, self._connect)),
-        }
+    def get_connection_with_tls_context(self, request: Any, verify: Any, proxies: Any = None, cert: Any = None) -> Any:
+        """Return what makes the connections to the server of `request`; `connect` speaks TLS where that is wanted."""
+        return self.get_connection(request.url)
+
+    def get_connection(self, url: Any, proxies: Any = None) -> Any:
+        """Return the same for `url`: requests asks so before 2.32."""
+        parts = urlsplit(url)
+        server = parts.scheme, parts.netloc
+        if server not in self._pools:
+            connection = partial(DeadlineConnection if parts.scheme == "http" else TlsConnection, self._connect)
+            self._pools[server] = UnpooledConnections(connection, parts.hostname, parts.port)
+        return self._pools[server]
+
+    def request_url(self, request: Any, proxies: Any) -> str:
+        """Return the target as it stands in the request line: no proxy asks for the whole URL."""
+        return str(request.path_url)
 
 
 class UnpooledConnections(HTTPConnectionPool):
     """A pool that keeps nothing: a server that does not close takes no second request on the same connection."""
 
-    def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int, **kwargs: Any) -> None:
+    def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int | None) -> None:
         self.ConnectionCls = connection  # type: ignore[assignment]
-        super().__init__(host, port, **kwargs)
+        super().__init__(host, port)
 
     def _get_conn(self, timeout: float | None = None) -> Any:
         return self._new_conn()
@@ -131,7 +172,7 @@ class DeadlineConnection(HTTPConnection):
 
     response_class = StrictResponse
 
-    def __init__(self, connect: Connect, host: str, port: int, **_: Any) -> None:
+    def __init__(self, connect: Connect, host: str, port: int | None, **_: Any) -> None:
         super().__init__(host, port)
         self._connect = connect
         self._written: list[bytes] = []
