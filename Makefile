@@ -34,6 +34,7 @@ house: .venv-test/ready ## measures of the layout: sizes, names, helpers, each w
 	.venv-test/bin/python -m tests.house
 
 bench: .venv-test/ready ## the numbers of the README, side by side in one run
+	STRICT=1 bash tests/system-packages
 	.venv-test/bin/python -m tests.bench
 
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/

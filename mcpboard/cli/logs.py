@@ -20,6 +20,7 @@ WARNINGS, OTHERS = 30, 600
 KINDS = 1000  # that are remembered; all of the program's own are some hundred
 
 QUIETER = {
+    "urllib3": logging.WARNING,  # would log the URL of every request
     "waitress": logging.ERROR,  # warns of every request that waits a moment, and of every full house
 }
 

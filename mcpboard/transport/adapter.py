@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.cookies import RequestsCookieJar
 from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
@@ -78,13 +77,6 @@ class StrictResponse(http.client.HTTPResponse):
         return size
 
 
-class NoCookies(RequestsCookieJar):
-    """A jar into which nothing goes."""
-
-    def extract_cookies(self, *_: Any) -> None:
-        """Leave them where they are."""
-
-
 class DirectSession(requests.Session):
     """A session without proxies, netrc, cookies, redirects or second tries, whose connections `connect` opens.
 
@@ -97,7 +89,6 @@ class DirectSession(requests.Session):
         # A kept connection may die between two requests, and then who knows. http.client adds
         # `Accept-Encoding: identity`, which is right for links that are short, or slow to compress for.
         self.headers = CaseInsensitiveDict({"Connection": "close", "User-Agent": "mcpboard"})
-        self.cookies = NoCookies()
         self._without_body = lru_cache(maxsize=64)(self._prepare_without_body)  # a board asks for a dozen
         adapter = DeadlineAdapter(connect)
         self.mount("http://", adapter)
@@ -156,11 +147,11 @@ class UnpooledConnections(HTTPConnectionPool):
     """A pool that keeps nothing: a server that does not close takes no second request on the same connection."""
 
     def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int | None) -> None:
-        self.ConnectionCls = connection  # type: ignore[assignment]
         super().__init__(host, port)
+        self._connection = connection
 
     def _get_conn(self, timeout: float | None = None) -> Any:
-        return self._new_conn()
+        return self._connection(self.host, self.port)
 
     def _put_conn(self, conn: Any) -> None:
         if conn is not None:
@@ -172,7 +163,7 @@ class DeadlineConnection(HTTPConnection):
 
     response_class = StrictResponse
 
-    def __init__(self, connect: Connect, host: str, port: int | None, **_: Any) -> None:
+    def __init__(self, connect: Connect, host: str, port: int | None) -> None:
         super().__init__(host, port)
         self._connect = connect
         self._written: list[bytes] = []
@@ -207,9 +198,10 @@ class DeadlineConnection(HTTPConnection):
         self._written.append(data)
 
     def getresponse(self) -> Any:
-        """As the parent does; that a body falls short is told by those who read it, in their own words."""
-        response = super().getresponse()
+        """As the parent does, without cookies; that a body falls short is told by those who read it, in their words."""
+        response: Any = super().getresponse()
         response.enforce_content_length = False
+        response._original_response = None  # in which requests looks for cookies, twice
         return response
 
 

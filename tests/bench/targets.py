@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # Kind of request -> times the instructions of bare waitress.
-# To let a newcomer in at the limit and to bound each reply takes a twentieth of bare waitress.
-INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.45, "small tools/call": 4.2, "screenshot 200 KB": 25.0}
+# Werkzeug's Request, Response and Map are a third of bare waitress, requests and urllib3 twice as much as it is in all.
+INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.75, "small tools/call": 5.2, "screenshot 200 KB": 26.0}
 
 LIST_BYTES = 12_000  # the whole tools/list answer: every client reads it into its context
 INSTRUCTIONS_BYTES = 1_000  # the words of initialize and discover
@@ -15,18 +15,18 @@ BUNDLE_SIZES = (1, 16, 64)  # MiB
 BUNDLE_GROWTH = 1.0  # MiB, at any size, whoever reads
 
 # Resident MiB on x86-64, with the allocator settings of the init scripts.
-RSS_IDLE = 26.0
-RSS_AFTER_CALLS = 34.0
-RSS_HOSTILE = 40.0
-RSS_HELD = 41.5  # under hostile load
+RSS_IDLE = 29.0
+RSS_AFTER_CALLS = 37.0
+RSS_HOSTILE = 42.0
+RSS_HELD = 42.0  # under hostile load
 RSS_FLOODED = 60.0  # under JSON that is small on the wire and large in memory
 RSS_CROWDED = 60.0  # under all sorts of hostile traffic at once, at any moment
 HONEST_S = 5.0  # until an honest client is answered meanwhile, at the worst
 
 # Beside others in the same run, shown and not asserted.
-LIST_P50 = 1.3  # x bare waitress
-SMALL_P50 = 0.55  # x the official SDK's server
-SHOT_P50 = 0.5  # x the official SDK's server
+LIST_P50 = 1.6  # x bare waitress
+SMALL_P50 = 0.7  # x the official SDK's server
+SHOT_P50 = 0.55  # x the official SDK's server
 BUNDLE_WALL = 1.4  # x raw sockets
 COLD_START = 2.4  # x bare waitress
 

@@ -18,6 +18,7 @@ import pytest
 
 import mcpboard
 from mcpboard.simulator import Simulator
+from tests.bench.targets import RSS_AFTER_CALLS, RSS_IDLE
 from tests.deploy import boards, shelf, tree
 from tests.deploy.boards import Served, served
 from tests.deploy.rooms import room, until
@@ -26,8 +27,8 @@ from tests.deploy.test_consistency import MALLOC
 pytestmark = pytest.mark.slow
 
 # Resident memory on x86-64 (performance contract).
-IDLE_KB = 26 * 1024
-AFTER_CALLS_KB = 34 * 1024
+IDLE_KB = int(RSS_IDLE * 1024)
+AFTER_CALLS_KB = int(RSS_AFTER_CALLS * 1024)
 CALLS = 1_000
 
 # What an idle server must do without: each costs a megabyte or more.

@@ -13,7 +13,10 @@ from mcpboard.client import Client
 
 SCRIPT = "/etc/init.d/S90mcpboard"
 URL = "http://127.0.0.1:8080/mcp"
-PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # a page would bring werkzeug in, which MCP alone does without
+HEALTH = "http://127.0.0.1:8080/health"
+HEALTH_S = 1.0  # seconds between two looks of whatever watches the board
+IDLE_S = 10.0  # seconds of nothing but that, before the server counts as idle
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 START_S = 120.0  # an emulated board on a busy machine needs ten
 CALLS = 1_000
 MIX: Sequence[tuple[str, dict[str, object]]] = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
@@ -65,6 +68,20 @@ subprocess.run([SCRIPT, "start"], check=True, stdout=subprocess.DEVNULL)
 wait_for(URL, PING)
 tell("start", seconds=round(time.monotonic() - started, 2))
 
+stop = threading.Event()
+asked: list[bool] = []
+
+
+def watch() -> None:
+    """Ask for /health once a second until the session is over."""
+    while not stop.wait(HEALTH_S):
+        asked.append(answers(HEALTH, None))
+
+
+watching = threading.Thread(target=watch)
+watching.start()
+stop.wait(IDLE_S)
+
 pid = int(Path("/run/mcpboard.pid").read_text("ascii"))
 tell("idle", **memory(pid), available=available())
 
@@ -82,6 +99,11 @@ with Client(URL) as client:
     (bundle,) = client.call("support_bundle", {}, progress=lambda *_: during.append(memory(pid))).blobs
     highest = {name: max(each[name] for each in during) for name in during[0]}
     tell("during a bundle", **highest, bytes=len(bundle.content), seconds=round(time.monotonic() - started, 1))
+
+stop.set()
+watching.join()
+assert all(asked)
+tell("health", asked=len(asked))
 
 started = time.monotonic()
 subprocess.run([SCRIPT, "stop"], check=True, stdout=subprocess.DEVNULL)
