@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import responses
+from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
 
-from mcpboard.board.backend import Backend, BackendResponse
+from mcpboard.board.backend import Backend
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import ROWS
-from mcpboard.errors import BackendBroken, BackendTimeout, NotOffered, ToolError, ToolRefused
+from mcpboard.errors import ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 
+URL = "http://127.0.0.1:8081"
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
 
 
@@ -27,21 +30,13 @@ class Clock:
         return self.now
 
 
-class Scripted:
-    """A backend that answers in a fixed way, and remembers the bodies it was sent."""
-
-    def __init__(self, response: BackendResponse | Exception) -> None:
-        self.response = response
-        self.bodies: list[bytes | None] = []
-
-    def call(self, method: str, path: str, body: bytes | None, seconds: float) -> BackendResponse:
-        self.bodies.append(body)
-        if isinstance(self.response, Exception):
-            raise self.response
-        return self.response
+WELL: dict[str, Any] = {"json": {"output": "done", "is_error": False}}
 
 
-WELL = BackendResponse(200, "application/json", json.dumps({"output": "done", "is_error": False}).encode())
+@pytest.fixture(autouse=True)
+def no_sockets() -> Iterator[None]:
+    with responses.mock:
+        yield
 
 
 @pytest.fixture
@@ -54,16 +49,11 @@ def forward(clock: Clock) -> Forwarder:
     return Forwarder(Lanes(LANE_CAPACITY, clock), UndeliveredOutcomes(clock))
 
 
-def run(
-    forward: Forwarder, tool: str, response: BackendResponse | Exception = WELL, arguments: bytes = b"{}"
-) -> Outcome:
-    return run_on(forward, tool, Scripted(response), arguments)
-
-
-def run_on(forward: Forwarder, tool: str, backend: Scripted, arguments: bytes = b"{}") -> Outcome:
+def run(forward: Forwarder, tool: str, answer: dict[str, Any] = WELL, arguments: bytes = b"{}") -> Outcome:
     row = next(row for row in ROWS if row.tool.name == tool)
     call = ToolCall(1, tool, arguments, RequestVersion(False, False, None), None, "")
-    return forward.run(row, call, cast(Backend, backend), LIMIT)
+    responses.upsert(row.method, f"{URL}{row.path}", **answer)
+    return forward.run(row, call, Backend("agent", URL), LIMIT)
 
 
 def text(outcome: Outcome) -> str:
@@ -78,10 +68,10 @@ def lose(outcome: Outcome) -> None:
 
 
 def test_arguments_are_carried_over_as_they_came(forward: Forwarder) -> None:
-    backend = Scripted(WELL)
-    run_on(forward, "open_app", backend, b'{"app":"caf\xc3\xa9","n":1.50}')
-    run_on(forward, "device_status", backend)
-    assert backend.bodies == [b'{"input":{"app":"caf\xc3\xa9","n":1.50}}', None]
+    run(forward, "open_app", arguments=b'{"app":"caf\xc3\xa9","n":1.50}')
+    run(forward, "device_status")
+    sent = [(call.request.body, call.request.headers.get("Content-Type")) for call in responses.calls]
+    assert sent == [(b'{"input":{"app":"caf\xc3\xa9","n":1.50}}', "application/json"), (None, None)]
 
 
 def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, clock: Clock) -> None:
@@ -94,22 +84,22 @@ def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, 
 
 
 @pytest.mark.parametrize(
-    ("response", "message"),
+    ("answer", "message"),
     [
         pytest.param(WELL, "finished OK", id="it worked"),
-        pytest.param(BackendTimeout("late"), "ended with an error", id="nobody knows"),
-        pytest.param(BackendBroken("cut"), "ended with an error", id="cut off"),
-        pytest.param(ToolRefused("no picture", delivery="done"), "took place, although", id="done all the same"),
-        pytest.param(NotOffered("no such tool"), None, id="never begun"),
-        pytest.param(BackendBroken("cut", delivery="not_sent"), None, id="never sent"),
+        pytest.param({"body": ReadTimeout("secret")}, "ended with an error", id="nobody knows"),
+        pytest.param({"body": ConnectionError("secret")}, "ended with an error", id="cut off"),
+        pytest.param({"body": "secret"}, "ended with an error", id="no sense"),
+        pytest.param({"status": 404, "body": "secret"}, None, id="never begun"),
+        pytest.param({"body": ConnectTimeout("secret")}, None, id="never sent"),
     ],
 )
-def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, response: Any, message: str | None) -> None:
-    lose(run(forward, "open_app", response))
+def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: dict[str, Any], message: str | None) -> None:
+    lose(run(forward, "open_app", answer))
     told = text(run(forward, "keyboard_tap"))
     assert ("The earlier open_app" in told) is (message is not None)
     assert (message or "") in told
-    assert str(response) not in told
+    assert "secret" not in told
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), KeyError("a bug")])
@@ -117,7 +107,7 @@ def test_an_action_whose_answer_cannot_be_read_may_have_been_executed(
     forward: Forwarder, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     """The caller hears so, the lane is free again, and the next action hears of it if the caller did not."""
-    outcome = run(forward, "keyboard_tap", error)
+    outcome = run(forward, "keyboard_tap", {"body": error})
     assert isinstance(outcome.result, ToolError)
     assert outcome.result.delivery == "unknown"
     assert "keyboard_tap: the answer cannot be read" in caplog.text

@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import responses
+from requests.exceptions import ConnectTimeout
 
-from mcpboard.board.backend import BackendResponse
+from mcpboard.board.backend import Backend
 from mcpboard.board.live_schemas import FRESH_S, RETRY_S, Catalog, is_usable
 from mcpboard.board.tools import ROWS, allowed
-from mcpboard.errors import BackendUnreachable
+
+URL = "http://127.0.0.1:8081"
 
 
 class Agent:
-    """A fake Agent: counts how often it is asked, and answers what it was given last."""
+    """An Agent behind the board's own backend: counts how often it is asked, and answers what it was given last."""
 
     def __init__(self, *entries: Any) -> None:
-        self.asked = 0
         self.now = 1000.0
-        self.response: BackendResponse | Exception = listing(*entries)
+        self.answers: dict[str, Any] = listing(*entries)
+        self._backend = Backend("agent", URL)
+
+    @property
+    def asked(self) -> int:
+        return len(responses.calls)
 
     def fetch(self) -> Any:
-        self.asked += 1
-        if isinstance(self.response, Exception):
-            raise self.response
-        return self.response
+        responses.upsert("GET", f"{URL}/api/tools", **self.answers)
+        return self._backend.call("GET", "/api/tools", None, 1.0)
 
     def catalog(self) -> Catalog:
         return Catalog(lambda: self.now)
 
 
-def listing(*entries: Any) -> BackendResponse:
-    return BackendResponse(200, "application/json", json.dumps({"tools": list(entries)}).encode())
+@pytest.fixture(autouse=True)
+def no_sockets() -> Iterator[None]:
+    with responses.mock:
+        yield
+
+
+def listing(*entries: Any) -> dict[str, Any]:
+    return {"json": {"tools": list(entries)}}
 
 
 def entry(name: str, schema: Any) -> dict[str, Any]:
@@ -170,36 +181,32 @@ def test_a_copy_is_read_again_when_it_is_old() -> None:
 
 
 FAILURES = [
-    pytest.param(BackendUnreachable("no connection"), id="no connection"),
-    pytest.param(BackendResponse(503, "text/plain", b"Server is shutting down\n"), id="shutting down"),
-    pytest.param(BackendResponse(200, "text/html", b"<html>"), id="a page"),
-    pytest.param(BackendResponse(200, "application/json", b'{"tools":{}}'), id="no list"),
-    pytest.param(BackendResponse(200, "application/json", b"[]"), id="no object"),
-    pytest.param(BackendResponse(200, "application/json", b"\xff\xfe\x00"), id="no text"),
-    pytest.param(BackendResponse(200, "application/json", b"[" * 100_000), id="nesting without end"),
-    pytest.param(
-        BackendResponse(200, "application/json", b'{"tools":[' + b"[" * 63 + b"]" * 63 + b"]}"), id="65 levels"
-    ),
-    pytest.param(
-        BackendResponse(200, "application/json", b'{"tools":[' + b"{}," * 10_000 + b"{}]}"), id="too many objects"
-    ),
-    pytest.param(BackendResponse(200, "application/json", b'{"tools":[{"x":NaN}]}'), id="a number that is none"),
+    pytest.param({"body": ConnectTimeout()}, id="no connection"),
+    pytest.param({"status": 503, "body": "Server is shutting down\n"}, id="shutting down"),
+    pytest.param({"body": "<html>", "content_type": "text/html"}, id="a page"),
+    pytest.param({"json": {"tools": {}}}, id="no list"),
+    pytest.param({"json": []}, id="no object"),
+    pytest.param({"body": b"\xff\xfe\x00"}, id="no text"),
+    pytest.param({"body": b"[" * 100_000}, id="nesting without end"),
+    pytest.param({"body": b'{"tools":[' + b"[" * 63 + b"]" * 63 + b"]}"}, id="65 levels"),
+    pytest.param({"body": b'{"tools":[' + b"{}," * 10_000 + b"{}]}"}, id="too many objects"),
+    pytest.param({"body": b'{"tools":[{"x":NaN}]}'}, id="a number that is none"),
 ]
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: BackendResponse | Exception) -> None:
+def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: dict[str, Any]) -> None:
     agent = Agent(entry("open_app", text_schema("title")))
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
     good = catalog.rows(shell=True)
-    agent.response = failure
+    agent.answers = failure
     agent.now += FRESH_S
     catalog.refresh(agent.fetch)
     catalog.refresh(agent.fetch)
     assert agent.asked == 2
     assert catalog.rows(shell=True) is good
-    agent.response = listing()
+    agent.answers = listing()
     agent.now += RETRY_S
     catalog.refresh(agent.fetch)
     assert agent.asked == 3
@@ -226,11 +233,12 @@ def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stay
 
 def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
     asked, answer_now = threading.Event(), threading.Event()
+    agent = Agent(entry("open_app", text_schema("title")))
 
     def fetch() -> Any:
         asked.set()
         assert answer_now.wait(5)
-        return listing(entry("open_app", text_schema("title")))
+        return agent.fetch()
 
     catalog = Catalog(lambda: 0.0)
     first = threading.Thread(target=catalog.refresh, args=(fetch,))

@@ -78,7 +78,7 @@ def watch() -> None:
         asked.append(answers(HEALTH, None))
 
 
-watching = threading.Thread(target=watch)
+watching = threading.Thread(target=watch, daemon=True)  # a session that fails ends
 watching.start()
 stop.wait(IDLE_S)
 

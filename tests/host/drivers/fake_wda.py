@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from requests import PreparedRequest
+from responses import RequestsMock
+
 from tests.host.drivers import lab
 
 WIDTH, HEIGHT, SCALE = 39, 84, 3  # points, and pixels in each
 LIMIT_S = 10.0
+JSON = "application/json;charset=UTF-8"
 SETTINGS = "com.apple.Preferences"
 
 
@@ -184,36 +189,52 @@ WITHOUT_SESSION = {
 }  # fmt: skip
 
 
+def answer(phone: FakePhone, method: str, url: str, body: bytes | None) -> tuple[int, bytes]:
+    """The status and content with which that phone's WebDriverAgent answers."""
+    try:
+        path = urlsplit(url).path.rstrip("/")
+        value, status = phone.respond(method, path, json.loads(body or b"{}")), 200
+    except WdaFault as fault:
+        value = {"error": fault.name, "message": fault.message, "traceback": ""}
+        status = fault.status
+    if isinstance(value, bytes):
+        return status, value
+    return status, json.dumps({"value": value, "sessionId": phone.session}).encode()
+
+
 class _Handler(BaseHTTPRequestHandler):
     phone: FakePhone
 
     def do_GET(self) -> None:
-        self._answer("GET")
-
-    def do_POST(self) -> None:
-        self._answer("POST")
-
-    def _answer(self, method: str) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        path = urlsplit(self.path).path.rstrip("/")
-        try:
-            value, status = self.phone.respond(method, path, json.loads(body or b"{}")), 200
-        except WdaFault as fault:
-            value = {"error": fault.name, "message": fault.message, "traceback": ""}
-            status = fault.status
-        content = (
-            value
-            if isinstance(value, bytes)
-            else json.dumps({"value": value, "sessionId": self.phone.session}).encode()
-        )
+        status, content = answer(self.phone, self.command, self.path, body)
         self.send_response(status)
-        self.send_header("Content-Type", "application/json;charset=UTF-8")
+        self.send_header("Content-Type", JSON)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
+    do_POST = do_GET
+
     def log_message(self, *_: Any) -> None:
         """Nothing is printed."""
+
+
+@contextmanager
+def mocked_wda(phone: FakePhone) -> Iterator[str]:
+    """The URL of the same without a socket, where only its answers matter; requests to other ports go out."""
+    url = "http://127.0.0.1:8100"
+
+    def respond(request: PreparedRequest) -> tuple[int, Mapping[str, str], bytes]:
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        status, content = answer(phone, str(request.method), str(request.url), body)
+        return status, {"Content-Type": JSON}, content
+
+    with RequestsMock(assert_all_requests_are_fired=False) as mock:
+        mock.add_passthru(re.compile(r"http://127\.0\.0\.1:(?!8100/)"))
+        for method in ("GET", "POST"):
+            mock.add_callback(method, re.compile(re.escape(url)), respond)
+        yield url
 
 
 Fault = Callable[[], Any]

@@ -17,7 +17,7 @@ from mcpboard.host.drivers import app_names, iphone
 from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.drivers.iphone import IPhoneDriver, wda
 from mcpboard.host.vision.tree import UiNode
-from tests.host.drivers.fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
+from tests.host.drivers.fake_wda import LIMIT_S, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda, mocked_wda
 from tests.host.rig import agent
 from tests.support import provision
 
@@ -33,6 +33,13 @@ def phone() -> FakePhone:
 
 @pytest.fixture
 def driver(phone: FakePhone) -> Iterator[IPhoneDriver]:
+    with mocked_wda(phone) as url:
+        yield IPhoneDriver(url)
+
+
+@pytest.fixture
+def connected(phone: FakePhone) -> Iterator[IPhoneDriver]:
+    """A driver over real sockets, for what is slow."""
     with fake_wda(phone) as url:
         yield IPhoneDriver(url)
 
@@ -127,7 +134,7 @@ def test_odd_elements_do_no_harm(phone: FakePhone, driver: IPhoneDriver, source:
 
 def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> None:
     phone = FakePhone(old=True)
-    with fake_wda(phone) as url:
+    with mocked_wda(phone) as url:
         driver = IPhoneDriver(url)
         driver.tap((3, 3))
         driver.tap((6, 6))
@@ -141,7 +148,7 @@ def test_the_tap_route_is_found_once_kept_and_found_again_after_an_update() -> N
 def test_an_open_session_is_shared(phone: FakePhone) -> None:
     """A new one is opened only where there is none."""
     phone.open({})
-    with fake_wda(phone) as url:
+    with mocked_wda(phone) as url:
         IPhoneDriver(url).tap((3, 3))
         assert phone.sessions == 1
         phone.end_session()
@@ -184,8 +191,9 @@ def test_no_action_is_repeated_for_a_session_that_ended_under_it(
 
 @pytest.mark.parametrize(("act", "route"), ACTIONS)
 def test_an_action_whose_answer_does_not_come_is_not_repeated(
-    phone: FakePhone, driver: IPhoneDriver, act: Act, route: str, monkeypatch: pytest.MonkeyPatch
+    phone: FakePhone, connected: IPhoneDriver, act: Act, route: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    driver = connected
     phone.keyboard = True
     driver.tap((0, 0))
     phone.actions.clear()
@@ -265,11 +273,11 @@ def test_a_probe_tells_the_phone(phone: FakePhone, driver: IPhoneDriver) -> None
 
 
 def test_a_slow_detail_makes_no_phone_offline(
-    phone: FakePhone, driver: IPhoneDriver, monkeypatch: pytest.MonkeyPatch
+    phone: FakePhone, connected: IPhoneDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iphone, "PROBE_SECONDS", 0.5)
     phone.faults["/wda/activeAppInfo"] = lambda: phone.let_go.wait(LIMIT_S)
-    assert driver.probe().state == READY
+    assert connected.probe().state == READY
 
 
 def test_a_webdriveragent_that_was_away_needs_only_the_next_call(phone: FakePhone) -> None:
@@ -299,7 +307,7 @@ def test_an_address_that_is_none_is_told_at_once() -> None:
 
 def test_a_session_that_no_path_may_hold_is_refused(phone: FakePhone) -> None:
     phone.session = "../../x"
-    with fake_wda(phone) as url, pytest.raises(ToolFailed, match="is it WebDriverAgent"):
+    with mocked_wda(phone) as url, pytest.raises(ToolFailed, match="is it WebDriverAgent"):
         wda.WdaClient(url).read("/window/size")
 
 
