@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import socket
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -38,3 +41,59 @@ def test_interim_answers_without_end_leave_the_fate_open(
     with Raw(lambda sock, over: sock.sendall(INTERIM * 500)) as raw, pytest.raises(failure) as caught:
         ask(raw.url)
     assert (getattr(caught.value, "data", None) or vars(caught.value)).get("delivery", UNKNOWN) == UNKNOWN
+
+
+# --- one connection, one try ---------------------------------------------------------------------
+
+
+def kept(sock: socket.socket, over: threading.Event) -> None:
+    """Answer with a cookie, and keep the connection until the client ends it."""
+    sock.sendall(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 2\r\n\r\n{}")
+    assert sock.recv(1) == b""
+
+
+def test_a_server_that_keeps_connections_gets_one_for_each_request_and_no_cookie_back() -> None:
+    """And nothing of the environment's: no netrc, no proxy."""
+    with Raw(kept, kept, kept) as raw:
+        agent = Backend("agent", raw.url.removesuffix("/mcp"))
+        for _ in range(3):
+            assert agent.call("POST", "/x", b"{}", 5.0).body == b"{}"
+        assert len(raw.requests) == 3
+    for request in raw.requests:
+        assert b"Connection: close" in request
+        assert b"Cookie" not in request
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_server_that_hangs_up_is_asked_once(method: str, answer: bytes) -> None:
+    def hang_up(sock: socket.socket, over: threading.Event) -> None:
+        sock.sendall(answer)
+
+    with Raw(hang_up, hang_up) as raw:
+        with pytest.raises(BackendBroken) as failed:
+            Backend("agent", raw.url.removesuffix("/mcp")).call(method, "/x", b"{}" if method == "POST" else None, 5.0)
+        assert len(raw.requests) == 1
+    assert failed.value.delivery == UNKNOWN
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_an_answer_whose_body_is_not_read_past_the_limit(status: int) -> None:
+    def redirect(sock: socket.socket, over: threading.Event) -> None:
+        sock.sendall(b"HTTP/1.1 %d Moved\r\nLocation: /there\r\nContent-Length: 99999999999\r\n\r\n" % status)
+        assert sock.recv(1) == b""
+
+    with Raw(redirect) as raw:
+        with pytest.raises(BackendBroken, match="over the limit"):
+            Backend("agent", raw.url.removesuffix("/mcp")).call("POST", "/x", b"{}", 5.0)
+        assert len(raw.requests) == 1
+
+
+def test_nothing_of_a_damaged_head_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither what is no header, nor a folded one; what is left of the head counts."""
+    head = b"HTTP/1.1 200 OK\r\nX-Long: secret\r\n one\r\nContent-Length: 2\r\nsecret line\r\n\r\n{}"
+    caplog.set_level(logging.INFO)
+    with Raw(lambda sock, over: sock.sendall(head)) as raw:
+        assert Backend("agent", raw.url.removesuffix("/mcp")).call("GET", "/x", None, 5.0).body == b"{}"
+    assert "secret" not in caplog.text
+    assert not caplog.records

@@ -1,0 +1,93 @@
+"""What the worker's requests make of the cloud's answers, whose sockets do not matter here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+import responses
+from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
+from responses import matchers
+
+from mcpboard.errors import ClientError, PeerBroken, PeerRefused, PeerTimeout, PeerUnreachable
+from mcpboard.host.cloud.api import LARGEST_RESPONSE, CloudApi
+from mcpboard.host.cloud.enrollment import Enrollment
+
+URL = "http://127.0.0.1:9/cloud"
+TOKEN = "t" * 32
+Verb = Callable[[CloudApi], Any]
+
+VERBS = [
+    pytest.param(lambda api: api.heartbeat({"a": 1}), "/v1/hosts/h/heartbeat", {"a": 1}, id="heartbeat"),
+    pytest.param(
+        lambda api: api.claim(5.0, ["X"], 10.0),
+        "/v1/hosts/h/claim",
+        {"wait_s": 5.0, "free_device_ids": ["X"]},
+        id="claim",
+    ),
+    pytest.param(lambda api: api.start("a/b", "L"), "/v1/assignments/a%2Fb/start", {"lease_id": "L"}, id="start"),
+    pytest.param(
+        lambda api: api.progress("a", "L", 2, "tap"),
+        "/v1/assignments/a/progress",
+        {"lease_id": "L", "step": 2, "note": "tap"},
+        id="progress",
+    ),
+    pytest.param(lambda api: api.finish("a", {"ok": True}), "/v1/assignments/a/finish", {"ok": True}, id="finish"),
+]
+
+BAD = [
+    pytest.param({"status": 401}, PeerRefused, 401, id="401"),
+    pytest.param({"status": 409, "json": {}}, PeerRefused, 409, id="a lease that is lost"),
+    pytest.param({"status": 500, "body": "boom"}, PeerRefused, 500, id="500"),
+    pytest.param({"status": 308, "headers": {"Location": "http://127.0.0.1:9/x"}}, PeerRefused, 308, id="a redirect"),
+    pytest.param({"body": "<html>"}, PeerBroken, None, id="a page"),
+    pytest.param({"json": [1]}, PeerBroken, None, id="no object"),
+    pytest.param({"body": b"[" * 100_000}, PeerBroken, None, id="nesting without end"),
+    pytest.param({"body": b'{"a":"' + b"x" * LARGEST_RESPONSE + b'"}'}, PeerBroken, None, id="too large"),
+    pytest.param({"json": {}, "headers": {"Content-Encoding": "gzip"}}, PeerBroken, None, id="compressed"),
+    pytest.param({"body": ReadTimeout()}, PeerTimeout, None, id="late"),
+    pytest.param({"body": ConnectTimeout()}, PeerUnreachable, None, id="no connection"),
+    pytest.param({"body": ConnectionError()}, PeerBroken, None, id="cut off"),
+]
+
+
+@pytest.fixture
+def api() -> Iterator[CloudApi]:
+    with responses.mock, closing(CloudApi(Enrollment(URL, "h", TOKEN, 30.0, 25.0, 90.0))) as api:
+        yield api
+
+
+@pytest.mark.parametrize(("verb", "path", "body"), VERBS)
+def test_each_request_goes_out_once_with_token_and_body(api: CloudApi, verb: Verb, path: str, body: Any) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "Connection": "close"}
+    match = [matchers.json_params_matcher(body), matchers.header_matcher(headers)]
+    responses.post(URL + path, json={"known": True}, match=match)
+    assert verb(api) in ({"known": True}, None)
+    assert len(responses.calls) == 1
+
+
+@pytest.mark.parametrize(("answer", "error", "status"), BAD)
+@pytest.mark.parametrize(("verb", "path", "body"), VERBS)
+def test_a_bad_answer_is_one_clear_error(
+    api: CloudApi,
+    verb: Verb,
+    path: str,
+    body: Any,
+    answer: dict[str, Any],
+    error: type[ClientError],
+    status: int | None,
+) -> None:
+    """Asked once; and the token is in no message."""
+    responses.post(URL + path, **answer)
+    with pytest.raises(error) as failed:
+        verb(api)
+    assert failed.value.status == status
+    assert TOKEN not in str(failed.value)
+    assert len(responses.calls) == 1
+
+
+def test_no_content_is_no_assignment(api: CloudApi) -> None:
+    responses.post(f"{URL}/v1/hosts/h/claim", status=204)
+    assert api.claim(5.0, ["X"], 10.0) is None
