@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mcpboard.transport.adapter import DirectSession
 
 JSON = {"Content-Type": "application/json"}
-BLOCK = 192 * 1024  # bytes read at a time: a multiple of 3, so that a whole block is whole base64; each read costs 25 us
+# Bytes read at a time: a multiple of 3, so that a whole block is whole base64; each read costs 25 us.
+BLOCK = 96 * 1024
 
 # Backend -> what a person calls it, and the setting that says where it is.
 BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web", "mcp_config_web_base_url")}
