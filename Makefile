@@ -33,8 +33,8 @@ check: .venv-check/ready ## ruff (lint and format) and mypy, over package and te
 house: .venv-test/ready ## measures of the layout: sizes, names, helpers, each with its limit
 	.venv-test/bin/python -m tests.house
 
-bench: .venv-test/ready ## the numbers of the README, side by side in one run
-	STRICT=1 bash tests/system-packages
+bench: .venv-test/ready ## the numbers of the README, side by side in one run; installs what that needs (apt when root)
+	.venv-test/bin/python -m tests.bench.needs
 	.venv-test/bin/python -m tests.bench
 
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
@@ -52,7 +52,7 @@ matrix: .venv-test/ready ## the core and board suites on the versions of OpenWrt
 	.venv-test/bin/python -m tests.deploy.matrix
 
 board-image: .venv-test/ready ## boot an emulated board of 128 MB with the server on it, and print its figures (root, Debian)
-	bash tests/system-packages qemu-system-arm
+	.venv-test/bin/python -m tests.bench.needs board
 	.venv-test/bin/python -m tests.deploy.board_image
 
 clean: ## remove the virtual environments and what was built

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from tests.bench.traffic import join
+from tests.bench.traffic import join, learned
 from tests.host.console.rig import Agent, agent
 from tests.host.rig import Caller, Fake
 
@@ -19,6 +20,12 @@ TAPS = 60  # of each client, in each of the two parts
 TABS = 20
 POLL_S = 2.0  # as htmx does it in the pages
 SLOWER = 1.5  # x without tabs, shown and not asserted
+
+
+def sizes() -> tuple[int, int]:
+    """Bytes of the tool list and of the instructions."""
+    with tempfile.TemporaryDirectory() as folder, agent(Path(folder, "data"), phone=Fake()) as host:
+        return learned(urlsplit(host.url).port or 0, host.token)
 
 
 def watched() -> tuple[str, str, str, str, bool]:

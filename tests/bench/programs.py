@@ -129,12 +129,17 @@ BACKEND: Command = (sys.executable, "-m", "tests.bench.backend")
 
 
 @contextmanager
-def settings(backend_port: int, bundle_max: int = 128 << 20) -> Iterator[Path]:
+def settings(backend_port: int, bundle_max: int = 128 << 20, shell: bool = False) -> Iterator[Path]:
     """The settings of a board in front of that backend, in two files as on boards; room for a bundle of 64 MB."""
     url = f"http://127.0.0.1:{backend_port}"
     with tempfile.TemporaryDirectory() as folder:
         ours, agents = Path(folder, "mcpboard.toml"), Path(folder, "agent.toml")
-        _write(agents, "[conversation_settings.agent]", f'mcp_config_web_base_url = "{url}"')
+        _write(
+            agents,
+            "[conversation_settings.agent]",
+            f'mcp_config_web_base_url = "{url}"',
+            f"mcp_shell_enabled = {str(shell).lower()}",
+        )
         _write(
             ours,
             "[mcpboard]",

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import crowded, host, hostile, programs, traffic
+from tests.bench import crowded, host, hostile, programs, small_json, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
 from tests.bench.traffic import Caller, crowds, medians
-from tests.deploy import boards
+from tests.deploy import armhf, board_image, boards
+from tests.functional.gohttp import Exchange, GoServer, tool_answer
 from tests.host.vision import measured
 from tests.support import provision
 
@@ -36,6 +37,9 @@ LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
 ASK_AGAIN_S = 0.25  # seconds between two bundles asked for; the board looks at stalled readers once a second
 KNOCK_S = 0.005  # seconds; quicker, and the knocks would fill the backlog and wait there
 CROWDED_S = 30.0  # seconds of hostile traffic
+FLOODED = 80  # answers to requests that are as large as they may be
+TURNS = 3  # turns of a server's loop; one is enough
+KEY = "POST /api/tools/keyboard_tap"
 GIVE_UP_S = 10.0  # seconds of knocking at a port that does not close
 
 
@@ -117,8 +121,15 @@ def listing(found: Servers) -> Iterator[Row]:
     yield ratio(
         f"tools/list p50, {CROWD} connections", many["ours"], many["bare"], want.LIST_P50, "us", "bare waitress"
     )
-    with Caller(found.board.port) as caller:
-        yield ceiling("tools/list, bytes", len(caller.ask(traffic.LIST)), want.LIST_BYTES, "B")
+    with programs.settings(found.backend.port, shell=True) as config, running(programs.board(config)) as board:
+        learned = {
+            "board": traffic.learned(found.board.port),
+            "board with its shell": traffic.learned(board.port),
+            "host": host.sizes(),
+        }
+    for role, (listed, told) in learned.items():
+        yield ceiling(f"tools/list of a {role}", listed, want.LIST_BYTES, "B")
+        yield ceiling(f"instructions of a {role}", told, want.INSTRUCTIONS_BYTES, "B")
 
 
 def calls(found: Servers) -> Iterator[Row]:
@@ -192,6 +203,9 @@ def memory(found: Servers) -> Iterator[Row]:
         with hostile.strangers(board.port):
             pass
         yield ceiling("resident, peak under hostile load", board.peak, want.RSS_HOSTILE, "MiB", digits=1)
+    with running(programs.board(found.config)) as board, small_json.Flood(board.port) as flood:
+        flood.wait_for(FLOODED, traffic.LIMIT_S)
+        yield ceiling("resident, peak under small JSON", board.peak, want.RSS_FLOODED, "MiB", digits=1)
 
 
 def size(_: Servers) -> Iterator[Row]:
@@ -200,8 +214,28 @@ def size(_: Servers) -> Iterator[Row]:
         boards.install_ours(site)
         boards.install_dependencies(site)
         boards.leave_bytecode_alone(site)
-        total = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    yield ceiling("installed, bytecode, with dependencies", total / 1e6, want.INSTALLED, "MB", digits=2)
+        shown = f"{boards.installed_bytes(site) / 1e6:.2f} MB"
+    yield Row("installed here, bytecode, with dependencies", shown, "", "none", True)
+
+
+def emulated_board(_: Servers) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        site, scratch = Path(folder, "site"), Path(folder, "scratch")
+        scratch.mkdir()
+        armhf.install(site)
+        installed = boards.installed_bytes(site) / 1e6
+        yield ceiling(
+            "installed on 32-bit ARM, bytecode, with dependencies",
+            installed,
+            want.INSTALLED_BYTES / 1e6,
+            "MB",
+            digits=2,
+        )
+        figures = dict(board_image.booted(scratch))
+    for name, limit in board_image.LIMITS_KB.items():
+        facts = figures[name]
+        beside = f"proportional {facts['pss']:,} kB, asked for /health every second"
+        yield ceiling(f"resident on an emulated board, {name}", facts["rss"], limit, "kB", beside)
 
 
 def cold_start(found: Servers) -> Iterator[Row]:
@@ -221,6 +255,29 @@ def _first_answer(command: Command, sent: bytes) -> float:
 
 
 # --- what it gives back ----------------------------------------------------------------------
+
+
+def departed(_: Servers) -> Iterator[Row]:
+    """Of two taps on one connection that is closed while the first is under way, the second must not be made."""
+    release = threading.Event()
+
+    def hold(went: Exchange) -> None:
+        release.wait(traffic.LIMIT_S)
+        went.reply(tool_answer("ok"))
+
+    with GoServer(hold) as agent, programs.settings(agent.port) as config, running(programs.board(config)) as board:
+        with Caller(board.port) as leaver:
+            leaver.sock.sendall(traffic.TAP * 2)
+            agent.wait_for(1)
+        with Caller(board.port) as caller:
+            for _turn in range(TURNS):  # for each the server's loop turns, and sees who has left
+                caller.ask(traffic.post("server/discover"))
+            release.set()
+            over = time.monotonic() + traffic.LIMIT_S
+            while KEY not in agent.paths() and time.monotonic() < over:  # is refused as long as a tap is under way
+                caller.ask(traffic.KEY)
+        queued = len(agent.paths()) - 2
+    yield Row("queued call of a client that left", f"made {queued} x", "", "never made", queued == 0)
 
 
 def stalled(found: Servers) -> Iterator[Row]:
@@ -300,7 +357,9 @@ ROWS: Mapping[str, Callable[[Servers], Iterator[Row]]] = {
     "bundles": bundles,
     "memory": memory,
     "size": size,
+    "board": emulated_board,
     "start": cold_start,
+    "departed": departed,
     "stalled": stalled,
     "sigterm": sigterm,
     "crowded": crowds_of_strangers,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import resource
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.bench import hostile, programs, small_json, traffic
+from tests.bench import host, hostile, programs, small_json, traffic
 from tests.bench.backend import Backend
 from tests.bench.programs import Program
 from tests.bench.targets import (
@@ -18,7 +17,7 @@ from tests.bench.targets import (
     LIST_BYTES,
     RSS_AFTER_CALLS,
     RSS_FLOODED,
-    RSS_HELD,
+    RSS_HOSTILE,
     RSS_IDLE,
 )
 from tests.bench.traffic import Caller
@@ -54,10 +53,16 @@ def ask(board: Program, sent: bytes) -> bytes:
         return caller.ask(sent)
 
 
-def test_every_client_has_room_for_the_tools_and_the_instructions(board: Program) -> None:
-    assert len(ask(board, traffic.LIST)) <= LIST_BYTES
-    discovered = json.loads(ask(board, traffic.post("server/discover")))
-    assert len(discovered["result"]["instructions"].encode()) <= INSTRUCTIONS_BYTES
+def test_every_client_has_room_for_the_tools_and_the_instructions_of_a_board(board: Program) -> None:
+    listed, told = traffic.learned(board.port)
+    assert listed <= LIST_BYTES
+    assert told <= INSTRUCTIONS_BYTES
+
+
+def test_every_client_has_room_for_the_tools_and_the_instructions_of_a_host() -> None:
+    listed, told = host.sizes()
+    assert listed <= LIST_BYTES
+    assert told <= INSTRUCTIONS_BYTES
 
 
 def test_an_idle_server_is_small(board: Program) -> None:
@@ -77,9 +82,9 @@ def test_a_server_that_has_worked_is_small_and_holds_nothing(board: Program) -> 
 
 def test_strangers_cannot_make_it_large(board: Program) -> None:
     with hostile.strangers(board.port):
-        assert board.peak <= RSS_HELD
+        assert board.peak <= RSS_HOSTILE
     ask(board, traffic.LIST)
-    assert board.peak <= RSS_HELD
+    assert board.peak <= RSS_HOSTILE
     assert board.threads == THREADS
 
 

@@ -25,10 +25,11 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 Buffers = Mapping[str, int]
 
 
-def post(method: str, **params: Any) -> bytes:
+def post(method: str, token: str | None = None, **params: Any) -> bytes:
     """One modern request with every header and the whole envelope, so that each check has something to check."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}).encode()
-    named = [f"Mcp-Name: {params['name']}"] if "name" in params else []
+    more = [f"Mcp-Name: {params['name']}"] if "name" in params else []
+    more += [] if token is None else [f"Authorization: Bearer {token}"]
     return request(
         "POST /mcp",
         body,
@@ -36,7 +37,7 @@ def post(method: str, **params: Any) -> bytes:
         "Accept: application/json, text/event-stream",
         f"MCP-Protocol-Version: {VERSION}",
         f"Mcp-Method: {method}",
-        *named,
+        *more,
     )
 
 
@@ -50,6 +51,7 @@ LIST = post("tools/list")
 SMALL = post("tools/call", name="phone_bridge_status", arguments={})
 TAP = post("tools/call", name="touch_gesture", arguments={"type": "tap", "point": {"x": 500, "y": 500}})
 SHOT = post("tools/call", name="screenshot", arguments={})
+KEY = post("tools/call", name="keyboard_tap", arguments={"keys": ["enter"]})
 BUNDLE = post("tools/call", name="support_bundle", arguments={})
 
 
@@ -108,6 +110,14 @@ class Caller:
         got = self.sock.recv(1 << 18)
         assert got, "the server hung up"
         return got
+
+
+def learned(port: int, token: str | None = None) -> tuple[int, int]:
+    """Bytes of the answer to tools/list, and of the instructions: what every client reads into its context."""
+    with Caller(port) as caller:
+        listed = caller.ask(post("tools/list", token))
+        discovered = json.loads(caller.ask(post("server/discover", token)))
+    return len(listed), len(discovered["result"]["instructions"].encode())
 
 
 def medians(asked: Mapping[str, tuple[int, bytes]], rounds: int) -> dict[str, float]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from mcpboard.simulator import Simulator
+from tests.bench.targets import BOARD_AFTER_CALLS_KB, BOARD_IDLE_KB
 from tests.deploy import armhf, shelf, tree
 
 GUEST = Path(__file__).parent / "guest"
@@ -29,9 +30,7 @@ BUNDLE_BLOCKS = 256  # of 64 KiB: 16 MiB
 # The armmp kernel has these as modules, to be loaded in this order.
 MODULES = ("virtio_mmio", "virtio_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4")
 
-# Ceilings of resident memory in kB; a trivial server of the same parts has 16,900 and 21,500.
-IDLE_KB = 19_000
-AFTER_CALLS_KB = 24_000
+LIMITS_KB = {"idle": BOARD_IDLE_KB, "after calls": BOARD_AFTER_CALLS_KB}  # of resident memory
 
 INITRD = """#!/busybox sh
 for module in {modules}; do /busybox insmod /$module.ko; done
@@ -52,7 +51,8 @@ def main() -> int:
             print(failure, file=sys.stderr)
             return 1
     for name, facts in figures.items():
-        print(f"{name:16}", ", ".join(f"{key} {value}" for key, value in facts.items()))
+        limit = f" (rss <= {LIMITS_KB[name]})" if name in LIMITS_KB else ""
+        print(f"{name:16}", ", ".join(f"{key} {value}" for key, value in facts.items()) + limit)
     return 0 if within(figures) else 1
 
 
@@ -61,14 +61,16 @@ def within(figures: Mapping[str, Mapping[str, int]]) -> bool:
     if "stop" not in figures:
         print("the run did not come to its end", file=sys.stderr)
         return False
-    return figures["idle"]["rss"] <= IDLE_KB and figures["after calls"]["rss"] <= AFTER_CALLS_KB
+    over = [name for name, limit in LIMITS_KB.items() if figures[name]["rss"] > limit]
+    for name in over:
+        print(f"{name}: over its limit of {LIMITS_KB[name]} kB", file=sys.stderr)
+    return not over
 
 
 def booted(scratch: Path) -> Iterator[tuple[str, dict[str, int]]]:
     """Names and figures, as the session inside prints them; its other words are passed on."""
-    kernel = shelf.debian(armhf.SUITE, "extract", "linux-image-armmp", architecture="armhf")
-    (image,) = (kernel / "boot").glob("vmlinuz-*")
-    initrd, disk = _initrd(scratch, kernel), _disk(scratch)
+    (image,) = (kernel() / "boot").glob("vmlinuz-*")
+    initrd, disk = _initrd(scratch), _disk(scratch)
     command = [
         tree.tool("qemu-system-arm", "qemu-system-arm"),
         "-M", "virt", "-cpu", "cortex-a7", "-m", MEMORY_MB, "-smp", 1, "-nographic", "-no-reboot", "-net", "none",
@@ -88,6 +90,11 @@ def booted(scratch: Path) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 # --- the image -------------------------------------------------------------------------------
+
+
+def kernel() -> Path:
+    """The unpacked package of the kernel, with its modules."""
+    return shelf.debian(armhf.SUITE, "extract", "linux-image-armmp", architecture="armhf")
 
 
 def _disk(scratch: Path) -> Path:
@@ -146,12 +153,12 @@ def _recorded() -> Iterator[dict[str, object]]:
     yield {"asked": ["GET", "/api/logs/support"], "type": "application/gzip", "blocks": BUNDLE_BLOCKS}
 
 
-def _initrd(scratch: Path, kernel: Path) -> Path:
+def _initrd(scratch: Path) -> Path:
     folder, packed = scratch / "initrd", scratch / "initrd.gz"
     folder.mkdir()
     _executable(armhf.root() / "bin/busybox", folder / "busybox")
     for name in MODULES:
-        found = next((kernel / "lib/modules").rglob(f"{name}.ko"))
+        found = next((kernel() / "lib/modules").rglob(f"{name}.ko"))
         shutil.copyfile(found, folder / found.name)
     (folder / "init").write_text(INITRD.format(modules=" ".join(MODULES)), "ascii")
     (folder / "init").chmod(0o755)

@@ -71,6 +71,10 @@ def remove_sources(site: Path) -> None:
             shutil.rmtree(folder)
 
 
+def installed_bytes(site: Path) -> int:
+    return sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+
+
 @dataclass(frozen=True)
 class Served:
     """A running server: where it answers and who it is."""

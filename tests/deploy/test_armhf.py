@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mcpboard.simulator import Simulator
+from tests.bench.targets import INSTALLED_BYTES
 from tests.deploy import armhf, boards, tree
 from tests.deploy.boards import Served
 from tests.deploy.test_consistency import MALLOC
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
-INSTALLED_BYTES = 3_700_000  # with all dependencies (performance contract)
 LARGE_BUNDLE = 4 << 20  # bytes; some eighty blocks
 
 
@@ -60,7 +60,7 @@ def test_it_knows_its_version(interpreter: list[object]) -> None:
 
 
 def test_it_fits(site: Path) -> None:
-    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) <= INSTALLED_BYTES
+    assert boards.installed_bytes(site) <= INSTALLED_BYTES
 
 
 def test_it_lists_its_tools(board: Served) -> None:

@@ -26,9 +26,6 @@ from tests.deploy.test_consistency import MALLOC
 
 pytestmark = pytest.mark.slow
 
-# Resident memory on x86-64 (performance contract).
-IDLE_KB = int(RSS_IDLE * 1024)
-AFTER_CALLS_KB = int(RSS_AFTER_CALLS * 1024)
 CALLS = 1_000
 
 # What an idle server must do without: each costs a megabyte or more.
@@ -165,8 +162,8 @@ def test_memory_stays_below_its_ceilings(site: Path, simulator: Simulator) -> No
             assert not client.call(*boards.MIX[number % len(boards.MIX)]).is_error
         worked = running.memory_kb()
     print(f"RSS idle {idle} kB, after {CALLS} calls {worked} kB")
-    assert idle <= IDLE_KB
-    assert worked <= AFTER_CALLS_KB
+    assert idle <= RSS_IDLE * 1024
+    assert worked <= RSS_AFTER_CALLS * 1024
 
 
 def test_a_small_standard_library_is_enough(site: Path, simulator: Simulator) -> None:
