@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +15,15 @@ from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
 from responses import matchers
 
 from mcpboard.errors import ClientError, PeerBroken, PeerRefused, PeerTimeout, PeerUnreachable
+from mcpboard.host.access.identity import identity
 from mcpboard.host.cloud.api import LARGEST_RESPONSE, CloudApi
 from mcpboard.host.cloud.enrollment import Enrollment
+from mcpboard.host.cloud.worker import Worker
+from mcpboard.host.config import IDENTITY_FILE
+from mcpboard.host.devices.manager import DeviceManager
+from mcpboard.host.vision.service import VisionService
+from tests.host.cloud.rig import TAP
+from tests.host.rig import LIMIT_S, Fake
 
 URL = "http://127.0.0.1:9/cloud"
 TOKEN = "t" * 32
@@ -91,3 +101,55 @@ def test_a_bad_answer_is_one_clear_error(
 def test_no_content_is_no_assignment(api: CloudApi) -> None:
     responses.post(f"{URL}/v1/hosts/h/claim", status=204)
     assert api.claim(5.0, ["X"], 10.0) is None
+
+
+@pytest.mark.parametrize(
+    ("started", "touched"),
+    [
+        pytest.param({"json": {}}, [("tap", (1, 2))], id="ours"),
+        pytest.param({"status": 409, "json": {}}, [], id="no longer ours"),
+        pytest.param({"status": 410}, [], id="gone"),
+    ],
+)
+def test_the_worker_does_what_the_cloud_gives_out_once(
+    tmp_path: Path, started: dict[str, Any], touched: list[Any]
+) -> None:
+    """From the claim to its end; a lease that is lost before the first step leaves the phone alone."""
+    work = {"id": "a", "lease_id": "L", "device_id": "X", "timeout_s": 10, "steps": [TAP]}
+    claims, asked_again, over = iter([work]), threading.Event(), threading.Event()
+
+    def claim(_: object) -> tuple[int, dict[str, str], str]:
+        found = next(claims, None)
+        if found is not None:
+            return 200, {}, json.dumps({"assignment": found})
+        asked_again.set()
+        over.wait(LIMIT_S)
+        return 204, {}, ""
+
+    phone, finished = Fake(), threading.Event()
+
+    def finish(_: object) -> tuple[int, dict[str, str], str]:
+        finished.set()
+        return 200, {}, "{}"
+
+    identity(tmp_path / IDENTITY_FILE)
+    manager = DeviceManager()
+    manager.add("X", "fake", phone)
+    with (
+        responses.RequestsMock(assert_all_requests_are_fired=False) as cloud,
+        closing(VisionService(None, tmp_path)) as vision,
+        closing(manager),
+    ):
+        cloud.post(f"{URL}/v1/hosts/h/heartbeat", json={})
+        cloud.add_callback("POST", f"{URL}/v1/hosts/h/claim", claim)
+        cloud.post(f"{URL}/v1/assignments/a/start", **started)
+        cloud.post(f"{URL}/v1/assignments/a/progress", json={})
+        cloud.add_callback("POST", f"{URL}/v1/assignments/a/finish", finish)
+        enrolled = Enrollment(URL, "h", TOKEN, 30.0, 25.0, 90.0)
+        with closing(Worker(manager, list, vision, enrolled, tmp_path)):
+            assert (finished if touched else asked_again).wait(LIMIT_S)
+            over.set()
+        asked = [str(call.request.url).removeprefix(URL) for call in cloud.calls]
+    assert phone.done == touched
+    assert asked.count("/v1/assignments/a/start") == 1
+    assert asked.count("/v1/assignments/a/finish") == len(touched)
