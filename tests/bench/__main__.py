@@ -24,7 +24,7 @@ def main(wanted: list[str]) -> None:
     machine = f"{platform.machine()}, Python {platform.python_version()}"
     packages = ", ".join(f"{name} {version(name)}" for name in ("werkzeug", "waitress", "requests"))
     try:
-        needs.fill_shelves(names)
+        needs.prepare(names)
         with rows.servers() as found:
             print(f"{machine}, {packages}; {rows.SDK}\n\n{HEAD}", flush=True)
             for name in names:

@@ -30,9 +30,9 @@ TOOLS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# Row -> what puts its parts on the shelf, which is kept between runs.
-SHELVES: Mapping[str, Sequence[Callable[[], object]]] = {
-    "vision": (measured.python, measured.node_modules),
+# Row -> what puts its parts on the shelf, which is kept between runs, or finds out if this machine lets it run.
+FIRST: Mapping[str, Sequence[Callable[[], object]]] = {
+    "vision": (measured.no_network, measured.python, measured.node_modules),
     "board": (armhf.root, armhf.wheels, board_image.kernel),
 }
 
@@ -50,11 +50,11 @@ def check(rows: Iterable[str]) -> None:
         sys.exit(f"the bench needs packages that are not here: apt-get install {' '.join(packages)}")
 
 
-def fill_shelves(rows: Iterable[str]) -> None:
-    """Install the parts of those rows that pip, npm and mmdebstrap bring; pytest.fail where one cannot be had."""
+def prepare(rows: Iterable[str]) -> None:
+    """Install the parts of those rows that pip, npm and mmdebstrap bring; pytest.fail where a row could not run."""
     for row in rows:
-        for install in SHELVES.get(row, ()):
-            install()
+        for step in FIRST.get(row, ()):
+            step()
 
 
 if __name__ == "__main__":

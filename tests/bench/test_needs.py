@@ -36,4 +36,14 @@ def test_all_missing_packages_are_named_at_once(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_needs_are_those_of_rows() -> None:
-    assert needs.TOOLS.keys() | needs.SHELVES.keys() <= rows.ROWS.keys()
+    assert needs.TOOLS.keys() | needs.FIRST.keys() <= rows.ROWS.keys()
+
+
+def test_what_a_machine_does_not_allow_is_said_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a container, where `unshare` is there and refused."""
+    unshare = tmp_path / "unshare"
+    unshare.write_text("#!/bin/sh\necho Operation not permitted >&2\nexit 1\n", "ascii")
+    unshare.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.fail.Exception, match="Operation not permitted"):
+        needs.prepare(["vision"])

@@ -14,12 +14,18 @@ REQUIREMENTS = (
     "rapidocr==3.10.0", "onnxruntime==1.32.0", "resvg-py==0.5.0", "werkzeug==3.1.9", "waitress==3.0.2",
 )  # fmt: skip
 LIMIT_S = 240.0  # seconds for a measurement; a quiet machine needs twenty
+NO_NETWORK = ("unshare", "--map-root-user", "--net")  # but a loopback of its own, which is down
 UNSEEN = {"iconoir", "eva-icons"}  # packages that are not in the file of drawings
 
 FEWEST_STRINGS = 26  # of 27 on each screen
 KNOWN, UNKNOWN = 0.95, 0.8  # of 1, named rightly at first sight
 SECONDS_A_SCREEN = 3.4  # of OCR, shown and not asserted
 MEGABYTES = 800  # of the whole process: 450 to 660 were seen, as chance has it in the engine's allocator
+
+
+def no_network() -> None:
+    """Fail where a program cannot be started without network, as in some containers."""
+    provision.run([*NO_NETWORK, "true"], limit_s=LIMIT_S)
 
 
 def python() -> Path:
@@ -57,8 +63,8 @@ def odds(folder: Path) -> dict[str, Any]:
 
 
 def _measured(*arguments: str) -> dict[str, Any]:
-    """Run the program with no network but its own loopback, which is down, and return its object."""
-    command: list[str | Path] = ["unshare", "--map-root-user", "--net", python(), "-W", "error"]
+    """Run the program with no network and return its object."""
+    command: list[str | Path] = [*NO_NETWORK, python(), "-W", "error"]
     results: dict[str, Any] = json.loads(
         provision.run([*command, "-m", "tests.host.vision.measure", *arguments], limit_s=LIMIT_S, cwd=ROOT)
     )
