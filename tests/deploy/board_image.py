@@ -86,7 +86,7 @@ def booted(scratch: Path) -> Iterator[tuple[str, dict[str, int]]]:
             figures = json.loads(facts)
             yield figures.pop("name"), figures
         elif line.strip():
-            print("board:", line)
+            print("board:", line, file=sys.stderr)
 
 
 # --- the image -------------------------------------------------------------------------------
