@@ -52,6 +52,9 @@ def wrapped(error: BaseException) -> Iterator[BaseException]:
         yield error
         parts = (error.__cause__, getattr(error, "reason", None), *error.args)
         inner = next((part for part in parts if isinstance(part, BaseException)), None)
+        # urllib3 1.26 says a timeout without its cause, in whose errno a dead link shows.
+        if inner is None and failure_of(type(error)) is FailureKind.TIMEOUT and not isinstance(error, OSError):
+            inner = error.__context__
         if inner is None:
             return
         error = inner

@@ -10,6 +10,7 @@ import contextlib
 import http.client
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import NewConnectionError
+from urllib3.util import parse_url
 
 from mcpboard.transport.deadline import Deadline, DeadlineMixin, TotalTimeout
 
@@ -86,6 +88,7 @@ class DirectSession(requests.Session):
     def __init__(self, connect: Connect) -> None:
         super().__init__()
         self.trust_env = False
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))  # keeps none
         # A kept connection may die between two requests, and then who knows. http.client adds
         # `Accept-Encoding: identity`, which is right for links that are short, or slow to compress for.
         self.headers = CaseInsensitiveDict({"Connection": "close", "User-Agent": "mcpboard"})
@@ -134,9 +137,16 @@ class DeadlineAdapter(HTTPAdapter):
         parts = urlsplit(url)
         server = parts.scheme, parts.netloc
         if server not in self._pools:
-            connection = partial(DeadlineConnection if parts.scheme == "http" else TlsConnection, self._connect)
-            self._pools[server] = UnpooledConnections(connection, parts.hostname, parts.port)
+            connection = DeadlineConnection if parts.scheme == "http" else TlsConnection
+            host = str(parse_url(url).host)  # with brackets, and the zone (fe80::1%usb0) no longer quoted
+            # Given, or http.client would look for a port behind the last colon of such an address.
+            port = parts.port or connection.default_port
+            opened = partial(connection, partial(self._connect, host.strip("[]"), port))
+            self._pools[server] = UnpooledConnections(opened, host, port)
         return self._pools[server]
+
+    def cert_verify(self, *_: Any) -> None:
+        """Do nothing: `connect` checks certificates, by the system's store; the parent would look for its own."""
 
     def request_url(self, request: Any, proxies: Any) -> str:
         """Return the target as it stands in the request line: no proxy asks for the whole URL."""
@@ -146,7 +156,7 @@ class DeadlineAdapter(HTTPAdapter):
 class UnpooledConnections(HTTPConnectionPool):
     """A pool that keeps nothing: a server that does not close takes no second request on the same connection."""
 
-    def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int | None) -> None:
+    def __init__(self, connection: Callable[..., DeadlineConnection], host: str, port: int) -> None:
         super().__init__(host, port)
         self._connection = connection
 
@@ -163,9 +173,9 @@ class DeadlineConnection(HTTPConnection):
 
     response_class = StrictResponse
 
-    def __init__(self, connect: Connect, host: str, port: int | None) -> None:
+    def __init__(self, open_socket: Callable[[Deadline], DeadlineMixin], host: str, port: int) -> None:
         super().__init__(host, port)
-        self._connect = connect
+        self._open_socket = open_socket
         self._written: list[bytes] = []
 
     def connect(self) -> None:
@@ -176,7 +186,7 @@ class DeadlineConnection(HTTPConnection):
             timeout = TotalTimeout(Deadline(timeout))
         timeout.is_begun = True
         try:
-            timeout.sock = self._connect(self.host, self.port, timeout.deadline)
+            timeout.sock = self._open_socket(timeout.deadline)
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             raise NewConnectionError(self, str(error)) from error
         self.sock = timeout.sock

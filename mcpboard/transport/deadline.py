@@ -115,7 +115,8 @@ class TotalTimeout(float):
         cls, deadline: Deadline, on_connect: Callable[[DeadlineMixin], None] = lambda sock: None
     ) -> TotalTimeout:
         """Return a timeout that ends with `deadline`, for one request."""
-        timeout = super().__new__(cls, deadline.seconds)
+        # None of zero or less would be handed down; the socket says that such a deadline is over.
+        timeout = super().__new__(cls, max(deadline.seconds, LATE_SECONDS))
         timeout.deadline, timeout.on_connect = deadline, on_connect
         return timeout
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from mcpboard import __version__
@@ -153,7 +153,7 @@ class StreamedResponse:
 
     def __init__(self, response: requests.Response, timeout: TotalTimeout) -> None:
         self.status: int = response.status_code
-        self._raw = response.raw
+        self._raw: Any = response.raw
         self.headers = {name.lower(): value for name, value in response.headers.items()}
         if self._raw.chunked:  # then a length beside it counts for nothing, and whoever is told it would cut the body
             self.headers.pop("content-length", None)
@@ -178,8 +178,10 @@ class StreamedResponse:
     def pieces(self) -> Iterator[bytes]:
         """Yield the body as it comes, at most PIECE bytes each; PeerBroken or PeerTimeout if it is cut off."""
         received = 0
+        # urllib3 before 2.2 has no `read1`, while the response of http.client that it wraps has always had one.
+        read1 = getattr(self._raw, "read1", None) or self._raw._fp.read1
         with _translated(self._timeout, "the answer broke off"):
-            while received != self.length and (piece := self._raw.read1(PIECE)):
+            while received != self.length and (piece := read1(PIECE)):
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):

@@ -8,10 +8,15 @@ import threading
 from collections.abc import Callable
 
 import pytest
+import requests
+import urllib3
 
 from mcpboard.board.backend import Backend
-from mcpboard.errors import UNKNOWN, BackendBroken
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendUnreachable, PeerUnreachable
 from mcpboard.host.drivers.iphone.wda import WdaClient, WdaUnreachable
+from mcpboard.protocol.client_session import HttpRequest
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
+from mcpboard.transport.http import HttpClient
 from tests.functional.peer import Raw
 
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nX: y\r\n\r\n"
@@ -97,3 +102,80 @@ def test_nothing_of_a_damaged_head_gets_into_the_log(caplog: pytest.LogCaptureFi
         assert Backend("agent", raw.url.removesuffix("/mcp")).call("GET", "/x", None, 5.0).body == b"{}"
     assert "secret" not in caplog.text
     assert not caplog.records
+
+
+# --- where a request goes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "host"),
+    [
+        ("http://[::1]/mcp", ("::1", 80), b"[::1]"),
+        ("http://[::1]:8080/mcp", ("::1", 8080), b"[::1]:8080"),
+        ("http://[fe80::1%usb0]:8080/mcp", ("fe80::1%usb0", 8080), None),  # a board at the end of a cable
+        ("http://[fe80::1%eth0]/mcp", ("fe80::1%eth0", 80), None),
+        ("http://board/mcp", ("board", 80), b"board"),
+        ("http://board.local.:80/mcp", ("board.local.", 80), None),
+    ],
+)
+def test_the_address_of_a_url_is_connected_to(url: str, address: tuple[str, int], host: bytes | None) -> None:
+    found = []
+
+    with Raw(lambda sock, over: sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) as raw:
+
+        def listening(host: str, port: int, deadline: Deadline) -> DeadlineSocket:
+            found.append((host, port))
+            return connect(["127.0.0.1"], HttpClient(raw.url).address[1], deadline)
+
+        client = HttpClient(url, connect=listening)
+        with client.exchange(HttpRequest({}, b"{}"), Deadline(5)) as response:
+            assert response.body(9) == b"{}"
+    assert found == [address]
+    assert host is None or b"\r\nHost: %s\r\n" % host in raw.requests[0]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_a_deadline_that_is_over_sends_nothing(seconds: float) -> None:
+    """Told as any other time that ran out while connecting."""
+    with pytest.raises(BackendUnreachable) as refused:
+        Backend("agent", "http://127.0.0.1:9").call("POST", "/x", b"{}", seconds)
+    assert refused.value.delivery == NOT_SENT
+    client = HttpClient("http://127.0.0.1:9")
+    with pytest.raises(PeerUnreachable, match="is over"), client.exchange(HttpRequest({}, b"{}"), Deadline(seconds)):
+        pass
+
+
+def test_no_store_of_certificates_but_the_system_s_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of requests is missing where a distribution left it out; then every https request would fail."""
+    monkeypatch.setattr(requests.adapters, "DEFAULT_CA_BUNDLE_PATH", "/nowhere.pem")
+
+    def refuse(host: str, port: int, deadline: Deadline) -> DeadlineSocket:
+        raise ConnectionRefusedError(f"nobody at port {port}")
+
+    client = HttpClient("https://127.0.0.1", connect=refuse)
+    with pytest.raises(PeerUnreachable, match="at port 443"), client.exchange(HttpRequest({}, b"{}"), Deadline(5)):
+        pass
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["this urllib3", "one before 2.2"])
+@pytest.mark.parametrize("head", [b"Content-Length: 8\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n", b"\r\n"])
+def test_a_body_is_given_piece_by_piece_as_it_comes(head: bytes, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if version != "this urllib3":
+        for response_type in urllib3.HTTPResponse.__mro__[:2]:
+            monkeypatch.delattr(response_type, "read1", raising=False)
+    first_is_read = threading.Event()
+
+    def trickle(sock: socket.socket, over: threading.Event) -> None:
+        framed = b"4\r\n%s\r\n" if b"chunked" in head else b"%s"
+        sock.sendall(b"HTTP/1.1 200 OK\r\n" + head + framed % b"one,")
+        assert first_is_read.wait(5)
+        sock.sendall(framed % b"two." + (b"0\r\n\r\n" if b"chunked" in head else b""))
+
+    with Raw(trickle) as raw, HttpClient(raw.url).exchange(HttpRequest({}, b"{}"), Deadline(5)) as response:
+        pieces = response.pieces()
+        assert next(pieces) == b"one,"
+        first_is_read.set()
+        assert b"".join(pieces) == b"two."

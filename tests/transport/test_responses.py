@@ -69,6 +69,15 @@ def test_its_traffic_is_seen(send: Callable[[str], Any], error: type[Exception])
 
 
 @responses.activate
+def test_no_cookie_of_one_answer_goes_out_with_the_next_request() -> None:
+    responses.add("POST", re.compile(URL), body=b"{}", headers={"Set-Cookie": "session=1; Path=/"})
+    agent = Backend("agent", URL)
+    for path in ("/first", "/second"):
+        agent.call("POST", path, b"{}", 5.0)
+    assert [call.request.headers.get("Cookie") for call in responses.calls] == [None, None]
+
+
+@responses.activate
 @pytest.mark.parametrize(("send", "error"), [each for each in SENDERS if each.id != "the client"])
 def test_an_address_that_answers_nobody_leaves_the_fate_open(
     send: Callable[[str], Any], error: type[Exception]
