@@ -11,8 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcpboard.board.backend import Backend
 from mcpboard.cli import logs
 from mcpboard.errors import ConfigError
+from tests.functional.peer import Raw
 
 LIMIT = 20  # seconds
 
@@ -27,6 +29,8 @@ def own_logging() -> Iterator[None]:
         handler.close()
     root.handlers, logging.raiseExceptions = handlers, True
     root.setLevel(level)
+    for name in logs.QUIETER:
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def test_a_file_gets_one_line_a_message(tmp_path: Path) -> None:
@@ -54,6 +58,18 @@ def test_waitress_is_quieter(tmp_path: Path) -> None:
     assert not logging.getLogger("waitress.queue").isEnabledFor(logging.WARNING)
     assert not logging.getLogger("waitress").isEnabledFor(logging.WARNING)
     assert logging.getLogger("waitress").isEnabledFor(logging.ERROR)
+
+
+def test_no_address_that_is_asked_for_is_logged(tmp_path: Path) -> None:
+    """At any level: what urllib3 tells of each request may hold what is nobody else's business."""
+    file = tmp_path / "log"
+    logs.configure(str(file), "debug")
+    logging.getLogger("mcpboard.x").debug("said")
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    with Raw(lambda sock, over: sock.sendall(answer)) as raw:
+        Backend("agent", raw.url.removesuffix("/mcp")).call("GET", "/x?secret", None, 5.0)
+    assert "said" in file.read_text()
+    assert "secret" not in file.read_text()
 
 
 def test_a_fifo_without_a_reader_is_refused_and_not_waited_for(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import requests
 import urllib3
 
 from mcpboard.board.backend import Backend
-from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendUnreachable, PeerUnreachable
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, PeerUnreachable
 from mcpboard.host.drivers.iphone.wda import WdaClient, WdaUnreachable
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
@@ -102,6 +103,58 @@ def test_nothing_of_a_damaged_head_gets_into_the_log(caplog: pytest.LogCaptureFi
         assert Backend("agent", raw.url.removesuffix("/mcp")).call("GET", "/x", None, 5.0).body == b"{}"
     assert "secret" not in caplog.text
     assert not caplog.records
+
+
+# --- how far a request had gone ------------------------------------------------------------------
+
+
+class CutBelow(socket.socket):
+    """A connection that breaks when so many bytes have left."""
+
+    cut = 0
+    error: type[OSError] | None = None
+
+    def sendall(self, data: Any, *_: Any) -> None:
+        super().sendall(data[: self.cut])
+        if self.cut < len(data) and self.error is not None:
+            raise self.error
+
+
+class CutSocket(DeadlineSocket, CutBelow):
+    """The same within a deadline."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        CutBelow.__init__(self, fileno=sock.detach())
+        self.deadline = deadline
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError, ConnectionAbortedError, TimeoutError])
+def test_a_request_that_is_cut_at_any_byte_but_the_last_was_not_sent(
+    error: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that left whole may have been executed, whoever hangs up then."""
+    monkeypatch.setattr(CutBelow, "error", error)
+    monkeypatch.setattr(CutBelow, "cut", 0)
+    body, left = b"the body", b""
+    peers = []
+
+    def connected(addresses: object, port: int, deadline: Deadline) -> CutSocket:
+        ours, peer = socket.socketpair()
+        peer.shutdown(socket.SHUT_WR)
+        peers.append(peer)
+        return CutSocket(ours, deadline)
+
+    monkeypatch.setattr("mcpboard.board.backend.connect", connected)
+    while not left.endswith(body):
+        with pytest.raises((BackendBroken, BackendTimeout)) as failed:
+            Backend("agent", "http://127.0.0.1:9").call("POST", "/x", body, 5.0)
+        with peers.pop() as peer:
+            left = peer.recv(10_000)
+        assert len(left) == CutBelow.cut
+        assert failed.value.delivery == (UNKNOWN if left.endswith(body) else NOT_SENT)
+        CutBelow.cut += 1
+    assert CutBelow.cut > 100
+    assert not peers
 
 
 # --- where a request goes ------------------------------------------------------------------------
