@@ -1,4 +1,4 @@
-"""tools/list over real sockets: the Agent's schemas when they can be had, the whole allowlist always."""
+"""tools/list, asked over real sockets: the Agent's schemas when they can be had, the whole allowlist always."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import responses
+from requests.exceptions import ConnectionError
 
 from mcpboard import board
 from mcpboard.simulator import Simulator
 from tests.functional import rig
 from tests.functional.gohttp import Exchange, GoServer
 
+URL = "http://127.0.0.1:8081"
+LIST = f"{URL}/api/tools"
 ALLOWLIST = [
     *("phone_bridge_status", "screenshot", "wait_for_stable_screen", "touch_gesture", "enter_text", "keyboard_tap"),
     *("open_app", "open_url", "quick_action", "bridge_clipboard", "device_status", "support_bundle"),
@@ -40,8 +44,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def offering(entries: object) -> Any:
-    return lambda went: went.reply(json.dumps({"tools": entries}).encode())
+@pytest.fixture
+def agent() -> Iterator[responses.RequestsMock]:
+    with responses.mock as agent:
+        yield agent
+
+
+def offering(*entries: object) -> dict[str, Any]:
+    return {"json": {"tools": entries}}
 
 
 def listed(client: rig.Client) -> dict[str, Any]:
@@ -49,44 +59,42 @@ def listed(client: rig.Client) -> dict[str, Any]:
     return {tool["name"]: tool["inputSchema"] for tool in client.ask("tools/list")["tools"]}
 
 
-def test_the_agent_is_read_once_a_minute_and_never_before_it_is_needed(clock: Clock) -> None:
+def test_the_agent_is_read_once_a_minute_and_never_before_it_is_needed(
+    clock: Clock, agent: responses.RequestsMock
+) -> None:
     """Nothing at start or for other methods; then one reading for all lists of a minute."""
-    with GoServer(offering([])) as agent, rig.in_front_of(agent.url) as client:
+    agent.upsert("GET", LIST, **offering())
+    with rig.in_front_of(URL) as client:
         client.ask("ping")
         client.get("/health")
-        assert agent.paths() == []
+        assert len(agent.calls) == 0
         for _ in range(3):
             client.ask("tools/list")
         clock.now += 59
         client.ask("tools/list")
-        assert agent.paths() == ["GET /api/tools"]
+        assert len(agent.calls) == 1
         clock.now += 2
         client.ask("tools/list")
-        assert agent.paths() == ["GET /api/tools"] * 2
+        assert len(agent.calls) == 2
 
 
-def test_a_live_schema_is_shown_and_a_changed_one_a_minute_later(clock: Clock) -> None:
-    schemas = [SCHEMA, {**SCHEMA, "properties": {"pace": {"type": "number", "description": "in m/s"}}}]
-    with (
-        GoServer(lambda went: offering([{"name": "open_app", "args_schema": schemas[0]}])(went)) as agent,
-        rig.in_front_of(agent.url) as client,
-    ):
+def test_a_live_schema_is_shown_and_a_changed_one_a_minute_later(clock: Clock, agent: responses.RequestsMock) -> None:
+    changed = {**SCHEMA, "properties": {"pace": {"type": "number", "description": "in m/s"}}}
+    agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": SCHEMA}))
+    with rig.in_front_of(URL) as client:
         assert list(listed(client)["open_app"]["properties"]) == ["mood"]
-        schemas.pop(0)
+        agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": changed}))
         assert list(listed(client)["open_app"]["properties"]) == ["mood"]
         clock.now += 61
         assert list(listed(client)["open_app"]["properties"]) == ["pace"]
 
 
-def test_a_live_schema_is_what_arguments_are_checked_against() -> None:
-    schema = {**SCHEMA, "required": ["mood"]}
-    with (
-        GoServer(offering([{"name": "open_app", "args_schema": schema}])) as agent,
-        rig.in_front_of(agent.url) as client,
-    ):
+def test_a_live_schema_is_what_arguments_are_checked_against(agent: responses.RequestsMock) -> None:
+    agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": {**SCHEMA, "required": ["mood"]}}))
+    with rig.in_front_of(URL) as client:
         client.ask("tools/list")
         refused = client.call("open_app", app="Settings")
-        assert agent.paths() == ["GET /api/tools"]
+    assert len(agent.calls) == 1
     assert refused.is_error
     assert "mood" in refused.text
 
@@ -106,10 +114,12 @@ def test_a_hanging_agent_delays_the_list_by_a_second_and_the_next_one_not_at_all
 def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
     """Of many clients at once, one reads; the rest are served from what is known."""
     release = threading.Event()
-    with (
-        GoServer(lambda went: (release.wait(rig.LIMIT_S), offering([])(went))) as agent,
-        rig.in_front_of(agent.url) as client,
-    ):
+
+    def late(went: Exchange) -> None:
+        release.wait(rig.LIMIT_S)
+        went.reply(b'{"tools":[]}')
+
+    with GoServer(late) as agent, rig.in_front_of(agent.url) as client:
         waiting = threading.Thread(target=client.ask, args=("tools/list",))
         waiting.start()
         agent.wait_for(1)
@@ -121,39 +131,38 @@ def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
 
 
 ODD = [
-    pytest.param(lambda went: went.error("503 Service Unavailable", "Server is shutting down"), id="503"),
-    pytest.param(lambda went: went.reply(b"<html>", "text/html"), id="a page"),
-    pytest.param(lambda went: went.reply(b'{"tools":7}'), id="tools that are no list"),
-    pytest.param(lambda went: went.reply(b"[" * 100_000), id="nesting without end"),
-    pytest.param(lambda went: went.reply(b'{"tools":[' + b"1," * (3 << 20)), id="6 MB"),
-    pytest.param(Exchange.reset, id="a reset"),
-    pytest.param(offering([{"name": "rm_rf", "args_schema": SCHEMA}]), id="a tool that is not ours"),
-    pytest.param(offering([{"name": "open_app"}]), id="an old tool list without schemas"),
+    pytest.param({"status": 503, "body": "Server is shutting down"}, id="503"),
+    pytest.param({"body": "<html>", "content_type": "text/html"}, id="a page"),
+    pytest.param({"json": {"tools": 7}}, id="tools that are no list"),
+    pytest.param({"body": b"[" * 100_000}, id="nesting without end"),
+    pytest.param({"body": b'{"tools":[' + b"1," * (3 << 20)}, id="6 MB"),
+    pytest.param({"body": ConnectionError()}, id="a broken connection"),
+    pytest.param(offering({"name": "rm_rf", "args_schema": SCHEMA}), id="a tool that is not ours"),
+    pytest.param(offering({"name": "open_app"}), id="an old tool list without schemas"),
     pytest.param(
-        offering([{"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}]),
+        offering({"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}),
         id="a schema that makes clients drop the tool",
     ),
-    pytest.param(offering([{"name": "open_app", "args_schema": {"type": ["object", "null"]}}]), id="a type array"),
+    pytest.param(offering({"name": "open_app", "args_schema": {"type": ["object", "null"]}}), id="a type array"),
 ]
 
 
-@pytest.mark.parametrize("script", ODD)
-def test_whatever_the_agent_says_the_list_is_whole_and_built_in(script: Any) -> None:
+@pytest.mark.parametrize("odd", ODD)
+def test_whatever_the_agent_says_the_list_is_whole_and_built_in(agent: responses.RequestsMock, odd: Any) -> None:
     """The same tools in the same order, whatever the Agent has, lacks or invents."""
+    agent.get(LIST, **odd)
+    with rig.in_front_of(URL) as client:
+        found = listed(client)
+    assert len(agent.calls) == 1
     with rig.in_front_of() as client:
-        built_in = listed(client)
-    with GoServer(script) as agent, rig.in_front_of(agent.url) as client:
-        assert listed(client) == built_in
-        assert len(agent.requests) == 1
-    assert list(built_in) == ALLOWLIST
+        assert found == listed(client)
+    assert list(found) == ALLOWLIST
 
 
 def test_a_good_copy_outlives_an_agent_that_is_gone(clock: Clock) -> None:
     """Last good, not built in; and the reading is tried again soon, not with every list."""
-    with (
-        GoServer(offering([{"name": "open_app", "args_schema": SCHEMA}])) as agent,
-        rig.in_front_of(agent.url) as client,
-    ):
+    tools = json.dumps({"tools": [{"name": "open_app", "args_schema": SCHEMA}]}).encode()
+    with GoServer(lambda went: went.reply(tools)) as agent, rig.in_front_of(agent.url) as client:
         good = listed(client)
         agent.script = Exchange.reset
         clock.now += 61
