@@ -441,12 +441,21 @@ def test_a_timeout_names_the_seconds(start: Start) -> None:
         Backend("config_web", fake.url).call("GET", "/x", None, 0.2)
 
 
-def test_nobody_listening_is_unreachable_and_not_sent() -> None:
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nobody_listening_is_unreachable_not_sent_and_tried_once(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, connect = [], DeadlineSocket.connect
+
+    def counted(sock: DeadlineSocket, address: tuple[str, int]) -> None:
+        tried.append(address)
+        connect(sock, address)
+
+    monkeypatch.setattr(DeadlineSocket, "connect", counted)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(BackendUnreachable) as failed:
-            Backend("config_web", url).call("GET", "/api/device/status", None, 5)
+            Backend("config_web", url).call(method, "/api/device/status", None, 5)
+    assert len(tried) == 1
     assert failed.value.delivery == NOT_SENT
     assert f"Config Web cannot be reached at {url} (mcp_config_web_base_url)" in failed.value.text
 
