@@ -26,7 +26,7 @@ from mcpboard.protocol.messages import (
     ToolCall,
 )
 from mcpboard.protocol.tools import ToolList
-from mcpboard.serving.app import Application, page_map
+from mcpboard.serving.app import Application, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 
@@ -51,7 +51,7 @@ def build(current: Callable[[], Settings]) -> Application:
     """Return the WSGI application of the board role; `current` gives the settings of the moment without waiting."""
     board = Board(current, Forwarder(Lanes(LANE_CAPACITY), UndeliveredOutcomes()))
     limit = ConcurrencyLimit(sum(LANE_CAPACITY.values()))
-    return Application(board.role, limit, *page_map({"/": board.home, "/health": board.health}))
+    return Application(board.role, limit, *page_rules({"/": board.home, "/health": board.health}))
 
 
 class Board:

@@ -110,7 +110,8 @@ class HostRole:
             faults_as_results=False,
         )
         self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
-        self.app = Application(lambda: self, ConcurrencyLimit(MOST_CALLS, HELD_BYTES), console.URL_MAP, pages.views())
+        limit = ConcurrencyLimit(MOST_CALLS, HELD_BYTES)
+        self.app = Application(lambda: self, limit, console.URL_MAP.iter_rules(), pages.views())
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()

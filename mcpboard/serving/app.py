@@ -84,7 +84,7 @@ class Application:
     """A WSGI application that serves one role at /mcp, and the pages of that role beside it.
 
     `current` is called once for each request to /mcp, and returns the role as it is for all of that request.
-    `views` has the view of each endpoint of `url_map`, and may have one for the HTTP status of an error that
+    `views` has the view of each endpoint of `rules`, and may have one for the HTTP status of an error that
     the map raises; that one takes the error.
     """
 
@@ -92,17 +92,17 @@ class Application:
         self,
         current: Callable[[], Role],
         limit: ConcurrencyLimit,
-        url_map: Map | None = None,
+        rules: Iterable[Rule] = (),
         views: Mapping[str | int, View] = MappingProxyType({}),
     ) -> None:
         self._current = current
         self._limit = limit
         self._parsing = threading.Lock()
         self._views = {**views, MCP: self._mcp}
-        rules = [Rule(path, endpoint=MCP) for path in MCP_PATHS]
-        rules += [rule.empty() for rule in url_map.iter_rules()] if url_map else []
-        # A path with a doubled slash is no other one: to redirect to that would need our name.
-        self._addresses = Map(rules, merge_slashes=False).bind("")
+        # Copies, since a rule belongs to one map. A path with a doubled slash is no other one: to redirect to that
+        # would need our name.
+        found = [*(Rule(path, endpoint=MCP) for path in MCP_PATHS), *(rule.empty() for rule in rules)]
+        self._addresses = Map(found, merge_slashes=False).bind("")
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         # Not left in the environ: each would keep the other, until the garbage collector comes.
@@ -319,8 +319,8 @@ def _http_error(request: Request, error: HTTPException) -> Reply:
     return refusal(Refused(error.code or 500, {"error": told}, headers))
 
 
-def page_map(pages: Mapping[str, Callable[[RequestHead], Reply]]) -> tuple[Map, Mapping[str | int, View]]:
-    """Return the addresses and views of pages that are only read, by their paths; a browser keeps each by its ETag."""
+def page_rules(pages: Mapping[str, Callable[[RequestHead], Reply]]) -> tuple[list[Rule], Mapping[str | int, View]]:
+    """Return the rules and views of pages that are only read, by their paths; a browser keeps each by its ETag."""
 
     def view(request: Request, page: Callable[[RequestHead], Reply]) -> Response:
         response = response_of(page(head_of(request)))
@@ -328,4 +328,4 @@ def page_map(pages: Mapping[str, Callable[[RequestHead], Reply]]) -> tuple[Map, 
         return response.make_conditional(request.environ)
 
     rules = [Rule(path, endpoint=path, methods=["GET"]) for path in pages]
-    return Map(rules), {path: partial(view, page=page) for path, page in pages.items()}
+    return rules, {path: partial(view, page=page) for path, page in pages.items()}

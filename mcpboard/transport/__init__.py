@@ -70,7 +70,7 @@ def translate_errors(to: Callable[[BaseException, FailureKind], Exception]) -> I
             raise
         causes = list(wrapped(error))
         kinds = {failure_of(type(cause)) for cause in causes}
-        kind = next(kind for kind in (*FailureKind,) if kind in kinds)
+        kind = next(kind for kind in FailureKind if kind in kinds)
         raise to(causes[-1], kind) from error
 
 

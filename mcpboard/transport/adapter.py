@@ -190,8 +190,7 @@ class DeadlineConnection(HTTPConnection):
         except (OSError, UnicodeError) as error:  # a name can be too odd to be looked up
             raise NewConnectionError(self, str(error)) from error
         self.sock = timeout.sock
-        if timeout.on_connect is not None:
-            timeout.on_connect(timeout.sock)
+        timeout.on_connect(timeout.sock)
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         """Send one request."""

@@ -107,7 +107,7 @@ class TotalTimeout(float):
     """
 
     deadline: Deadline
-    on_connect: Callable[[DeadlineMixin], None] | None
+    on_connect: Callable[[DeadlineMixin], None]
     is_begun = False  # a connection of ours has been asked for
     sock: DeadlineMixin | None = None
 

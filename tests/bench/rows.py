@@ -37,7 +37,6 @@ LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
 ASK_AGAIN_S = 0.25  # seconds between two bundles asked for; the board looks at stalled readers once a second
 KNOCK_S = 0.005  # seconds; quicker, and the knocks would fill the backlog and wait there
 CROWDED_S = 30.0  # seconds of hostile traffic
-FLOODED = 80  # answers to requests that are as large as they may be
 TURNS = 3  # turns of a server's loop; one is enough
 KEY = "POST /api/tools/keyboard_tap"
 GIVE_UP_S = 10.0  # seconds of knocking at a port that does not close
@@ -204,7 +203,7 @@ def memory(found: Servers) -> Iterator[Row]:
             pass
         yield ceiling("resident, peak under hostile load", board.peak, want.RSS_HOSTILE, "MiB", digits=1)
     with running(programs.board(found.config)) as board, small_json.Flood(board.port) as flood:
-        flood.wait_for(FLOODED, traffic.LIMIT_S)
+        flood.wait_for(small_json.FLOODED, traffic.LIMIT_S)
         yield ceiling("resident, peak under small JSON", board.peak, want.RSS_FLOODED, "MiB", digits=1)
 
 

@@ -17,6 +17,7 @@ from tests.bench.traffic import request
 
 UNFINISHED = 15
 POSTERS = 4
+FLOODED = 80  # answers to requests that are as large as they may be
 ENVELOPE = 1024  # bytes around a value, more than it has
 LIMIT_S = 60.0  # for one answer, and for a thread to end
 # One for each slot that a lane has, but for that of the shell, which is disabled.

@@ -26,7 +26,6 @@ from tests.functional.gohttp import Exchange, GoServer, tool_answer
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
 CALLS = 1_000
-FLOODED = 80  # answers to requests that are as large as they may be
 MIB = 1 << 20
 
 # One loop and eight workers; a connection needs none of its own.
@@ -98,7 +97,7 @@ def test_small_json_cannot_make_it_large(hangs: bool) -> None:
         programs.running(programs.board(config)) as board,
     ):
         with small_json.Flood(board.port) as flood:
-            flood.wait_for(FLOODED, traffic.LIMIT_S)
+            flood.wait_for(small_json.FLOODED, traffic.LIMIT_S)
             assert board.peak <= RSS_FLOODED
         ask(board, traffic.post("server/discover"))
         assert board.threads == THREADS

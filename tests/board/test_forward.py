@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from mcpboard.protocol.tools import Content, Text
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 
+pytestmark = pytest.mark.usefixtures("no_sockets")
+
 URL = "http://127.0.0.1:8081"
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
 
@@ -31,12 +32,6 @@ class Clock:
 
 
 WELL: dict[str, Any] = {"json": {"output": "done", "is_error": False}}
-
-
-@pytest.fixture(autouse=True)
-def no_sockets() -> Iterator[None]:
-    with responses.mock:
-        yield
 
 
 @pytest.fixture

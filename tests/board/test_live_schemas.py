@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,8 @@ from requests.exceptions import ConnectTimeout
 from mcpboard.board.backend import Backend
 from mcpboard.board.live_schemas import FRESH_S, RETRY_S, Catalog, is_usable
 from mcpboard.board.tools import ROWS, allowed
+
+pytestmark = pytest.mark.usefixtures("no_sockets")
 
 URL = "http://127.0.0.1:8081"
 
@@ -35,12 +36,6 @@ class Agent:
 
     def catalog(self) -> Catalog:
         return Catalog(lambda: self.now)
-
-
-@pytest.fixture(autouse=True)
-def no_sockets() -> Iterator[None]:
-    with responses.mock:
-        yield
 
 
 def listing(*entries: Any) -> dict[str, Any]:

@@ -157,8 +157,9 @@ def _initrd(scratch: Path) -> Path:
     folder, packed = scratch / "initrd", scratch / "initrd.gz"
     folder.mkdir()
     _executable(armhf.root() / "bin/busybox", folder / "busybox")
+    modules = kernel() / "lib/modules"
     for name in MODULES:
-        found = next((kernel() / "lib/modules").rglob(f"{name}.ko"))
+        found = next(modules.rglob(f"{name}.ko"))
         shutil.copyfile(found, folder / found.name)
     (folder / "init").write_text(INITRD.format(modules=" ".join(MODULES)), "ascii")
     (folder / "init").chmod(0o755)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from werkzeug.routing import Map
+from werkzeug.routing import Rule
 
 from mcpboard.errors import InvalidParams, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
@@ -21,7 +21,7 @@ from mcpboard.protocol.messages import (
     ToolCall,
 )
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
-from mcpboard.serving.app import View, page_map
+from mcpboard.serving.app import View, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 
 PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
@@ -77,8 +77,8 @@ class FakeRole:
         self._break()
         return self._endpoint
 
-    def pages(self) -> tuple[Map, Mapping[str | int, View]]:
-        return page_map({"/health": self.health})
+    def pages(self) -> tuple[list[Rule], Mapping[str | int, View]]:
+        return page_rules({"/health": self.health})
 
     def health(self, head: RequestHead) -> Reply:
         self._break()

@@ -233,7 +233,7 @@ def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudSt
         )
         with closing(made):
             cookie = f"mcpboard_console_1={made._logins.open()}"
-            application = Application(pytest.fail, ConcurrencyLimit(1), console.URL_MAP, made.views())
+            application = Application(pytest.fail, ConcurrencyLimit(1), console.URL_MAP.iter_rules(), made.views())
             reply = Client(application, use_cookies=False).get(
                 "/", base_url="http://127.0.0.1:1", headers={"Cookie": cookie}
             )
