@@ -21,9 +21,9 @@ from tests.bench.counted import counting
 from tests.bench.programs import Command, Program, running
 from tests.bench.traffic import Caller, crowds, medians
 from tests.deploy import armhf, board_image, boards
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
 from tests.host.vision import measured
 from tests.support import provision
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 SDK = "mcp==2.3.0"
 SDK_SERVER = Path(__file__).with_name("sdk_server.py")

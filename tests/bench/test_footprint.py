@@ -21,7 +21,7 @@ from tests.bench.targets import (
     RSS_IDLE,
 )
 from tests.bench.traffic import Caller
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

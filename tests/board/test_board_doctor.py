@@ -34,8 +34,7 @@ from mcpboard.config.board import Settings
 from mcpboard.doctor import CheckResult, CheckState, skipped
 from mcpboard.errors import ConfigError
 from mcpboard.simulator import Simulator
-from tests.functional import rig
-from tests.support import ROOT, served
+from tests.support import ROOT, rig, served
 
 MIB = 1 << 20
 SETTINGS = rig.settings()

@@ -17,7 +17,7 @@ import pytest
 from mcpboard.board import pages
 from mcpboard.client_configs import CLIENT_CONFIGS
 from mcpboard.errors import Refused
-from tests.functional import rig
+from tests.support import rig
 
 SECRET = b"a-secret-of-the-board-itself"
 

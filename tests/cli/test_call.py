@@ -13,10 +13,10 @@ import pytest
 
 from mcpboard.cli import main, tool_arguments
 from mcpboard.errors import ConfigError
-from tests.functional.peer import BUNDLE, PICTURE, Peer, Raw, serving
 from tests.functional.test_client import DISCOVERED, http_answer, says
-from tests.laptop.piped import ENVIRONMENT
 from tests.support import ROOT
+from tests.support.peer import BUNDLE, PICTURE, Peer, Raw, serving
+from tests.support.piped import ENVIRONMENT
 
 TOKEN = "a-token-of-some-length"
 

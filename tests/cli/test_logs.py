@@ -14,7 +14,7 @@ import pytest
 from mcpboard.board.backend import Backend
 from mcpboard.cli import logs
 from mcpboard.errors import ConfigError
-from tests.functional.peer import Raw
+from tests.support.peer import Raw
 
 LIMIT = 20  # seconds
 

@@ -22,9 +22,9 @@ import pytest
 from mcpboard.cli import parser_for
 from mcpboard.client_configs import USB_URL
 from tests.deploy import tree
-from tests.functional.visitors import CLIENTS, visit
 from tests.support import provision
 from tests.support.served import Board
+from tests.support.visitors import CLIENTS, visit
 
 MCPB = {"node": "22.23.3", "@anthropic-ai/mcpb": "2.1.2"}
 BUILD = ("build==1.3.0", "setuptools==80.9.0")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.functional import rig
 from tests.functional.namespaces import Namespace, ip, namespace
+from tests.support import rig
 
 ADDRESS, PORT = "192.168.42.1", 8080  # the board's own on its USB link
 

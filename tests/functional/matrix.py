@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mcpboard.client_configs import CLIENT_CONFIGS
 from tests.functional.openings import OPENINGS, Step
-from tests.functional.visitors import CLIENTS, LEGACY, MODERN
+from tests.support.visitors import CLIENTS, LEGACY, MODERN
 
 HEADER = ("client", "directly", "through `mcpboard bridge`", "known from")
 NOT_ITS_WAY = "–"

@@ -18,7 +18,7 @@ from mcpboard.board import forward
 from mcpboard.serving import connection, server
 from mcpboard.simulator import Simulator
 from mcpboard.simulator.board import bundle
-from tests.functional import rig
+from tests.support import rig
 
 MIB = 1 << 20
 GROWTH = MIB  # bytes that a bundle of any size may cost

@@ -15,8 +15,8 @@ from requests.exceptions import ConnectionError
 
 from mcpboard import board
 from mcpboard.simulator import Simulator
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer
 
 URL = "http://127.0.0.1:8081"
 LIST = f"{URL}/api/tools"

@@ -12,7 +12,7 @@ import pytest
 
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.functional import rig
+from tests.support import rig
 
 YEARS_S = 56 * 365.25 * 86400.0  # seconds
 STEPS = [pytest.param(YEARS_S, id="56 years on"), pytest.param(-YEARS_S, id="56 years back")]

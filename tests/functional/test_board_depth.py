@@ -14,8 +14,8 @@ import pytest
 
 from mcpboard.protocol.limits import STACK_BYTES
 from mcpboard.serving import server
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ import pytest
 from mcpboard.errors import ConfigError
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.functional import rig
-from tests.functional.gohttp import GoServer
 from tests.functional.namespaces import namespace
+from tests.support import rig
+from tests.support.gohttp import GoServer
 
 HEBREW = "שלום 👩‍👩‍👧"
 

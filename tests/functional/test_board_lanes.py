@@ -19,8 +19,8 @@ from mcpboard.serving import concurrency, server
 from mcpboard.serving.connection import Channel
 from mcpboard.serving.server import TOOL_CALLS
 from mcpboard.simulator import Simulator
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 PROMPT_S = 2.0  # a ceiling for what needs no backend, on a busy machine
 # Lane by lane: the tools that fill it, and one that is then turned away.

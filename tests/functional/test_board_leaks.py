@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mcpboard import board
 from mcpboard.serving import server
-from tests.functional import rig
-from tests.functional.gohttp import GoServer, tool_answer
+from tests.support import rig
+from tests.support.gohttp import GoServer, tool_answer
 
 ABORTED = 1000
 GROWTH = 2 << 20  # bytes; a leak of one reply a call would be 40 MiB

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.functional import gohttp, rig
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
+from tests.support import gohttp, rig
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 TOKEN = "sesame-opens-the-door"
 SECRET = "swordfish-4711"  # in every argument, and in every answer that has room for words

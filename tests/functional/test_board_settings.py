@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mcpboard import config
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer, tool_answer
 
 TOKEN, OTHER = "a-token-of-some-length", "another-token-of-some-length"
 AGENT_TABLE = "[conversation_settings.agent]\n"

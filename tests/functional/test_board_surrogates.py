@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer, tool_answer
-from tests.functional.visitors import CLIENTS, Visitor, visit
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.visitors import CLIENTS, Visitor, visit
 
 HALF, LOST = "a\ud83db", "a\ufffdb"
 PICTURE = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMC"

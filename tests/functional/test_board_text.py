@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.functional import rig
+from tests.support import rig
 
 FOCUS = {"x": 450, "y": 105}
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people, held together by joiners

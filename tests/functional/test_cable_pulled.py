@@ -17,10 +17,10 @@ from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.simulator import Simulator
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged
-from tests.functional.peer import Hanging
 from tests.functional.test_client import DISCOVERED
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, Bridged, bridge
 from tests.support import ROOT
+from tests.support.peer import Hanging
+from tests.support.piped import ENVIRONMENT, LIMIT_S, Bridged, bridge
 
 pytestmark = pytest.mark.tools
 

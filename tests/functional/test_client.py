@@ -24,7 +24,7 @@ from mcpboard.errors import (
     PeerUnreachable,
 )
 from mcpboard.protocol.versions import LEGACY, MODERN
-from tests.functional.peer import BUNDLE, PICTURE, Peer, Raw, serving
+from tests.support.peer import BUNDLE, PICTURE, Peer, Raw, serving
 
 TOKEN = "a-token-of-some-length"
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mcpboard.board.tools import allowed
-from tests.functional.visitors import CLIENTS, Client, VisitFailed, Visitor, bridge_program, visit
 from tests.support.served import Board
+from tests.support.visitors import CLIENTS, Client, VisitFailed, Visitor, bridge_program, visit
 
 pytestmark = pytest.mark.tools
 

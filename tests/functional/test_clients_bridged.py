@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.functional.visitors import CLIENTS, Client, bridge_program, visit
-from tests.laptop.piped import RestartableBoard
+from tests.support.piped import RestartableBoard
 from tests.support.served import Board
+from tests.support.visitors import CLIENTS, Client, bridge_program, visit
 
 pytestmark = pytest.mark.tools
 

@@ -12,8 +12,8 @@ import pytest
 from mcpboard.host.access import tokens
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.tools.rows import ROWS
-from tests.functional.visitors import CLIENTS, LEGACY, MODERN, OLDER, Client, VisitFailed, Visitor, visit
 from tests.host.rig import Agent, agent
+from tests.support.visitors import CLIENTS, LEGACY, MODERN, OLDER, Client, VisitFailed, Visitor, visit
 
 pytestmark = pytest.mark.tools
 

@@ -15,8 +15,8 @@ from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
 
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import NOT_SENT, UNKNOWN
-from tests.functional import rig
-from tests.functional.gohttp import CHUNKED, Exchange, GoServer, Unread, chunked, head, tool_answer
+from tests.support import rig
+from tests.support.gohttp import CHUNKED, Exchange, GoServer, Unread, chunked, head, tool_answer
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

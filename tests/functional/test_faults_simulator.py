@@ -10,7 +10,7 @@ import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
-from tests.functional import rig
+from tests.support import rig
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

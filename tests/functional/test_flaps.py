@@ -13,8 +13,8 @@ from mcpboard.errors import ConfigError
 from mcpboard.serving import server
 from mcpboard.serving.undelivered import ARRIVAL_SECONDS
 from mcpboard.simulator import Simulator
-from tests.functional import rig
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged
+from tests.support import rig
 
 pytestmark = pytest.mark.tools
 

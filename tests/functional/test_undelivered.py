@@ -10,8 +10,8 @@ import pytest
 
 from mcpboard.errors import NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
-from tests.functional import rig
-from tests.functional.gohttp import Exchange, GoServer
+from tests.support import rig
+from tests.support.gohttp import Exchange, GoServer
 
 ENTER: dict[str, Any] = {"text": "hello", "focus": {"x": 500, "y": 300}}
 OK = "The earlier enter_text finished OK"

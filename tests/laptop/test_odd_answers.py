@@ -20,11 +20,11 @@ from mcpboard.laptop.bridge import Bridge
 from mcpboard.laptop.bridge.stdio import LineWriter
 from mcpboard.laptop.bridge.upstream import Upstream
 from mcpboard.transport.http import HttpClient
-from tests.functional.peer import Raw
 from tests.functional.test_client import DISCOVERED
 from tests.laptop.bridge.test_bridge_peers import STATUS, Script, http, request, says, through
-from tests.laptop.piped import LIMIT_S
 from tests.laptop.relay.test_relay import fetch, relaying
+from tests.support.peer import Raw
+from tests.support.piped import LIMIT_S
 
 Answer = Callable[[bytes], bytes]  # the id of the call -> the bytes of the answer
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.laptop.piped import ENVIRONMENT
 from tests.support import ROOT
+from tests.support.piped import ENVIRONMENT
 
 FOREIGN = os.pathsep.join(map(str, (ROOT / "tests/foreign", ROOT)))
 RUN_S = 120.0  # seconds for the tests of a whole room; ten on an idle machine

@@ -18,7 +18,7 @@ from mcpboard.host.drivers.iphone.wda import WdaClient, WdaUnreachable
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 from mcpboard.transport.http import HttpClient
-from tests.functional.peer import Raw
+from tests.support.peer import Raw
 
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nX: y\r\n\r\n"
 

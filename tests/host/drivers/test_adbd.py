@@ -16,9 +16,9 @@ from mcpboard.host.drivers.android.adb import AdbClient
 from mcpboard.host.drivers.android.discovery import SILENT, AdbDiscovery
 from mcpboard.host.drivers.base import READY
 from tests.deploy.rooms import until
-from tests.functional.visitors import CLIENTS, Client, Visitor, visit
 from tests.host.drivers.lab import FILES, FIRST_PORT, LIMIT_S, Phone, Room, png, room
 from tests.host.rig import Agent, agent, result, threads
+from tests.support.visitors import CLIENTS, Client, Visitor, visit
 
 pytestmark = [pytest.mark.tools]
 

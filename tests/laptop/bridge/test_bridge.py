@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, RestartableBoard, bridge, free_port
 from tests.support import ROOT
+from tests.support.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, RestartableBoard, bridge, free_port
 from tests.support.served import Board
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes

@@ -15,8 +15,8 @@ from mcpboard.laptop.bridge import Bridge
 from mcpboard.laptop.bridge.stdio import LineWriter
 from mcpboard.laptop.bridge.upstream import Upstream
 from mcpboard.transport.http import HttpClient
-from tests.functional.peer import BUNDLE, Peer, Raw, serving
-from tests.laptop.piped import ENVELOPE, LIMIT_S
+from tests.support.peer import BUNDLE, Peer, Raw, serving
+from tests.support.piped import ENVELOPE, LIMIT_S
 
 INITIALIZE = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
 STATUS = {"name": "status", "arguments": {}}

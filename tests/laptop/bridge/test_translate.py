@@ -13,7 +13,7 @@ from mcpboard.laptop.bridge import stdio, translate
 from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
 from mcpboard.protocol.client_session import ClientSession
 from mcpboard.protocol.jsonrpc import Request
-from tests.laptop.piped import ENVELOPE
+from tests.support.piped import ENVELOPE
 
 CLIENT = {"name": "old", "version": "1"}
 

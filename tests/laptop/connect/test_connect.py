@@ -24,11 +24,10 @@ from mcpboard.config.files import staged_file
 from mcpboard.errors import ConfigError
 from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
-from tests.functional import rig
 from tests.laptop.connect.test_edits import WRITABLE, parsed
-from tests.laptop.piped import ENVIRONMENT, LIMIT_S
 from tests.laptop.test_portability import foreign
-from tests.support import ROOT
+from tests.support import ROOT, rig
+from tests.support.piped import ENVIRONMENT, LIMIT_S
 from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"

@@ -25,12 +25,11 @@ from mcpboard.laptop import doctor
 from mcpboard.laptop.doctor import probes
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.functional import rig
 from tests.functional.namespaces import Namespace, ip, namespace
-from tests.functional.peer import Peer, serving
 from tests.host.rig import Agent, Fake, agent
 from tests.laptop.test_portability import foreign
-from tests.support import ROOT
+from tests.support import ROOT, rig
+from tests.support.peer import Peer, serving
 from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"

@@ -25,9 +25,9 @@ from mcpboard.cli import main
 from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
 from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
-from tests.functional.peer import Hanging, Raw
-from tests.laptop.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
 from tests.support import ROOT, served
+from tests.support.peer import Hanging, Raw
+from tests.support.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
 from tests.support.served import Board
 
 BUNDLE_BYTES = 16 << 20

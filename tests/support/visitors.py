@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.laptop.piped import HOSTILE, LIMIT_S
 from tests.support import ROOT, provision
+from tests.support.piped import HOSTILE, LIMIT_S
 
 MODERN, LEGACY, OLDER = "2026-07-28", "2025-11-25", "2025-06-18"
 REFUSED = -32602  # our code for a tool that does not exist
