@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import html
-import http.client
 import json
 import re
 from collections.abc import Mapping
@@ -18,17 +16,15 @@ from mcpboard.board import pages
 from mcpboard.client_configs import CLIENT_CONFIGS
 from mcpboard.errors import Refused
 from tests.support import rig
+from tests.support.http import Caller
 
 SECRET = b"a-secret-of-the-board-itself"
 
 
-def get(client: rig.Client, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, Mapping[str, str], str]:
+def get(client: Caller, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, Mapping[str, str], str]:
     """Status, headers in lower case, and body of one request."""
-    with contextlib.closing(http.client.HTTPConnection(*client.address, timeout=rig.LIMIT_S)) as connection:
-        connection.request(method, path, headers=headers)
-        response = connection.getresponse()
-        fields = {name.lower(): value for name, value in response.getheaders()}
-        return response.status, fields, response.read().decode()
+    response = client.send(method, b"", path, **headers)
+    return response.status, response.headers, response.body.decode()
 
 
 def test_the_page_holds_the_form_of_every_client_for_the_url_that_was_asked() -> None:

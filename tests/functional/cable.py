@@ -10,6 +10,7 @@ from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.functional.namespaces import Namespace, ip, namespace
 from tests.support import rig
+from tests.support.http import Caller
 
 ADDRESS, PORT = "192.168.42.1", 8080  # the board's own on its USB link
 
@@ -52,7 +53,7 @@ def agent(link: Link) -> Iterator[Simulator]:
 
 
 @contextlib.contextmanager
-def served(link: Link, simulator: Simulator, address: str = ADDRESS, freebind: bool = False) -> Iterator[rig.Client]:
+def served(link: Link, simulator: Simulator, address: str = ADDRESS, freebind: bool = False) -> Iterator[Caller]:
     """The board role, all of its sockets and threads on the board; a client that is to be run on the laptop."""
     settings = rig.settings(simulator.agent_url, simulator.config_web_url)
     with contextlib.ExitStack() as stack:
@@ -62,4 +63,4 @@ def served(link: Link, simulator: Simulator, address: str = ADDRESS, freebind: b
             stack.enter_context(rig.serving(lambda: settings, listeners))
 
         link.board.run(serve)
-        yield rig.Client(ADDRESS, PORT)
+        yield Caller(f"http://{ADDRESS}:{PORT}/mcp")

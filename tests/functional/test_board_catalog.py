@@ -17,6 +17,7 @@ from mcpboard import board
 from mcpboard.simulator import Simulator
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer
+from tests.support.http import LIMIT_S, Caller
 
 URL = "http://127.0.0.1:8081"
 LIST = f"{URL}/api/tools"
@@ -54,7 +55,7 @@ def offering(*entries: object) -> dict[str, Any]:
     return {"json": {"tools": entries}}
 
 
-def listed(client: rig.Client) -> dict[str, Any]:
+def listed(client: Caller) -> dict[str, Any]:
     """Name -> input schema, in order."""
     return {tool["name"]: tool["inputSchema"] for tool in client.ask("tools/list")["tools"]}
 
@@ -116,7 +117,7 @@ def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
     release = threading.Event()
 
     def late(went: Exchange) -> None:
-        release.wait(rig.LIMIT_S)
+        release.wait(LIMIT_S)
         went.reply(b'{"tools":[]}')
 
     with GoServer(late) as agent, rig.in_front_of(agent.url) as client:
@@ -126,7 +127,7 @@ def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
         for _ in range(4):
             assert list(listed(client)) == ALLOWLIST
         release.set()
-        waiting.join(rig.LIMIT_S)
+        waiting.join(LIMIT_S)
         assert len(agent.requests) == 1
 
 

@@ -6,7 +6,6 @@ import functools
 import json
 import threading
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from mcpboard.protocol.limits import STACK_BYTES
 from mcpboard.serving import server
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.http import Caller
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def agent() -> Iterator[GoServer]:
 
 
 @pytest.fixture(scope="module")
-def client(agent: GoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rig.Client]:
+def client(agent: GoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     file = rig.settings_file(tmp_path_factory.mktemp("depth"), agent.url)
     file.write_text(file.read_text("utf-8") + "mcp_shell_enabled = true\n", "utf-8")  # the Agent's table is the last
     with rig.process(file, module="tests.functional.small_stack") as process:
         yield process.client
-        assert process.client.post("ping")[0] == 200
+        assert process.client.post("ping").status == 200
 
 
 def lists(levels: int) -> str:
@@ -65,16 +65,13 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_request_is_refused_before_it_is_parsed(client: rig.Client, body: str) -> None:
-    connection = HTTPConnection(*client.address, timeout=rig.LIMIT_S)
-    connection.request("POST", "/mcp", body.encode(), {"Content-Type": rig.JSON})
-    response = connection.getresponse()
-    assert (response.status, json.loads(response.read())["error"]["code"]) == (400, -32700)
-    connection.close()
-    assert client.post("ping")[0] == 200
+def test_a_request_is_refused_before_it_is_parsed(client: Caller, body: str) -> None:
+    response = client.send("POST", body.encode())
+    assert (response.status, response.error["code"]) == (400, -32700)
+    assert client.post("ping").status == 200
 
 
-def test_depth_inside_a_string_is_text(client: rig.Client, agent: GoServer) -> None:
+def test_depth_inside_a_string_is_text(client: Caller, agent: GoServer) -> None:
     text = "[{" * 60_000
     agent.script = lambda went: went.reply(tool_answer(json.dumps({"ok": True, "text": went.input["text"]})))
     assert not client.call("bridge_clipboard", action="write", text=text).is_error
@@ -88,9 +85,7 @@ DEEP = [pytest.param(shape(levels), id=f"{shape.__name__} {levels}") for levels 
 
 @pytest.mark.parametrize("deep", DEEP)
 @pytest.mark.parametrize("tool", ["keyboard_tap", "open_app", "shell", "screenshot"])
-def test_what_the_agent_answers_is_an_error_that_says_so(
-    client: rig.Client, agent: GoServer, tool: str, deep: str
-) -> None:
+def test_what_the_agent_answers_is_an_error_that_says_so(client: Caller, agent: GoServer, tool: str, deep: str) -> None:
     """The whole answer, and one member of it: how the action ended is not known then."""
     for body in (deep, '{"output":"ok","is_error":true,"tool_error":{"details":' + deep + "}}"):
         agent.script = functools.partial(Exchange.reply, body=body.encode())
@@ -110,7 +105,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("deep", DEEP)
 @pytest.mark.parametrize("tool", ["keyboard_tap", "open_app"])
-def test_json_in_a_string_stays_the_text_that_it_is(client: rig.Client, agent: GoServer, tool: str, deep: str) -> None:
+def test_json_in_a_string_stays_the_text_that_it_is(client: Caller, agent: GoServer, tool: str, deep: str) -> None:
     """The action was executed, and its caller is told."""
     agent.script = lambda went: went.reply(tool_answer(json.dumps({"ok": True, "action_output": deep})))
     told = client.call(tool, **ARGUMENTS[tool])

@@ -17,6 +17,7 @@ from mcpboard.simulator import Simulator
 from tests.functional.namespaces import namespace
 from tests.support import rig
 from tests.support.gohttp import GoServer
+from tests.support.http import Caller
 
 HEBREW = "שלום 👩‍👩‍👧"
 
@@ -33,7 +34,7 @@ def simulator() -> Iterator[Simulator]:
         yield running
 
 
-def works(client: rig.Client, simulator: Simulator) -> bool:
+def works(client: Caller, simulator: Simulator) -> bool:
     """Tell if a session goes well from end to end: list, picture, typing, bundle."""
     listed = len(client.ask("tools/list")["tools"])
     picture = base64.b64decode(client.call("screenshot").result["content"][0]["data"])
@@ -97,7 +98,7 @@ def test_no_ipv6_no_variables_no_stdin_and_nowhere_to_write(tmp_path: Path, list
         inside = ("ip", "netns", "exec", bare.name)
         try:
             with rig.process(file, *inside, *READ_ONLY, *CLOSED_STDIN, environ={"LC_ALL": "C", "PATH": PATH}) as served:
-                client = rig.Client("127.0.0.1", served.client.address[1])
+                client = Caller(f"http://127.0.0.1:{served.client.address[1]}/mcp")
                 assert bare.run(works, client, simulator)
         finally:
             simulator.stop()

@@ -21,6 +21,7 @@ from mcpboard.serving.server import TOOL_CALLS
 from mcpboard.simulator import Simulator
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.http import LIMIT_S, Caller, Connection
 
 PROMPT_S = 2.0  # a ceiling for what needs no backend, on a busy machine
 # Lane by lane: the tools that fill it, and one that is then turned away.
@@ -48,35 +49,37 @@ def simulator() -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def client(simulator: Simulator) -> Iterator[rig.Client]:
+def client(simulator: Simulator) -> Iterator[Caller]:
     with rig.in_front_of(simulator.agent_url, simulator.config_web_url, mcp_shell_enabled=True) as client:
         yield client
 
 
 @contextlib.contextmanager
-def held(simulator: Simulator, client: rig.Client, *tools: str) -> Iterator[list[rig.Pending]]:
+def held(simulator: Simulator, client: Caller, *tools: str) -> Iterator[list[Connection]]:
     """These tools under way, each stuck inside the board until the block ends."""
     with contextlib.ExitStack() as stack:
         pending = []
         for tool in tools:
             hold = stack.enter_context(simulator.hold(tool))
             pending.append(stack.enter_context(client.begin(tool, **ARGUMENTS.get(tool, {}))))
-            assert hold.entered.wait(rig.LIMIT_S)
+            assert hold.entered.wait(LIMIT_S)
         yield pending
 
 
-def answers_promptly(client: rig.Client) -> bool:
+def answers_promptly(client: Caller) -> bool:
     """Tell if ping, tools/list and /health are answered in no time, each with what it must say."""
     began = time.monotonic()
     alive = client.ask("ping") is not None
     listed = len(client.ask("tools/list")["tools"]) == 13
-    status, health = client.get("/health")
-    return alive and listed and status == 200 and health["mcp_enabled"] and time.monotonic() - began < PROMPT_S
+    health = client.get("/health")
+    return (
+        alive and listed and health.status == 200 and health.json["mcp_enabled"] and time.monotonic() - began < PROMPT_S
+    )
 
 
 @pytest.mark.parametrize("lane", LANES)
 def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
-    simulator: Simulator, client: rig.Client, lane: str
+    simulator: Simulator, client: Caller, lane: str
 ) -> None:
     """Named with its seconds, nothing sent, and free again when the effect is over."""
     tools, late = LANES[lane]
@@ -88,7 +91,7 @@ def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
         assert len(simulator.requests) == before
         for tool in tools:
             simulator.hold(tool).release()
-        assert not any(each.answer().is_error for each in pending)
+        assert not any(each.response().is_error for each in pending)
     assert busy.is_error
     assert busy.text.startswith(f"{late} was not started: ")
     for tool in tools:
@@ -98,7 +101,7 @@ def test_a_full_lane_turns_the_next_away_at_once_and_says_what_runs(
     assert not client.call(late, **ARGUMENTS.get(late, {})).is_error
 
 
-def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: rig.Client) -> None:
+def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulator, client: Caller) -> None:
     """Every slot of every lane taken; ping and its kind answer as if nothing were."""
     client.ask("tools/list")
     everything = [tool for tools, _ in LANES.values() for tool in tools]
@@ -110,7 +113,7 @@ def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulato
     assert answers_promptly(client)
 
 
-def test_lanes_do_not_mind_each_other(simulator: Simulator, client: rig.Client) -> None:
+def test_lanes_do_not_mind_each_other(simulator: Simulator, client: Caller) -> None:
     with held(simulator, client, "enter_text"):
         for tool in ("screenshot", "device_status", "shell", "support_bundle"):
             assert not client.call(tool, **ARGUMENTS.get(tool, {})).is_error
@@ -137,7 +140,7 @@ def test_stalled_readers_of_pictures_hold_their_slots_and_nothing_else(monkeypat
         assert tapped.sock.recv(1)
         for _ in range(5):
             assert client.ask("ping") is not None
-            assert client.get("/health")[0] == 200
+            assert client.get("/health").status == 200
         assert len(client.ask("tools/list")["tools"]) == 12
         with rig.log_lines() as lines:
             for each in stalled:
@@ -146,12 +149,12 @@ def test_stalled_readers_of_pictures_hold_their_slots_and_nothing_else(monkeypat
         assert not client.call("screenshot").is_error
 
 
-def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator, client: rig.Client) -> None:
+def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator, client: Caller) -> None:
     """Three callers who hang up; each action ran once, none was cancelled, each left one line in the log."""
     with rig.log_lines() as lines:
         for number in range(3):
             with simulator.hold("enter_text") as hold, client.begin("enter_text", **ARGUMENTS["enter_text"]) as pending:
-                assert hold.entered.wait(rig.LIMIT_S)
+                assert hold.entered.wait(LIMIT_S)
                 pending.leave(reset=number == 1)
                 assert "keyboard_tap was not started" in client.call("keyboard_tap", keys=["enter"]).text
             lines.wait_for("enter_text: ", number + 1)
@@ -188,16 +191,16 @@ def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
     monkeypatch.setattr(Channel, "handle_close", closing)
     with rig.in_front_of(simulator.agent_url) as client:
         with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
-            assert hold.entered.wait(rig.LIMIT_S)
+            assert hold.entered.wait(LIMIT_S)
             while arrived.acquire(blocking=False):
                 pass
             for reset in (False, True):
                 queued = client.begin("enter_text", **ARGUMENTS["enter_text"])
-                assert arrived.acquire(timeout=rig.LIMIT_S)
+                assert arrived.acquire(timeout=LIMIT_S)
                 queued.leave(reset=reset)
-                assert noticed.acquire(timeout=rig.LIMIT_S), "the server has not seen that its client left"
+                assert noticed.acquire(timeout=LIMIT_S), "the server has not seen that its client left"
             hold.release()
-            assert not first.answer().is_error
+            assert not first.response().is_error
         assert not client.call("keyboard_tap", keys=["enter"]).is_error
     assert [name for name, _ in simulator.calls] == ["screenshot", "keyboard_tap"]
 
@@ -218,7 +221,7 @@ def test_four_huge_pictures_at_once_are_two_answers_in_a_small_box(tmp_path: Pat
     release = threading.Event()
 
     def huge(went: Exchange) -> None:
-        assert release.wait(rig.LIMIT_S)
+        assert release.wait(LIMIT_S)
         went.reply(tool_answer(json.dumps({"data": "/9j/" + "A" * size})))
 
     with GoServer(huge) as agent, rig.process(rig.settings_file(tmp_path, agent.url), *SMALL_BOX) as served:
@@ -226,7 +229,7 @@ def test_four_huge_pictures_at_once_are_two_answers_in_a_small_box(tmp_path: Pat
             agent.wait_for(2)
             busy = [served.client.call("screenshot") for _ in range(2)]
             release.set()
-            done = [first.answer(), second.answer()]
+            done = [first.response(), second.response()]
         assert len(agent.requests) == 2
         agent.script = lambda went: went.reply(tool_answer("fine"))
         assert served.client.call("open_app", app="Notes").text == "fine"

@@ -14,11 +14,11 @@ from mcpboard import board
 from mcpboard.serving import server
 from tests.support import rig
 from tests.support.gohttp import GoServer, tool_answer
+from tests.support.http import LIMIT_S, Caller, call
 
 ABORTED = 1000
 GROWTH = 2 << 20  # bytes; a leak of one reply a call would be 40 MiB
 PICTURE = tool_answer(json.dumps({"data": "/9j/" + "A" * 40_000}))
-CALL = rig.message("tools/call", {"name": "screenshot", "arguments": {}})
 
 
 def half_a_head(sock: socket.socket, request: bytes) -> None:
@@ -41,9 +41,9 @@ def one_byte_of_the_answer(sock: socket.socket, request: bytes) -> None:
 MOMENTS = [half_a_head, half_a_body, the_whole_request, one_byte_of_the_answer]
 
 
-def abort(client: rig.Client, leave_after: Callable[[socket.socket, bytes], None], *, reset: bool) -> None:
-    with socket.create_connection(client.address, rig.LIMIT_S) as sock:
-        leave_after(sock, rig.request(CALL, client))
+def abort(client: Caller, leave_after: Callable[[socket.socket, bytes], None], *, reset: bool) -> None:
+    with socket.create_connection(client.address, LIMIT_S) as sock:
+        leave_after(sock, client.request("POST", call("screenshot")))
         if reset:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -80,6 +80,6 @@ def test_a_server_may_be_told_to_stop_at_any_time() -> None:
     thread.start()
     running.stop()
     running.stop()
-    thread.join(rig.LIMIT_S)
+    thread.join(LIMIT_S)
     running.stop()
     assert not thread.is_alive()

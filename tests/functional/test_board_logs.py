@@ -12,6 +12,7 @@ import pytest
 from mcpboard.simulator import Simulator
 from tests.support import gohttp, rig
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.http import LIMIT_S, message
 
 TOKEN = "sesame-opens-the-door"
 SECRET = "swordfish-4711"  # in every argument, and in every answer that has room for words
@@ -49,7 +50,7 @@ def test_a_call_is_one_line_without_its_arguments(
         rig.in_front_of(simulator.agent_url, mcp_shell_enabled=True, token=TOKEN.encode()) as client,
         rig.log_lines() as lines,
     ):
-        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        client.token = TOKEN
         client.call(tool, **CALLS[tool])
         (line,) = lines.wait_for(f"{tool}: ")
     assert re.fullmatch(rf"{tool}: \w+, \d+ bytes, \d+ ms", line)
@@ -85,17 +86,16 @@ def test_a_failure_is_logged_without_what_was_said(
 @pytest.mark.parametrize("authorization", [f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN} {TOKEN}"])
 def test_a_refused_token_is_not_logged(caplog: pytest.LogCaptureFixture, authorization: str) -> None:
     with rig.in_front_of(token=TOKEN.encode()) as client:
-        client.headers["Authorization"] = authorization
-        status, body = client.post("ping")
-    assert status == 401
-    assert not any(TOKEN[at : at + 8] in caplog.text + str(body) for at in range(len(TOKEN) - 8))
+        refused = client.send("POST", message("ping"), Authorization=authorization)
+    assert refused.status == 401
+    assert not any(TOKEN[at : at + 8] in caplog.text + str(refused.body) for at in range(len(TOKEN) - 8))
 
 
 def test_an_abandoned_call_is_one_line_and_no_traceback(simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
     """A caller who leaves is no event of ours."""
     with rig.in_front_of(simulator.agent_url) as client, rig.log_lines() as lines:
         with simulator.hold("enter_text") as hold, client.begin("enter_text", **CALLS["enter_text"]) as pending:
-            assert hold.entered.wait(rig.LIMIT_S)
+            assert hold.entered.wait(LIMIT_S)
             pending.leave(reset=True)
             client.ask("ping")
         assert len(lines.wait_for("enter_text: ")) == 1

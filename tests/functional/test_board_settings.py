@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from mcpboard import config
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.http import LIMIT_S, Caller, message
 
 TOKEN, OTHER = "a-token-of-some-length", "another-token-of-some-length"
 AGENT_TABLE = "[conversation_settings.agent]\n"
@@ -56,44 +56,40 @@ def files(tmp_path: Path, agent: GoServer) -> Files:
 
 
 @pytest.fixture
-def client(files: Files) -> Iterator[rig.Client]:
+def client(files: Files) -> Iterator[Caller]:
     watched = config.SettingsWatcher({"config": str(files.ours)}, environ={})
     with rig.serving(watched.current) as client:
         yield client
 
 
-def tools(client: rig.Client) -> list[str]:
+def tools(client: Caller) -> list[str]:
     return [tool["name"] for tool in client.ask("tools/list")["tools"]]
 
 
-def test_switched_off_and_on_within_one_request(files: Files, client: rig.Client) -> None:
+def test_switched_off_and_on_within_one_request(files: Files, client: Caller) -> None:
     """The Agent's own file is what Config Web writes; a body says what a 404 alone could not."""
-    assert client.post("ping")[0] == 200
+    assert client.post("ping").status == 200
     files.write_agent("mcp_enabled = false")
-    status, body = client.post("ping")
-    assert status == 404
-    assert "mcp_enabled" in str(body)
-    assert client.get("/health")[1]["mcp_enabled"] is False
+    refused = client.post("ping")
+    assert refused.status == 404
+    assert b"mcp_enabled" in refused.body
+    assert client.get("/health").json["mcp_enabled"] is False
     files.write_agent("mcp_enabled = true")
-    assert client.post("ping")[0] == 200
+    assert client.post("ping").status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
-def test_every_method_is_404_while_switched_off(files: Files, client: rig.Client, method: str) -> None:
+def test_every_method_is_404_while_switched_off(files: Files, client: Caller, method: str) -> None:
     files.write_agent("mcp_enabled = false")
-    connection = http.client.HTTPConnection(*client.address, timeout=rig.LIMIT_S)
-    connection.request(method, "/mcp")
-    assert connection.getresponse().status == 404
-    connection.close()
+    assert client.send(method).status == 404
 
 
-def test_the_shell_appears_and_disappears(files: Files, client: rig.Client, agent: GoServer) -> None:
+def test_the_shell_appears_and_disappears(files: Files, client: Caller, agent: GoServer) -> None:
     """Gated off it does not exist: neither listed nor callable, and the Agent hears nothing of it."""
     assert "shell" not in tools(client)
-    refused = client.post("tools/call", {"name": "shell", "arguments": {"command": "true"}})
-    unknown = client.post("tools/call", {"name": "no_such_tool", "arguments": {}})
-    assert refused[0] == unknown[0] == 200
-    assert refused[1]["error"]["code"] == unknown[1]["error"]["code"] == -32602
+    refused, unknown = client.call("shell", command="true"), client.call("no_such_tool")
+    assert refused.status == unknown.status == 200
+    assert refused.error["code"] == unknown.error["code"] == -32602
     assert not any("shell" in path for path in agent.paths())
     files.write_agent("mcp_shell_enabled = true")
     assert tools(client).count("shell") == 1
@@ -102,14 +98,14 @@ def test_the_shell_appears_and_disappears(files: Files, client: rig.Client, agen
     assert "shell" not in tools(client)
 
 
-def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: rig.Client) -> None:
+def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: Caller) -> None:
     """Gone for a moment is no reason to open what it had closed."""
     files.write_agent("mcp_enabled = false")
-    assert client.post("ping")[0] == 404
+    assert client.post("ping").status == 404
     files.agent.unlink()
-    assert client.post("ping")[0] == 404
+    assert client.post("ping").status == 404
     files.write_agent("mcp_enabled = true")
-    assert client.post("ping")[0] == 200
+    assert client.post("ping").status == 200
 
 
 @pytest.mark.parametrize(
@@ -120,20 +116,18 @@ def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: rig.Clien
         pytest.param("mcp_shell_enabled = 1", id="a number for a boolean"),
     ],
 )
-def test_a_broken_file_leaves_the_last_good_settings_and_one_line(
-    files: Files, client: rig.Client, broken: str
-) -> None:
+def test_a_broken_file_leaves_the_last_good_settings_and_one_line(files: Files, client: Caller, broken: str) -> None:
     with rig.log_lines() as lines:
         files.write_agent(broken)
         for _ in range(3):
-            assert client.post("ping")[0] == 200
+            assert client.post("ping").status == 200
             assert "shell" not in tools(client)
         assert len(lines.wait_for("last good settings")) == 1
     files.write_agent("mcp_enabled = false")
-    assert client.post("ping")[0] == 404
+    assert client.post("ping").status == 404
 
 
-def test_the_token_gate_goes_up_changes_and_stays(files: Files, client: rig.Client) -> None:
+def test_the_token_gate_goes_up_changes_and_stays(files: Files, client: Caller) -> None:
     """Exactly this body, and the challenge that tells a client which scheme to use."""
     files.write_token(TOKEN)
     files.write_ours(f'token_file = "{files.token}"')
@@ -144,13 +138,13 @@ def test_the_token_gate_goes_up_changes_and_stays(files: Files, client: rig.Clie
     files.write_token(OTHER)
     assert knock(client, TOKEN) == refused
     assert knock(client, OTHER)[0] == 200
-    assert client.get("/health")[0] == 200
+    assert client.get("/health").status == 200
     files.write_ours()  # which may be the file, cut off: only a restart opens the gate
     assert knock(client) == refused
     assert knock(client, OTHER)[0] == 200
 
 
-def test_a_token_file_that_is_emptied_keeps_the_gate_closed(files: Files, client: rig.Client) -> None:
+def test_a_token_file_that_is_emptied_keeps_the_gate_closed(files: Files, client: Caller) -> None:
     files.write_token(TOKEN)
     files.write_ours(f'token_file = "{files.token}"')
     assert knock(client, TOKEN)[0] == 200
@@ -160,19 +154,14 @@ def test_a_token_file_that_is_emptied_keeps_the_gate_closed(files: Files, client
     assert knock(client, TOKEN)[0] == 200
 
 
-def knock(client: rig.Client, token: str | None = None) -> tuple[int, bytes, str | None]:
+def knock(client: Caller, token: str | None = None) -> tuple[int, bytes, str | None]:
     """Status, body and challenge for a ping with this token."""
-    headers = {"Content-Type": rig.JSON} | ({} if token is None else {"Authorization": f"Bearer {token}"})
-    connection = http.client.HTTPConnection(*client.address, timeout=rig.LIMIT_S)
-    try:
-        connection.request("POST", "/mcp", rig.message("ping"), headers)
-        response = connection.getresponse()
-        return response.status, response.read(), response.headers["WWW-Authenticate"]
-    finally:
-        connection.close()
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    response = client.send("POST", message("ping"), **headers)
+    return response.status, response.body, response.headers.get("www-authenticate")
 
 
-def test_another_backend_address_counts_at_once(files: Files, client: rig.Client) -> None:
+def test_another_backend_address_counts_at_once(files: Files, client: Caller) -> None:
     with GoServer(lambda went: went.reply(tool_answer("from the other one"))) as other:
         assert "from the other one" not in client.call("open_app", app="x").text
         files.write_ours()
@@ -186,17 +175,17 @@ def test_a_slower_request_brings_older_settings_to_no_other(agent: GoServer) -> 
 
     def hold(went: Exchange) -> None:
         begun.set()
-        assert go_on.wait(rig.LIMIT_S)
+        assert go_on.wait(LIMIT_S)
         went.reply(tool_answer("late"))
 
     with GoServer(hold) as slow:
         settings = rig.settings(slow.url)
         with rig.serving(lambda: settings) as client, client.begin("open_app", app="Notes") as first:
-            assert begun.wait(rig.LIMIT_S)
+            assert begun.wait(LIMIT_S)
             settings = rig.settings(agent.url, mcp_shell_enabled=True)
             assert client.call("shell", command="id").text == "done"
             go_on.set()
-            assert first.answer().text == "late"
+            assert first.response().text == "late"
             assert client.call("open_app", app="Notes").text == "done"
 
 

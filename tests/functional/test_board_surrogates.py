@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.http import Caller
 from tests.support.visitors import CLIENTS, Visitor, visit
 
 HALF, LOST = "a\ud83db", "a\ufffdb"
@@ -69,7 +70,7 @@ def agent() -> Iterator[GoServer]:
 
 
 @pytest.fixture
-def client(agent: GoServer) -> Iterator[rig.Client]:
+def client(agent: GoServer) -> Iterator[Caller]:
     with rig.in_front_of(agent.url, mcp_shell_enabled=True) as made:
         yield made
 
@@ -87,13 +88,13 @@ def assert_readable(answer: Any) -> None:
 
 @pytest.mark.parametrize(("body", "tool", "arguments"), FOREIGN)
 def test_no_tool_passes_it_on(
-    client: rig.Client, agent: GoServer, body: bytes, tool: str, arguments: dict[str, Any]
+    client: Caller, agent: GoServer, body: bytes, tool: str, arguments: dict[str, Any]
 ) -> None:
     agent.script = answering(body)
     assert_readable(client.call(tool, **arguments).result)
 
 
-def test_no_live_schema_does(client: rig.Client) -> None:
+def test_no_live_schema_does(client: Caller) -> None:
     listed = client.ask("tools/list")
     assert_readable(listed)
     schema = next(tool["inputSchema"] for tool in listed["tools"] if tool["name"] == "open_app")
@@ -103,20 +104,16 @@ def test_no_live_schema_does(client: rig.Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["ping", "tools/list", "no/such/method", "tools/call"])
-def test_an_id_comes_back_as_it_was_sent(client: rig.Client, method: str) -> None:
+def test_an_id_comes_back_as_it_was_sent(client: Caller, method: str) -> None:
     """Whoever sent it looks for it, and can read it."""
     body = json.dumps({"jsonrpc": "2.0", "id": HALF, "method": method, "params": {"name": HALF}}).encode()
-    connection = rig.kept_open(client)
-    connection.request("POST", "/mcp", body, {"Content-Type": rig.JSON})
-    assert json.loads(connection.getresponse().read())["id"] == HALF
-    connection.close()
+    assert client.send("POST", body).json["id"] == HALF
 
 
 @pytest.mark.tools
-def test_the_official_client_reads_every_answer(client: rig.Client, agent: GoServer) -> None:
-    url = "http://{}:{}/mcp".format(*client.address)
+def test_the_official_client_reads_every_answer(client: Caller, agent: GoServer) -> None:
     official = next(each for each in CLIENTS if str(each) == "Python mcp 2.3, as it comes")
-    with visit(official, [url]) as visitor:
+    with visit(official, [client.url]) as visitor:
         assert_read(visitor, "tools/list")
         for case in FOREIGN:
             body, tool, arguments = case.values

@@ -10,6 +10,7 @@ import pytest
 
 from mcpboard.simulator import Simulator
 from tests.support import rig
+from tests.support.http import Caller
 
 FOCUS = {"x": 450, "y": 105}
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people, held together by joiners
@@ -36,7 +37,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 @pytest.fixture(scope="module")
-def client(simulator: Simulator) -> Iterator[rig.Client]:
+def client(simulator: Simulator) -> Iterator[Caller]:
     with rig.in_front_of(simulator.agent_url) as made:
         yield made
 
@@ -48,27 +49,27 @@ def received(simulator: Simulator) -> Any:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_arrives_code_point_by_code_point(client: rig.Client, simulator: Simulator, text: str) -> None:
+def test_text_arrives_code_point_by_code_point(client: Caller, simulator: Simulator, text: str) -> None:
     client.call("enter_text", text=text, focus=FOCUS)
     assert received(simulator) == {"text": text, "focus": FOCUS}
 
 
 @pytest.mark.parametrize("text", [*TEXTS, pytest.param("x\r\n" * 40_000, id="120 thousand characters")])
-def test_the_clipboard_gives_back_what_was_written(client: rig.Client, simulator: Simulator, text: str) -> None:
+def test_the_clipboard_gives_back_what_was_written(client: Caller, simulator: Simulator, text: str) -> None:
     assert not client.call("bridge_clipboard", action="write", text=text).is_error
     assert received(simulator)["text"] == text
     assert client.call("bridge_clipboard", action="read").result["structuredContent"] == {"ok": True, "text": text}
 
 
-def test_half_a_character_is_refused_and_nothing_is_sent(client: rig.Client, simulator: Simulator) -> None:
+def test_half_a_character_is_refused_and_nothing_is_sent(client: Caller, simulator: Simulator) -> None:
     before = len(simulator.requests)
-    status, answer = client.post("tools/call", {"name": "enter_text", "arguments": {"text": "\ud83d", "focus": FOCUS}})
-    assert (status, answer["error"]["code"]) == (200, -32602)
+    refused = client.call("enter_text", text="\ud83d", focus=FOCUS)
+    assert (refused.status, refused.error["code"]) == (200, -32602)
     assert len(simulator.requests) == before
 
 
 @pytest.mark.parametrize("x", [0.5, 1.0, 0, 1000, -1, 1e9, "100"])
-def test_a_coordinate_is_neither_rounded_nor_clamped(client: rig.Client, simulator: Simulator, x: float | str) -> None:
+def test_a_coordinate_is_neither_rounded_nor_clamped(client: Caller, simulator: Simulator, x: float | str) -> None:
     client.call("touch_gesture", type="tap", point={"x": x, "y": 5})
     assert repr(received(simulator)["point"]["x"]) == repr(x)
 
@@ -77,7 +78,7 @@ def test_a_coordinate_is_neither_rounded_nor_clamped(client: rig.Client, simulat
     "point", [{"x": True, "y": 5}, {"x": None, "y": 5}, {"x": "NaN", "y": 5}, {"x": 5}, {"x": "five", "y": 5}]
 )
 def test_what_is_no_coordinate_is_refused_by_its_name(
-    client: rig.Client, simulator: Simulator, point: dict[str, Any]
+    client: Caller, simulator: Simulator, point: dict[str, Any]
 ) -> None:
     before = len(simulator.requests)
     refused = client.call("touch_gesture", type="tap", point=point)

@@ -11,6 +11,7 @@ import pytest
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
 from tests.support import rig
+from tests.support.http import LIMIT_S, Caller, Response
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -71,19 +72,19 @@ def simulator() -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def client(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[rig.Client]:
+def client(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
     rig.shrink_deadlines(monkeypatch, touch_gesture=DEADLINE_S, support_bundle=DEADLINE_S)
     with rig.in_front_of(simulator.agent_url, simulator.config_web_url) as client:
         yield client
 
 
-def tap(client: rig.Client) -> rig.Result:
+def tap(client: Caller) -> Response:
     return client.call("touch_gesture", **TAP)
 
 
 @pytest.mark.parametrize(("kind", "settings", "told"), FAULTS)
 def test_a_tap_that_meets_a_fault(
-    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any], told: Told
+    simulator: Simulator, client: Caller, kind: str, settings: dict[str, Any], told: Told
 ) -> None:
     """One error with the right `delivery`, at most one execution, and the next tap works."""
     fault = simulator.faults.set(kind, "touch_gesture", 1, **settings)
@@ -102,7 +103,7 @@ def test_a_tap_that_meets_a_fault(
 
 @pytest.mark.parametrize(("kind", "settings"), HARMLESS)
 def test_a_tap_that_worked_stays_a_success(
-    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any]
+    simulator: Simulator, client: Caller, kind: str, settings: dict[str, Any]
 ) -> None:
     """What came after the action does not undo it, and must not lead to a second one."""
     simulator.faults.set(kind, "touch_gesture", 1, **settings)
@@ -112,7 +113,7 @@ def test_a_tap_that_worked_stays_a_success(
     assert simulator.finished == [("touch_gesture", "ok")]
 
 
-def test_a_board_that_restarts_between_two_calls(simulator: Simulator, client: rig.Client) -> None:
+def test_a_board_that_restarts_between_two_calls(simulator: Simulator, client: Caller) -> None:
     """Same ports, new process: no connection of before is tried again."""
     assert not tap(client).is_error
     simulator.stop()
@@ -124,11 +125,11 @@ def test_a_board_that_restarts_between_two_calls(simulator: Simulator, client: r
     assert [name for name, _ in simulator.calls] == ["touch_gesture"] * 2
 
 
-def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client: rig.Client) -> None:
+def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client: Caller) -> None:
     with simulator.hold("touch_gesture") as hold, client.begin("touch_gesture", **TAP) as pending:
-        assert hold.entered.wait(rig.LIMIT_S)
+        assert hold.entered.wait(LIMIT_S)
         simulator.stop()
-        failed = pending.answer()
+        failed = pending.response()
     simulator.start()
     assert (failed.is_error, failed.delivery) == (True, UNKNOWN)
     assert not tap(client).is_error
@@ -147,7 +148,7 @@ def test_a_board_that_stops_in_the_middle_of_a_call(simulator: Simulator, client
     ],
 )
 def test_a_bundle_that_fails_early_is_an_error_and_no_blob(
-    simulator: Simulator, client: rig.Client, kind: str, settings: dict[str, Any], says: str
+    simulator: Simulator, client: Caller, kind: str, settings: dict[str, Any], says: str
 ) -> None:
     """The first block is read before the head goes out."""
     simulator.faults.set(kind, "support_bundle", 1, **settings)

@@ -15,6 +15,7 @@ from mcpboard.serving.undelivered import ARRIVAL_SECONDS
 from mcpboard.simulator import Simulator
 from tests.functional.cable import ADDRESS, PORT, Link, agent, served, unplugged
 from tests.support import rig
+from tests.support.http import LIMIT_S, Caller, Connection, Response
 
 pytestmark = pytest.mark.tools
 
@@ -48,7 +49,7 @@ def test_twenty_flaps_in_the_middle_of_calls(link: Link, simulator: Simulator, a
     with served(link, simulator, address, freebind) as client, rig.log_lines() as lines:
         for flap in range(1, FLAPS + 1):
             with simulator.hold("enter_text") as hold, link.laptop.run(begin, client) as pending:
-                assert hold.entered.wait(rig.LIMIT_S)
+                assert hold.entered.wait(LIMIT_S)
                 link.down()
                 hold.release()
                 lines.wait_for("enter_text: ok", flap)  # done, although nobody can hear of it
@@ -61,15 +62,15 @@ def test_twenty_flaps_in_the_middle_of_calls(link: Link, simulator: Simulator, a
     assert simulator.phone.text == "x" * FLAPS
 
 
-def begin(client: rig.Client) -> rig.Pending:
+def begin(client: Caller) -> Connection:
     return client.begin("enter_text", **ENTER)
 
 
-def tap(client: rig.Client) -> rig.Result:
+def tap(client: Caller) -> Response:
     return client.call("keyboard_tap", keys=["enter"])
 
 
-def look(client: rig.Client) -> rig.Result:
+def look(client: Caller) -> Response:
     return client.call("screenshot")
 
 
@@ -81,11 +82,11 @@ def test_a_call_survives_a_flap_that_ends_before_its_answer(link: Link, simulato
         simulator.hold("enter_text") as hold,
         link.laptop.run(begin, client) as pending,
     ):
-        assert hold.entered.wait(rig.LIMIT_S)
+        assert hold.entered.wait(LIMIT_S)
         link.down()
         link.up()
         hold.release()
-        assert not pending.answer().is_error
+        assert not pending.response().is_error
         later = time.monotonic() + 2 * ARRIVAL_SECONDS
         while time.monotonic() < later:
             assert "enter_text" not in link.laptop.run(tap, client).text
@@ -100,7 +101,7 @@ def test_an_answer_that_met_no_link_is_told_to_the_next_action(link: Link, simul
     link.up()
     with served(link, simulator) as client, rig.log_lines() as lines:
         with simulator.hold("enter_text") as hold, link.laptop.run(begin, client) as pending:
-            assert hold.entered.wait(rig.LIMIT_S)
+            assert hold.entered.wait(LIMIT_S)
             link.down()
             hold.release()
             lines.wait_for("enter_text: ok")
@@ -108,7 +109,7 @@ def test_an_answer_that_met_no_link_is_told_to_the_next_action(link: Link, simul
             pending.leave(reset=reset)
         link.up()
         told = ""
-        while "enter_text" not in told and time.monotonic() - handed_over < rig.LIMIT_S:
+        while "enter_text" not in told and time.monotonic() - handed_over < LIMIT_S:
             told = link.laptop.run(tap, client).text
         assert "The earlier enter_text finished OK" in told
         assert "look at the screen before repeating it" in told

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.functional.openings import OPENINGS, Answer, Step
-from tests.support.rig import LIMIT_S
+from tests.support.http import LIMIT_S
 from tests.support.served import Board
 
 

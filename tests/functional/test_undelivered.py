@@ -12,6 +12,7 @@ from mcpboard.errors import NOT_SENT, UNKNOWN
 from mcpboard.simulator import Simulator
 from tests.support import rig
 from tests.support.gohttp import Exchange, GoServer
+from tests.support.http import LIMIT_S, Caller, Response
 
 ENTER: dict[str, Any] = {"text": "hello", "focus": {"x": 500, "y": 300}}
 OK = "The earlier enter_text finished OK"
@@ -20,14 +21,14 @@ OK = "The earlier enter_text finished OK"
 class Board:
     """A simulated board, a client of mcpboard in front of it, and the log that tells when a call is over."""
 
-    def __init__(self, simulator: Simulator, client: rig.Client, lines: rig.Lines) -> None:
+    def __init__(self, simulator: Simulator, client: Caller, lines: rig.Lines) -> None:
         self.simulator, self.client, self.lines = simulator, client, lines
         self._over: dict[str, int] = {}
 
     def abandoned(self, tool: str, *, reset: bool = False, **arguments: Any) -> None:
         """A caller who leaves while the tool is under way; returns when the board's work is over as well."""
         with self.simulator.hold(tool) as hold, self.client.begin(tool, **arguments) as pending:
-            assert hold.entered.wait(rig.LIMIT_S)
+            assert hold.entered.wait(LIMIT_S)
             pending.leave(reset=reset)
             self.noticed()
         self.over(tool)
@@ -40,7 +41,7 @@ class Board:
         self._over[tool] = self._over.get(tool, 0) + 1
         self.lines.wait_for(f"{tool}: ok", self._over[tool])
 
-    def press_enter(self) -> rig.Result:
+    def press_enter(self) -> Response:
         return self.client.call("keyboard_tap", keys=["enter"])
 
 
@@ -76,7 +77,7 @@ def test_an_error_begins_with_it_too(board: Board) -> None:
 def test_a_client_that_gave_up_and_calls_again(board: Board) -> None:
     """60 s of patience against 70 s of typing. Nothing is typed that was not really asked for."""
     with board.simulator.hold("enter_text") as hold, board.client.begin("enter_text", **ENTER) as pending:
-        assert hold.entered.wait(rig.LIMIT_S)
+        assert hold.entered.wait(LIMIT_S)
         pending.leave()
         board.noticed()
         meanwhile = board.client.call("enter_text", **ENTER)
@@ -121,7 +122,7 @@ def test_only_an_action_tells(board: Board, tool: str) -> None:
 def test_an_action_that_failed_behind_its_callers_back_is_told_as_such(board: Board) -> None:
     board.simulator.faults.set("reset_after_execution", "enter_text", 1)
     with board.simulator.hold("enter_text") as hold, board.client.begin("enter_text", **ENTER) as pending:
-        assert hold.entered.wait(rig.LIMIT_S)
+        assert hold.entered.wait(LIMIT_S)
         pending.leave()
         board.noticed()
     board.lines.wait_for("enter_text: BackendBroken")
@@ -133,7 +134,7 @@ def test_an_action_that_was_never_made_is_not_told() -> None:
     gone = threading.Event()
 
     def shutting_down(went: Exchange) -> None:
-        assert gone.wait(rig.LIMIT_S)
+        assert gone.wait(LIMIT_S)
         went.error("503 Service Unavailable", "Server is shutting down")
 
     with GoServer(shutting_down) as agent, rig.in_front_of(agent.url) as client, rig.log_lines() as lines:
@@ -148,5 +149,5 @@ def test_an_action_that_was_never_made_is_not_told() -> None:
 
 def test_a_caller_who_reads_to_the_end_and_leaves_is_no_orphan(board: Board) -> None:
     with board.client.begin("enter_text", **ENTER) as pending:
-        assert not pending.answer().is_error
+        assert not pending.response().is_error
     assert "The earlier" not in board.press_enter().text

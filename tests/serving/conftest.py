@@ -10,8 +10,8 @@ import pytest
 
 from mcpboard.serving import server
 from mcpboard.serving.connection import IDLE, LIMITS, RECEIVING, STALLED
-from tests.serving.rawhttp import Served, serving
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served, serving
+from tests.support.http import LIMIT_S
 
 
 class Lines(logging.Handler):
@@ -25,7 +25,7 @@ class Lines(logging.Handler):
         self._records.put(record)
 
     def next(self) -> logging.LogRecord:
-        return self._records.get(timeout=PATIENCE)
+        return self._records.get(timeout=LIMIT_S)
 
     def none_left(self) -> bool:
         return self._records.empty()

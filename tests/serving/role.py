@@ -23,8 +23,8 @@ from mcpboard.protocol.messages import (
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.serving.app import View, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
+from tests.support.http import LIMIT_S
 
-PATIENCE = 20.0  # seconds that a test waits for what must come; only a failing test waits so long
 SECRET = "nobody may read this"
 
 
@@ -107,7 +107,7 @@ def echo(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
 
 
 def block(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    assert role.release.wait(PATIENCE)
+    assert role.release.wait(LIMIT_S)
     return Content((Text("done"),))
 
 
@@ -183,4 +183,4 @@ class CountedLimit(ConcurrencyLimit):
     def wait_for(self, in_use: int) -> None:
         """Return once that many slots are in use; fails the test when it never happens."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.in_use == in_use, PATIENCE), f"{self.in_use} are in use"
+            assert self._changed.wait_for(lambda: self.in_use == in_use, LIMIT_S), f"{self.in_use} are in use"

@@ -21,8 +21,9 @@ from mcpboard.serving import app as edge
 from mcpboard.serving.app import Application, refusal
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Served, call, message, request, serving
-from tests.serving.role import PATIENCE, SECRET, CountedLimit, FakeRole
+from tests.serving.role import SECRET, CountedLimit, FakeRole
+from tests.serving.served import Served, serving
+from tests.support.http import LIMIT_S, call, message, request
 
 FOREIGN = "Origin: http://evil.example"
 
@@ -276,12 +277,12 @@ class TestBorrowed:
         environ["CONTENT_LENGTH"] = str(len(body))
         with pytest.raises(MemoryError):
             Application(lambda: role, limit)(environ, start_response)
-        assert role.lost.get(timeout=PATIENCE) == "echo"
+        assert role.lost.get(timeout=LIMIT_S) == "echo"
         assert limit.in_use == 0
 
     def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
         assert served.post(call("unwritable")).json["result"]["isError"]
-        assert served.role.lost.get(timeout=PATIENCE) == "unwritable"
+        assert served.role.lost.get(timeout=LIMIT_S) == "unwritable"
         served.limit.wait_for(0)
         assert served.role.lost.empty()
 
@@ -430,7 +431,7 @@ class Posted:
             reply.close()
 
     def join(self) -> Posted:
-        self._thread.join(PATIENCE)
+        self._thread.join(LIMIT_S)
         assert not self._thread.is_alive()
         return self
 
@@ -440,7 +441,7 @@ class Unasking(FakeRole):
 
     def run(self, call: ToolCall) -> Outcome:
         self.begun.put(call.name)
-        assert self.release.wait(PATIENCE)
+        assert self.release.wait(LIMIT_S)
         return Outcome(Content(()))
 
 
@@ -457,13 +458,13 @@ class TestLargeBodies:
         def slow(body: bytes) -> Any:
             if len(body) > LARGE_BODY:
                 begun.set()
-                assert release.wait(PATIENCE)
+                assert release.wait(LIMIT_S)
             return load(body)
 
         monkeypatch.setattr(jsonrpc, "load", slow)
         app = Application(FakeRole, ConcurrencyLimit(1))
         first = Posted(app, LARGE)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(LIMIT_S)
         refused = Posted(app, LARGE).join()
         assert (refused.status, refused.headers["Retry-After"]) == ("429", "1")
         assert "nothing was done" in json.loads(refused.body)["error"]
@@ -496,7 +497,7 @@ class TestLargeBodies:
         tracemalloc.start()
         try:
             posted = Posted(app, body)
-            assert role.begun.get(timeout=PATIENCE) == "block"
+            assert role.begun.get(timeout=LIMIT_S) == "block"
             held = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()

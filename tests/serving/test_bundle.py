@@ -12,7 +12,8 @@ import pytest
 
 from mcpboard.errors import BackendBroken
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import HOST, InvalidResponse, Served, call, request
+from tests.serving.served import Served
+from tests.support.http import HOST, InvalidResponse, call, request
 
 MIB = 1 << 20
 LARGE = 28 * MIB  # bytes; base64 of it is the largest that a client can be expected to take
@@ -42,10 +43,10 @@ def test_a_large_bundle_comes_whole_in_flat_memory(
     with served.client() as client:
         tracemalloc.start()
         client.send(request(call("file", size=LARGE, length=length)))
-        status, headers = client._head()
+        status, headers = client.head()
         total = 0
         while total < LARGE:  # a reader that keeps nothing, so that all growth is the server's
-            total += len(client._file.read(32 * 1024))
+            total += len(client.file.read(32 * 1024))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert status == 200

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from mcpboard.serving.server import GRACE_SECONDS, THREADS
-from tests.serving.rawhttp import Client, InvalidResponse, call, message, request
-from tests.serving.role import PATIENCE
 from tests.support import ROOT
+from tests.support.http import LIMIT_S, Connection, InvalidResponse, call, message, request
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -58,7 +57,7 @@ class Process:
 
     def exit(self) -> tuple[int, float]:
         """The exit code, and the seconds since the signal."""
-        code = self._process.wait(PATIENCE)
+        code = self._process.wait(LIMIT_S)
         return code, time.monotonic() - self.signalled
 
     def close(self) -> None:
@@ -79,7 +78,7 @@ def refused(port: int, since: float) -> float:
     """Seconds from `since` until a new connection is refused."""
     while True:
         try:
-            with Client(port) as early:
+            with Connection(port) as early:
                 assert early.ended()  # as every connection that is owed nothing, once the listener is closed
         except ConnectionRefusedError:
             return time.monotonic() - since
@@ -88,7 +87,7 @@ def refused(port: int, since: float) -> float:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_server_wakes_and_ends_at_once(number: int) -> None:
     """The loop sleeps in select for a second; the signal must not wait for that."""
-    with running() as process, Client(process.ports[0]) as idle:
+    with running() as process, Connection(process.ports[0]) as idle:
         assert idle.post(message("ping")).status == 200
         process.signal(number)
         code, seconds = process.exit()
@@ -98,7 +97,7 @@ def test_an_idle_server_wakes_and_ends_at_once(number: int) -> None:
 
 
 def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None:
-    with running() as process, Client(process.ports[0]) as caller:
+    with running() as process, Connection(process.ports[0]) as caller:
         caller.send(request(call("block", 5, seconds=1.5)))
         process.begun()
         process.signal()
@@ -113,7 +112,7 @@ def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None
 def test_what_is_queued_is_handed_over_too() -> None:
     """Six calls fill the slots, and slow lists the threads: a queued ping is still answered."""
     with running() as process, contextlib.ExitStack() as clients:
-        callers = [clients.enter_context(Client(process.ports[0])) for _ in range(THREADS + 4)]
+        callers = [clients.enter_context(Connection(process.ports[0])) for _ in range(THREADS + 4)]
         for number, caller in enumerate(callers):
             caller.send(request(call("block", number, seconds=1)))
         process.begun(THREADS - 2)
@@ -124,7 +123,7 @@ def test_what_is_queued_is_handed_over_too() -> None:
 
 @pytest.mark.slow
 def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
-    with running() as process, Client(process.ports[0]) as caller:
+    with running() as process, Connection(process.ports[0]) as caller:
         caller.send(request(call("block", seconds=60)))
         process.begun()
         process.signal()
@@ -137,7 +136,7 @@ def test_a_call_that_outlasts_the_grace_is_cut_off() -> None:
 
 @pytest.mark.slow
 def test_a_reply_that_nobody_reads_is_cut_short_and_says_so() -> None:
-    with running() as process, Client(process.ports[0], 4096) as caller:
+    with running() as process, Connection(process.ports[0], 4096) as caller:
         caller.send(request(call("file", size=20_000_000)))
         process.begun()
         process.signal()
@@ -149,7 +148,7 @@ def test_a_reply_that_nobody_reads_is_cut_short_and_says_so() -> None:
 
 def test_a_kept_connection_gets_no_more_calls_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that goes on asking must not hold the server up to the end of the grace."""
-    with running() as process, Client(process.ports[0]) as busy, Client(process.ports[0]) as caller:
+    with running() as process, Connection(process.ports[0]) as busy, Connection(process.ports[0]) as caller:
         assert busy.post(message("ping")).status == 200
         caller.send(request(call("block", seconds=1)))
         process.begun()
@@ -160,7 +159,7 @@ def test_a_kept_connection_gets_no_more_calls_in(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_request_half_sent_does_not_hold_it_up() -> None:
-    with running() as process, Client(process.ports[0]) as half:
+    with running() as process, Connection(process.ports[0]) as half:
         assert half.post(message("ping")).status == 200
         half.send(request(message("ping"))[:-5])
         process.signal()
@@ -169,7 +168,7 @@ def test_a_request_half_sent_does_not_hold_it_up() -> None:
 
 
 def test_a_second_signal_ends_it_at_once() -> None:
-    with running() as process, Client(process.ports[0]) as caller:
+    with running() as process, Connection(process.ports[0]) as caller:
         caller.send(request(call("block", seconds=60)))
         process.begun()
         process.signal()
@@ -183,7 +182,11 @@ def test_a_second_signal_ends_it_at_once() -> None:
 def test_several_listeners_serve_and_close_alike() -> None:
     with running("127.0.0.1", "127.0.0.2", "::1") as process:
         first, second, third = process.ports
-        with Client(first) as caller, Client(second, host="127.0.0.2") as other, Client(third, host="::1") as six:
+        with (
+            Connection(first) as caller,
+            Connection(second, host="127.0.0.2") as other,
+            Connection(third, host="::1") as six,
+        ):
             assert other.post(message("ping")).status == 200
             assert six.post(message("ping")).status == 200
             caller.send(request(call("block", seconds=1)))
@@ -192,7 +195,7 @@ def test_several_listeners_serve_and_close_alike() -> None:
             assert refused(first, process.signalled) < 0.5
             for port, host in ((second, "127.0.0.2"), (third, "::1")):
                 with pytest.raises(ConnectionRefusedError):
-                    Client(port, host=host)
+                    Connection(port, host=host)
             assert caller.response().status == 200
         assert process.exit()[0] == 0
 
@@ -210,7 +213,7 @@ class TestHangup:
 
     def test_a_terminal_that_goes_drains(self, terminal: tuple[int, int]) -> None:
         ours, theirs = terminal
-        with running(terminal=theirs) as process, Client(process.ports[0]) as caller:
+        with running(terminal=theirs) as process, Connection(process.ports[0]) as caller:
             os.close(theirs)
             caller.send(request(call("block", 5, seconds=1.5)))
             process.begun()
@@ -223,7 +226,7 @@ class TestHangup:
 
     def test_told_twice_it_is_not_cut_short(self, terminal: tuple[int, int]) -> None:
         """By the kernel and by the shell; and a service manager may add SIGTERM."""
-        with running(terminal=terminal[1]) as process, Client(process.ports[0]) as caller:
+        with running(terminal=terminal[1]) as process, Connection(process.ports[0]) as caller:
             caller.send(request(call("block", 5, seconds=1)))
             process.begun()
             for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
@@ -239,12 +242,12 @@ class TestHangup:
         ],
     )
     def test_it_changes_nothing_without_a_terminal(self, before: Sequence[str]) -> None:
-        with running(before=before) as process, Client(process.ports[0]) as caller:
+        with running(before=before) as process, Connection(process.ports[0]) as caller:
             caller.send(request(call("block", 5, seconds=1)))
             process.begun()
             process.signal(signal.SIGHUP)
             assert caller.response().json["id"] == 5
-            with Client(process.ports[0]) as newcomer:
+            with Connection(process.ports[0]) as newcomer:
                 assert newcomer.post(message("ping")).status == 200
             process.signal()
             assert process.exit()[0] == 0

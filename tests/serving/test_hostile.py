@@ -17,11 +17,11 @@ import pytest
 from mcpboard.serving import concurrency, connection, server
 from mcpboard.serving.connection import IDLE, LIMITS, RECEIVING, SLOW, STALLED
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Client, Served, call, message, request
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served
 from tests.support import hogs
 from tests.support.hogs import ANSWER_S, FRAME, PING, UNFINISHED, UNREAD, Crowd, Hog, answered, waits
 from tests.support.hogs import IDLE as SILENT
+from tests.support.http import LIMIT_S, Connection, call, message, request
 
 MEGABYTE = 1 << 20
 SMALL = 4096  # bytes of receive buffer
@@ -201,7 +201,7 @@ class TestSlowReaders:
                 stuck(served, number + 1)
                 clock.now += 1
             assert served.post(call("echo")).json["result"]["content"][0]["text"] == "done"
-            assert served.role.lost.get(timeout=PATIENCE) == "picture"
+            assert served.role.lost.get(timeout=LIMIT_S) == "picture"
             served.limit.wait_for(server.TOOL_CALLS - 1)
             assert served.role.lost.empty()
 
@@ -235,17 +235,17 @@ class TestSlowReaders:
         begun, pause = time.monotonic(), threading.Event()
         with served.client(SMALL) as slow, contextlib.suppress(ConnectionError):
             slow.send(request(call("picture", size=8 * MEGABYTE)))
-            while slow.sock.recv(4096) and time.monotonic() - begun < PATIENCE:
+            while slow.sock.recv(4096) and time.monotonic() - begun < LIMIT_S:
                 pause.wait(0.01)
         assert 0.8 < time.monotonic() - begun < 5
-        assert served.role.lost.get(timeout=PATIENCE) == "picture"
+        assert served.role.lost.get(timeout=LIMIT_S) == "picture"
         served.limit.wait_for(0)
 
     def test_the_next_reply_of_a_kept_connection_has_its_own_time(self, served: Served) -> None:
         with served.client() as client:
             assert client.post(call("echo")).status == 200
             client.send(request(call("block")))
-            assert [served.role.begun.get(timeout=PATIENCE) for _ in range(2)] == ["echo", "block"]
+            assert [served.role.begun.get(timeout=LIMIT_S) for _ in range(2)] == ["echo", "block"]
             (channel,) = served.server._channels()
             assert channel.reply_until == math.inf, "none has begun"
             served.role.release.set()
@@ -266,7 +266,7 @@ class Steps:
 
 def stuck(served: Served, count: int) -> list[connection.Channel]:
     """The connections that wait for their readers, once they are so many."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + LIMIT_S
     while True:
         found = [channel for channel in served.server._channels() if channel.total_outbufs_len and channel.requests]
         if len(found) == count:
@@ -275,9 +275,9 @@ def stuck(served: Served, count: int) -> list[connection.Channel]:
         threading.Event().wait(0.005)
 
 
-def let_in(served: Served, client: Client) -> None:
+def let_in(served: Served, client: Connection) -> None:
     """Return once the server has read all that this client sent: it has begun a request."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + LIMIT_S
     name = client.sock.getsockname()
     while not any(channel.addr == name and channel.request for channel in served.server._channels()):
         assert time.monotonic() < end

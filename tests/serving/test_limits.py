@@ -31,8 +31,8 @@ from mcpboard.serving.connection import (
     sweep,
 )
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Client, Served, call, chunked, message, request
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served
+from tests.support.http import LIMIT_S, Connection, call, chunked, message, request
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -179,7 +179,7 @@ class TestEnded:
         began = time.monotonic()
         with served.client() as client:
             client.send(sent)
-            client._file.read()
+            client.file.read()
             assert 0.4 < time.monotonic() - began < 5
         assert served.pings()
         assert lines.none_left()
@@ -269,9 +269,9 @@ class TestClock:
         with served.client() as idle, served.client() as caller, served.client() as reader, served.client() as asking:
             assert idle.post(PING).status == 200
             caller.send(request(call("block")))
-            served.role.begun.get(timeout=PATIENCE)
+            served.role.begun.get(timeout=LIMIT_S)
             reader.send(request(call("file", size=3_000_000)))
-            served.role.begun.get(timeout=PATIENCE)
+            served.role.begun.get(timeout=LIMIT_S)
             asking.send(request(PING)[:-5])
             step(years * YEARS_56 / 2)
             assert served.pings()
@@ -300,7 +300,7 @@ class TestClock:
         monkeypatch.setattr(server, "GRACE_SECONDS", 0.1)
         with served.client() as caller:
             caller.send(request(call("block")))
-            served.role.begun.get(timeout=PATIENCE)
+            served.role.begun.get(timeout=LIMIT_S)
             ticks = iter([0.0])
             monkeypatch.setattr(waitress.task, "time", SimpleNamespace(time=lambda: next(ticks, -YEARS_56)))
             began = time.monotonic()
@@ -318,5 +318,5 @@ def test_loggers_that_clients_can_make_warn_exist(logger: str, caplog: pytest.Lo
 
 
 def test_a_client_is_kept(served: Served) -> None:
-    with Client(served.port) as client:
+    with Connection(served.port) as client:
         assert [client.post(PING).status for _ in range(3)] == [200, 200, 200]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mcpboard.serving.connection import Channel, Parser
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Response, Served, call, chunked, message, request, serving
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served, serving
+from tests.support.http import LIMIT_S, Response, call, chunked, message, request
 
 PING = message("ping")
 ECHO = call("echo")
@@ -129,7 +129,7 @@ class TestServed:
         for cut in range(len(first), len(both), 17):
             with served.client() as client:
                 client.send(both[:cut])
-                served.role.begun.get(timeout=PATIENCE)
+                served.role.begun.get(timeout=LIMIT_S)
                 client.send(both[cut:])
                 served.role.release.set()
                 assert [client.response().json["id"] for _ in range(2)] == [1, 1]

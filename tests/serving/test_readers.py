@@ -8,15 +8,14 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
 from mcpboard.serving import connection, server
 from mcpboard.serving.connection import LIMITS, STALLED
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Client, Served, call, message, request
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served
+from tests.support.http import LIMIT_S, call, message, request
 
 MEGABYTE = 1 << 20
 SMALL = 4096  # bytes of receive buffer: loopback would otherwise swallow a whole reply
@@ -38,7 +37,7 @@ class TestStalled:
         (source,) = served.role.sources
         assert source.closed == 1
         assert served.limit.released == 1
-        assert served.role.lost.get(timeout=PATIENCE) == "file"
+        assert served.role.lost.get(timeout=LIMIT_S) == "file"
         assert nothing_lost(served)
 
     def test_a_reader_of_a_byte_now_and_then_is_a_stalled_reader(self, served: Served, quick: None) -> None:
@@ -50,7 +49,7 @@ class TestStalled:
                 client.sock.recv(1)
                 pause.wait(0.05)
         assert served.limit.released == 1
-        assert served.role.lost.get(timeout=PATIENCE) == "picture"
+        assert served.role.lost.get(timeout=LIMIT_S) == "picture"
 
     def test_a_slow_reader_that_gets_on_is_served_to_the_end(
         self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch
@@ -113,10 +112,8 @@ class TestStalled:
 
 
 class TestGone:
-    @pytest.mark.parametrize(
-        "leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")]
-    )
-    def test_a_call_queued_is_never_made_when_its_caller_leaves(self, served: Served, leave: Leave) -> None:
+    @pytest.mark.parametrize("reset", [pytest.param(True, id="reset"), pytest.param(False, id="closed")])
+    def test_a_call_queued_is_never_made_when_its_caller_leaves(self, served: Served, reset: bool) -> None:
         hold = threading.Event()
         for _ in range(server.THREADS):
             served.server._tasks.add_task(Held(hold))
@@ -125,7 +122,7 @@ class TestGone:
             leaver.send(request(call("echo")))
             stayer.send(request(call("refuse")))
             let_the_loop_turn(served)
-            leave(leaver)
+            leaver.leave(reset=reset)
             let_the_loop_turn(served)
             hold.set()
             assert stayer.response().status == 200
@@ -136,27 +133,25 @@ class TestGone:
     def test_a_call_sent_ahead_is_never_made_when_its_caller_leaves(self, served: Served) -> None:
         leaver = served.client()
         leaver.send(request(call("block")) + request(call("echo")))
-        served.role.begun.get(timeout=PATIENCE)
-        leaver.reset()
+        served.role.begun.get(timeout=LIMIT_S)
+        leaver.leave(reset=True)
         let_the_loop_turn(served)
         served.role.release.set()
         served.limit.wait_for(0)
         assert served.pings()
         assert served.role.ran == ["block"]
 
-    @pytest.mark.parametrize(
-        "leave", [pytest.param(Client.reset, id="reset"), pytest.param(Client.__exit__, id="closed")]
-    )
+    @pytest.mark.parametrize("reset", [pytest.param(True, id="reset"), pytest.param(False, id="closed")])
     def test_a_call_under_way_is_finished_and_its_loss_told_once(
-        self, served: Served, leave: Leave, lines: Lines
+        self, served: Served, reset: bool, lines: Lines
     ) -> None:
         leaver = served.client()
         leaver.send(request(call("block")))
-        served.role.begun.get(timeout=PATIENCE)
-        leave(leaver)
+        served.role.begun.get(timeout=LIMIT_S)
+        leaver.leave(reset=reset)
         let_the_loop_turn(served)
         served.role.release.set()
-        assert served.role.lost.get(timeout=PATIENCE) == "block"
+        assert served.role.lost.get(timeout=LIMIT_S) == "block"
         served.limit.wait_for(0)
         assert nothing_lost(served)
         assert served.limit.released == 1
@@ -173,11 +168,11 @@ class TestGone:
         """The price of noticing those that left: who sends FIN after the request gets no answer."""
         with served.client() as client:
             client.send(request(call("block")))
-            served.role.begun.get(timeout=PATIENCE)
+            served.role.begun.get(timeout=LIMIT_S)
             client.sock.shutdown(socket.SHUT_WR)
             assert client.ended()
         served.role.release.set()
-        assert served.role.lost.get(timeout=PATIENCE) == "block"
+        assert served.role.lost.get(timeout=LIMIT_S) == "block"
 
     def test_a_thousand_aborted_calls_leave_nothing_behind(self, served: Served) -> None:
         served.pings()
@@ -185,7 +180,7 @@ class TestGone:
         for number in range(1000):
             client = served.client()
             client.send(request(call(("echo", "picture", "file", "crash")[number % 4], size=200_000)))
-            client.reset()
+            client.leave(reset=True)
             if number % 20 == 0:  # else the kernel's queue of connections overflows, and TCP waits a second
                 let_the_loop_turn(served)
         served.limit.wait_for(0)
@@ -197,9 +192,6 @@ class TestGone:
         assert nothing_left(served, before), (things(served), before)
         assert all(source.closed == 1 for source in served.role.sources)
         assert served.limit.acquired == served.limit.released
-
-
-Leave = Callable[[Client], None]
 
 
 def things(served: Served) -> tuple[int, int, int, int]:
@@ -227,7 +219,7 @@ class Held:
         self._until = until
 
     def service(self) -> None:
-        assert self._until.wait(PATIENCE)
+        assert self._until.wait(LIMIT_S)
 
     def cancel(self) -> None:
         """Nothing is left to cancel."""

@@ -19,8 +19,9 @@ from mcpboard.protocol.messages import Arrived, Outcome, ToolCall
 from mcpboard.serving import connection, receipt, server
 from mcpboard.serving.connection import HALF_CLOSED, LIMITS, Channel
 from tests.serving.conftest import Lines
-from tests.serving.rawhttp import Client, Served, call, message, request, serving
-from tests.serving.role import PATIENCE, FakeRole
+from tests.serving.role import FakeRole
+from tests.serving.served import Served, serving
+from tests.support.http import LIMIT_S, Connection, call, message, request
 
 PICTURE = 100 * 1024  # characters: more than a small window, less than the kernel takes for a slow reader
 WINDOW = 4096  # bytes
@@ -44,7 +45,7 @@ class CuriousRole(FakeRole):
         self.told.release()
 
     def fate(self) -> Arrived:
-        assert self.told.acquire(timeout=PATIENCE)
+        assert self.told.acquire(timeout=LIMIT_S)
         arrived = self.fates[-1]
         assert arrived is not None
         return arrived
@@ -63,7 +64,7 @@ def served(role: CuriousRole) -> Iterator[Served]:
 
 def soon(true: Callable[[], bool]) -> bool:
     """Tell if it becomes true; the other side's system answers within milliseconds."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + LIMIT_S
     while not true() and time.monotonic() < end:
         threading.Event().wait(0.005)
     return true()
@@ -90,7 +91,7 @@ def test_an_answer_that_waits_in_the_kernel_has_not_arrived_until_it_is_read(
         assert soon(arrived)
 
 
-def left_to_the_loop(served: Served, client: Client, *headers: str) -> Channel:
+def left_to_the_loop(served: Served, client: Connection, *headers: str) -> Channel:
     """The client's connection, with a long answer that its worker is done with and the loop has to send."""
     assert client.post(message("ping")).status == 200
     (kept,) = served.server._channels()
@@ -144,7 +145,7 @@ def test_a_client_that_leaves_without_reading_never_had_it(served: Served, role:
     with served.client(receive_buffer=WINDOW) as client:
         client.send(request(call("picture", size=PICTURE)))
         arrived = role.fate()
-        client.reset()
+        client.leave(reset=True)
     assert soon(lambda: not served.server._channels())
     assert not arrived()
 
@@ -209,7 +210,7 @@ def test_a_client_gone_before_the_next_request_is_looked_at(
     ahead = request(b"{}", "Expect: 100-continue", "X-Pad: " + "x" * 12_000)[:-2]
     with served.client() as client:
         client.send(request(call("block")) + ahead)
-        served.role.begun.get(timeout=PATIENCE)
+        served.role.begun.get(timeout=LIMIT_S)
         (kept,) = served.server._channels()
         assert soon(lambda: len(kept._pending_input) == len(ahead))
         answered = kept.requests[0]
@@ -219,10 +220,10 @@ def test_a_client_gone_before_the_next_request_is_looked_at(
     assert served.pings()
 
 
-def _lose(client: Client, kept: Channel, gone: OSError | None) -> None:
+def _lose(client: Connection, kept: Channel, gone: OSError | None) -> None:
     """The client goes when its first answer has left, as the kernel would tell it at the next send."""
     if gone is None:
-        client.reset()
+        client.leave(reset=True)
     else:
         kept.socket = SimpleNamespace(send=Mock(side_effect=gone), close=kept.socket.close, fileno=kept.socket.fileno)
 
@@ -251,7 +252,7 @@ def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(
     """Its reset is met by the loop, which has the last bytes to send and then would take leave."""
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, "Connection: close")
-        client.reset()
+        client.leave(reset=True)
     assert soon(lambda: not served.server._channels())
     assert lines.next().levelno == logging.INFO, "the call's own line"
     assert lines.none_left()

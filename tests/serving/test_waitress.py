@@ -12,8 +12,8 @@ from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.serving.connection import Channel
 from mcpboard.serving.replies import PIECE
 from mcpboard.serving.server import CONNECTIONS, THREADS, TOOL_CALLS, WAITRESS, Server, listeners
-from tests.serving.rawhttp import Served, call, message, request
-from tests.serving.role import PATIENCE
+from tests.serving.served import Served
+from tests.support.http import LIMIT_S, call, message, request
 
 # Setting -> claim; the behaviour behind each is tested where the comment says.
 CLAIMS = [
@@ -106,6 +106,6 @@ def test_the_workers_end_with_the_server() -> None:
     running.run()
     assert not running._tasks.threads, "run returns after the last of them has given back what it held"
     for worker in workers:
-        worker.join(PATIENCE)
+        worker.join(LIMIT_S)
     assert threading.active_count() == before
     running.stop()  # again, and too late: no harm

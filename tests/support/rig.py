@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import logging
 import os
 import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,132 +19,9 @@ from mcpboard.board import live_schemas
 from mcpboard.board.tools import ROWS
 from mcpboard.serving import server
 from tests.support import served
+from tests.support.http import LIMIT_S, Caller
 
-LIMIT_S = 20.0  # seconds; nothing in these tests waits longer
 NOBODY = "http://127.0.0.1:9"  # discard: a port where nothing listens
-
-JSON = "application/json"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a tools/call came to, as the client sees it."""
-
-    result: Mapping[str, Any]
-
-    @property
-    def is_error(self) -> bool:
-        return bool(self.result.get("isError", False))
-
-    @property
-    def text(self) -> str:
-        """All text blocks, one after the other."""
-        return "\n".join(block["text"] for block in self.result["content"] if block["type"] == "text")
-
-    @property
-    def delivery(self) -> str | None:
-        found: str | None = self.result.get("structuredContent", {}).get("delivery")
-        return found
-
-    @property
-    def kinds(self) -> list[str]:
-        return [block["type"] for block in self.result["content"]]
-
-
-class Client:
-    """A client of one server; a connection of its own for every request."""
-
-    def __init__(self, host: str, port: int, headers: Mapping[str, str] | None = None) -> None:
-        self.address = (host, port)
-        self.headers = dict(headers or {})
-
-    def get(self, path: str) -> tuple[int, Any]:
-        """HTTP status and JSON body of a GET."""
-        return self._exchange("GET", path, None)
-
-    def post(self, method: str, params: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        """HTTP status and JSON body of one JSON-RPC request."""
-        return self._exchange("POST", "/mcp", message(method, params))
-
-    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """The result of one JSON-RPC request that must succeed."""
-        status, body = self.post(method, params)
-        assert status == 200, (status, body)
-        assert body["id"] == 1
-        return body["result"]
-
-    def call(self, tool: str, **arguments: Any) -> Result:
-        """What a tool call comes to."""
-        return Result(self.ask("tools/call", {"name": tool, "arguments": arguments}))
-
-    def begin(self, tool: str, *, receive_buffer: int | None = None, **arguments: Any) -> Pending:
-        """Send a tool call and do not wait for its answer."""
-        return Pending(self, tool, arguments, receive_buffer)
-
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, Any]:
-        with contextlib.closing(http.client.HTTPConnection(*self.address, timeout=LIMIT_S)) as connection:
-            connection.request(method, path, body, {"Content-Type": JSON, **self.headers})
-            response = connection.getresponse()
-            return response.status, json.loads(response.read() or b"null")
-
-
-class Pending:
-    """A tool call under way; its caller may wait, read slowly, or leave."""
-
-    def __init__(self, client: Client, tool: str, arguments: Mapping[str, Any], receive_buffer: int | None) -> None:
-        self.sock = socket.socket()
-        self.sock.settimeout(LIMIT_S)
-        if receive_buffer is not None:  # before connecting, when the window is agreed on
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.sock.connect(client.address)
-        self.sock.sendall(request(message("tools/call", {"name": tool, "arguments": arguments}), client))
-
-    def __enter__(self) -> Pending:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.sock.close()
-
-    def leave(self, *, reset: bool = False) -> None:
-        """Hang up, by FIN or by RST."""
-        if reset:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.sock.close()
-
-    def answer(self) -> Result:
-        """What the call came to."""
-        return Result(json.loads(self.body())["result"])
-
-    def response(self) -> http.client.HTTPResponse:
-        """The answer, its head read."""
-        found = http.client.HTTPResponse(self.sock)
-        found.begin()
-        return found
-
-    def body(self) -> bytes:
-        """The whole body of the answer; raises IncompleteRead or ConnectionError when it is cut short."""
-        with contextlib.closing(self.response()) as response:
-            return response.read()
-
-
-def kept_open(client: Client) -> http.client.HTTPConnection:
-    """A connection that has carried one request and stays open for more."""
-    connection = http.client.HTTPConnection(*client.address, timeout=LIMIT_S)
-    connection.request("POST", "/mcp", message("ping"), {"Content-Type": JSON, **client.headers})
-    connection.getresponse().read()
-    return connection
-
-
-def message(method: str, params: Mapping[str, Any] | None = None) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}).encode()
-
-
-def request(body: bytes, client: Client) -> bytes:
-    """An HTTP request for /mcp, as bytes."""
-    host, port = client.address
-    lines = [f"Host: {host}:{port}", f"Content-Type: {JSON}", f"Content-Length: {len(body)}"]
-    lines += [f"{name}: {value}" for name, value in client.headers.items()]
-    return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + body
 
 
 # --- the server ------------------------------------------------------------------------------
@@ -166,19 +39,19 @@ def serving(
     sockets: list[socket.socket] | None = None,
     *,
     send_buffer: int | None = None,
-) -> Iterator[Client]:
+) -> Iterator[Caller]:
     """The board role over `current`, until the block ends; a client that knows where it is."""
     listeners = sockets or server.listeners([("127.0.0.1", 0)])
     if send_buffer is not None:  # connections inherit it
         listeners[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
-    with served.thread(board.build(current), listeners):
-        yield Client(*listeners[0].getsockname()[:2])
+    with served.thread(board.build(current), listeners) as url:
+        yield Caller(url)
 
 
 @contextlib.contextmanager
 def in_front_of(
     agent: str = NOBODY, config_web: str = NOBODY, *, send_buffer: int | None = None, **fields: Any
-) -> Iterator[Client]:
+) -> Iterator[Caller]:
     """The board role in front of these backends, with `fields` of the settings changed."""
     fixed = settings(agent, config_web, **fields)
     with serving(lambda: fixed, send_buffer=send_buffer) as client:
@@ -240,7 +113,7 @@ class Process:
     """`mcpboard serve` as people run it, and a client of it."""
 
     pid: int
-    client: Client
+    client: Caller
 
     def resident(self) -> int:
         """Bytes of memory in use."""
@@ -260,8 +133,7 @@ def process(
 ) -> Iterator[Process]:
     """`serve --config FILE` until the block ends, then it must end well; `before` is put in front of the command."""
     with served.child(file, *before, environ=environ, module=module) as (pid, url):
-        parts = urlsplit(url)
-        yield Process(pid, Client(parts.hostname or "", parts.port or 0))
+        yield Process(pid, Caller(url))
 
 
 def settings_file(folder: Path, agent: str = NOBODY, config_web: str = NOBODY, **ours: Any) -> Path:
