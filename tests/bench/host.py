@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from tests.bench.traffic import join, learned
 from tests.host.console.rig import Agent, agent
-from tests.host.rig import Caller, Fake
+from tests.host.rig import Fake
+from tests.support.http import Caller
 
 PHONES = 8  # each with a client of its own that taps and taps
 TAPS = 60  # of each client, in each of the two parts

@@ -17,18 +17,12 @@ from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content, Text
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.serving.undelivered import UndeliveredOutcomes
+from tests.support.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
 URL = "http://127.0.0.1:8081"
 LIMIT = 1 << 20  # bytes of a bundle; no test here comes near it
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 WELL: dict[str, Any] = {"json": {"output": "done", "is_error": False}}

@@ -16,6 +16,7 @@ from requests.exceptions import ConnectionError
 from mcpboard import board
 from mcpboard.simulator import Simulator
 from tests.support import rig
+from tests.support.clock import Clock
 from tests.support.gohttp import Exchange, GoServer
 from tests.support.http import LIMIT_S, Caller
 
@@ -28,20 +29,10 @@ ALLOWLIST = [
 SCHEMA = {"type": "object", "properties": {"mood": {"type": "string", "description": "how it should feel"}}}
 
 
-class Clock:
-    """The monotonic clock of the catalog, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = time.monotonic()
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr(board, "time", SimpleNamespace(monotonic=found.monotonic))
+    found = Clock(time.monotonic())
+    monkeypatch.setattr(board, "time", SimpleNamespace(monotonic=found))
     return found
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcpboard import host
 from mcpboard.host import config as host_config
@@ -25,29 +22,14 @@ from mcpboard.host.vision.service import VisionService
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.protocol.sessions import Session
 from tests.support import served
-
-LIMIT_S = 10.0  # for what must happen; a busy machine needs a fraction
-LEGACY = "2025-11-25"
-MODERN = "2026-07-28"
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S, Caller
 
 CLOUD_OWNER = Owner(CLOUD, "assignment-1")
 
 
 def session(name: str, principal: str = "") -> Owner:
     return Owner(MCP, name, name[:8], principal)
-
-
-class Clock:
-    """Seconds that pass only when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pass_by(self, seconds: float) -> None:
-        self.now += seconds
 
 
 class Fake:
@@ -147,83 +129,6 @@ def result(future: Future[Any]) -> Any:
 
 
 # --- over a socket -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Response:
-    """The response to one POST."""
-
-    status: int
-    headers: Mapping[str, str]
-    json: Any
-
-    @property
-    def error(self) -> Mapping[str, Any]:
-        error: Mapping[str, Any] = self.json["error"]
-        return error
-
-    @property
-    def result(self) -> Mapping[str, Any]:
-        assert "result" in self.json, self.json
-        result: Mapping[str, Any] = self.json["result"]
-        return result
-
-    @property
-    def text(self) -> str:
-        return "\n".join(block["text"] for block in self.result["content"] if block["type"] == "text")
-
-
-@dataclass
-class Caller:
-    """One client with its token; in a legacy version once it has opened a session."""
-
-    url: str
-    token: str | None = field(repr=False)
-    session: str | None = None
-    version: str | None = None
-
-    def send(self, method: str, body: bytes | str = b"", **headers: str) -> Response:
-        """One HTTP request on a connection of its own."""
-        parts = urlsplit(self.url)
-        sent = {"Content-Type": "application/json", **self._headers(), **headers}
-        with contextlib.closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)) as connection:
-            target = parts.path + (f"?{parts.query}" if parts.query else "")
-            connection.request(method, target, body or None, sent)
-            response = connection.getresponse()
-            content = response.read()
-        fields = {name.lower(): value for name, value in response.headers.items()}
-        return Response(response.status, fields, json.loads(content) if content else None)
-
-    def post(self, method: str, **params: Any) -> Response:
-        """One JSON-RPC request."""
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        headers = {}
-        if self.version == MODERN:
-            headers = {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
-        return self.send("POST", json.dumps(message), **headers)
-
-    def call(self, tool: str, **arguments: Any) -> Response:
-        return self.post("tools/call", name=tool, arguments=arguments)
-
-    def open(self, version: str = LEGACY) -> Caller:
-        """A caller in a new legacy session of the same token."""
-        client = {"name": "test", "version": "1"}
-        response = Caller(self.url, self.token).post(
-            "initialize", protocolVersion=version, capabilities={}, clientInfo=client
-        )
-        assert (response.status, response.result["protocolVersion"]) == (200, version)
-        return Caller(self.url, self.token, response.headers["mcp-session-id"], version)
-
-    def end(self) -> int:
-        return self.send("DELETE").status
-
-    def modern(self) -> Caller:
-        return Caller(self.url, self.token, None, MODERN)
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Authorization": self.token and f"Bearer {self.token}", "Mcp-Session-Id": self.session}
-        headers["MCP-Protocol-Version"] = self.version
-        return {name: value for name, value in headers.items() if value is not None}
 
 
 @dataclass

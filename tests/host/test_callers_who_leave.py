@@ -15,7 +15,8 @@ import pytest
 from mcpboard.errors import DONE, NOT_SENT, ToolFailed
 from mcpboard.host.access import tokens
 from tests.deploy.rooms import until
-from tests.host.rig import Agent, Caller, Fake, agent
+from tests.host.rig import Agent, Fake, agent
+from tests.support.http import Caller
 
 GONE = "after its caller had gone; look at the screen before repeating it"
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST

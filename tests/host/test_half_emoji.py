@@ -24,8 +24,9 @@ from mcpboard.host.vision.types import TextLine
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import taking_part
 from tests.host.console import rig as console
-from tests.host.rig import LEGACY, MODERN, Fake, agent
+from tests.host.rig import Fake, agent
 from tests.host.vision.fakes import FakeEngine
+from tests.support.http import LEGACY, MODERN
 
 HALF, WHOLE = "\ud83d", "\ufffd"
 

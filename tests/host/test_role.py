@@ -18,7 +18,8 @@ from mcpboard.host.access.owners import principal_owner
 from mcpboard.host.devices import status
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Probe
-from tests.host.rig import CLOUD_OWNER, LEGACY, LIMIT_S, MODERN, Agent, Caller, Fake, agent, result, threads
+from tests.host.rig import CLOUD_OWNER, Agent, Fake, agent, result, threads
+from tests.support.http import LEGACY, LIMIT_S, MODERN, Caller
 
 LEASING: dict[str, dict[str, Any]] = {
     "take_screenshot": {},

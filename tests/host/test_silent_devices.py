@@ -30,7 +30,8 @@ from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from tests.host.console.rig import agent
-from tests.host.rig import LIMIT_S, MODERN, Fake, result, session, threads, waiting
+from tests.host.rig import Fake, result, session, threads, waiting
+from tests.support.http import LIMIT_S, MODERN
 
 ANSWER_SECONDS = 5.0  # for everybody who asks for nothing of a silent device
 SILENT = 12

@@ -16,14 +16,7 @@ from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport import deadline as module
 from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect, watch_link
 from mcpboard.transport.http import HttpClient
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def test_remaining_falls_with_the_clock_and_raises_at_the_end() -> None:

@@ -22,8 +22,9 @@ import pytest
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
 from mcpboard.host.running import RUNNING_FILE
 from mcpboard.simulator import Simulator
-from tests.host.rig import Caller, threads
+from tests.host.rig import threads
 from tests.support import ROOT, served
+from tests.support.http import Caller
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

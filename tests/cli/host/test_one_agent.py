@@ -21,8 +21,8 @@ from mcpboard.host import running as running_agent
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
 from mcpboard.host.running import RUNNING_FILE, RunningAgent
 from tests.deploy.rooms import until
-from tests.host.rig import Caller
 from tests.support import ROOT
+from tests.support.http import Caller
 from tests.support.processes import first_line
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes

@@ -9,7 +9,8 @@ import pytest
 
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import cloud_threads, taking_part
-from tests.host.rig import LIMIT_S, Agent, Fake
+from tests.host.rig import Agent, Fake
+from tests.support.http import LIMIT_S
 
 
 @pytest.fixture(autouse=True)

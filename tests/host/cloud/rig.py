@@ -21,7 +21,8 @@ from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.vision.service import VisionService
 from mcpboard.simulator.cloud.scheduler import Job, Scheduler
-from tests.host.rig import LIMIT_S, Agent, agent
+from tests.host.rig import Agent, agent
+from tests.support.http import LIMIT_S
 
 TAP = {"tool": "tap", "arguments": {"x": 1, "y": 2}}
 LOOK = {"tool": "take_screenshot"}

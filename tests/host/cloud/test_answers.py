@@ -23,7 +23,8 @@ from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.vision.service import VisionService
 from tests.host.cloud.rig import TAP
-from tests.host.rig import LIMIT_S, Fake
+from tests.host.rig import Fake
+from tests.support.http import LIMIT_S
 
 URL = "http://127.0.0.1:9/cloud"
 TOKEN = "t" * 32

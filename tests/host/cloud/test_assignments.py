@@ -12,7 +12,8 @@ from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
 from mcpboard.host.cloud import assignment
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, TAP, ShiftedClock, finishes, obeyed, taking_part, working
-from tests.host.rig import LIMIT_S, Agent, Fake, session
+from tests.host.rig import Agent, Fake, session
+from tests.support.http import LIMIT_S
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

@@ -14,7 +14,8 @@ from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, REASON, TAP, taking_part
-from tests.host.rig import CLOUD_OWNER, LIMIT_S, Agent, Fake, result, session, threads
+from tests.host.rig import CLOUD_OWNER, Agent, Fake, result, session, threads
+from tests.support.http import LIMIT_S
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

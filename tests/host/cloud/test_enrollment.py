@@ -29,8 +29,8 @@ from mcpboard.simulator.cloud.scheduler import Scheduler
 from mcpboard.transport.deadline import Deadline
 from tests.cli.host.test_host_verbs import COMMAND, environment, run
 from tests.host.cloud.rig import enrolled
-from tests.host.rig import LIMIT_S
 from tests.support import ROOT
+from tests.support.http import LIMIT_S
 
 
 def enroll(folder: Path, url: str, token: str, *flags: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,8 @@ from mcpboard.errors import DeviceBusy, ToolFailed, UnknownDevice
 from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS, Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from tests.host.rig import CLOUD_OWNER, Clock, Fake, result, session, threads
+from tests.host.rig import CLOUD_OWNER, Fake, result, session, threads
+from tests.support.clock import Clock
 
 WHY = "its assignment ended"
 

@@ -24,7 +24,8 @@ from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
 from tests.cli.host.test_host_verbs import run, running
 from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
-from tests.host.rig import LIMIT_S, Agent, Caller, Fake, agent, session
+from tests.host.rig import Agent, Fake, agent, session
+from tests.support.http import LIMIT_S, Caller
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

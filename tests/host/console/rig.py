@@ -20,7 +20,8 @@ from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.console.routes import URL_MAP, url_for
 from mcpboard.host.drivers.base import Driver
 from mcpboard.serving import server
-from tests.host.rig import LIMIT_S, Caller, Clock
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S, Caller
 
 FORM = "application/x-www-form-urlencoded"
 

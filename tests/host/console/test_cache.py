@@ -10,7 +10,8 @@ import pytest
 from mcpboard.host.console import cache
 from mcpboard.host.console.cache import RevalidatingCache
 from tests.host.console.rig import settled
-from tests.host.rig import LIMIT_S, Clock
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S
 
 FRESH_S = 2.0
 

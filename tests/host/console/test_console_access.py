@@ -14,7 +14,9 @@ from mcpboard.host.console import auth
 from mcpboard.host.console.auth import REPORT_SECONDS, LoginSessions, WrongLogins
 from mcpboard.host.console.routes import FRAGMENT, PUBLIC, URL_MAP
 from tests.host.console.rig import Agent, Browser, agent, path_of, settled
-from tests.host.rig import LEGACY, Caller, Clock, Fake, result, threads
+from tests.host.rig import Fake, result, threads
+from tests.support.clock import Clock
+from tests.support.http import LEGACY, Caller
 
 
 @pytest.fixture

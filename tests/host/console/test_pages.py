@@ -30,8 +30,10 @@ from mcpboard.protocol.sessions import Session
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests.host.console.rig import Agent, Browser, Page, agent, settled
-from tests.host.rig import CLOUD_OWNER, LIMIT_S, Caller, Clock, Fake, result, threads
+from tests.host.rig import CLOUD_OWNER, Fake, result, threads
 from tests.support import ROOT
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S, Caller
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 

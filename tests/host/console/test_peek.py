@@ -19,7 +19,9 @@ from mcpboard.host.drivers.base import Driver
 from mcpboard.host.drivers.board import BoardDriver
 from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
-from tests.host.rig import LIMIT_S, Clock, Fake, result, session, threads, waiting
+from tests.host.rig import Fake, result, session, threads, waiting
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S
 
 ALICE, BOB = session("alice123"), session("bob45678")
 

@@ -17,7 +17,9 @@ from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.base import Driver
-from tests.host.rig import CLOUD_OWNER, LIMIT_S, Clock, Fake, result, session, threads, waiting
+from tests.host.rig import CLOUD_OWNER, Fake, result, session, threads, waiting
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S
 
 ANN, BOB, CAT = session("ann"), session("bob"), session("cat")
 

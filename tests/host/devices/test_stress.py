@@ -16,7 +16,9 @@ from mcpboard.errors import DeviceBusy, ToolFailed
 from mcpboard.host.devices.leases import IDLE_SECONDS, Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
-from tests.host.rig import LIMIT_S, Clock, Fake, session, threads
+from tests.host.rig import Fake, session, threads
+from tests.support.clock import Clock
+from tests.support.http import LIMIT_S
 
 THREADS, OWNERS, ROUNDS = 14, 7, 300
 ENOUGH = THREADS * ROUNDS // 20  # commands that were executed; what a busy machine lets through varies

@@ -31,7 +31,8 @@ from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.bench import traffic
-from tests.host.rig import LIMIT_S, agent, result, threads
+from tests.host.rig import agent, result, threads
+from tests.support.http import LIMIT_S
 
 # --- the size of pictures ----------------------------------------------------------------------
 

@@ -20,8 +20,9 @@ from mcpboard.text import DEEP_LIMIT, nesting
 from tests.host.drivers import lab
 from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
 from tests.host.drivers.fake_wda import FakePhone, fake_wda
-from tests.host.rig import LEGACY, LIMIT_S, MODERN, agent
+from tests.host.rig import agent
 from tests.host.vision.fakes import FakeEngine
+from tests.support.http import LEGACY, LIMIT_S, MODERN
 
 MUSL_STACK = 128 * 1024  # bytes of a thread's stack
 SIZE = 100, 200

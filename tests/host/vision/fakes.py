@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcpboard.host.vision.service import VisionService
 from mcpboard.host.vision.types import Icon, OwnIcons, TextLine
-from tests.host.rig import LIMIT_S
+from tests.support.http import LIMIT_S
 
 
 class FakeEngine:

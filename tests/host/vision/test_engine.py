@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mcpboard.host.access.tokens import read_main_token
-from tests.host.rig import Caller
 from tests.host.vision import measured, screens
 from tests.host.vision.measured import UNSEEN
 from tests.support import ROOT, provision
+from tests.support.http import Caller
 from tests.support.served import Board
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]

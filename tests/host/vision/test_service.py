@@ -14,8 +14,9 @@ from mcpboard.errors import ToolFailed
 from mcpboard.host.vision import service
 from mcpboard.host.vision.service import MOST_CACHED, MOST_WAITING, VisionService
 from mcpboard.host.vision.types import TextLine
-from tests.host.rig import LIMIT_S, result, threads
+from tests.host.rig import result, threads
 from tests.host.vision.fakes import FakeEngine
+from tests.support.http import LIMIT_S
 
 LINE = (TextLine("Settings", 1.0, (0, 0, 9, 9)),)
 

@@ -12,8 +12,9 @@ import pytest
 from mcpboard.errors import ToolFailed
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.host.vision.types import Icon, TextLine
-from tests.host.rig import Caller, Fake, Response, agent
+from tests.host.rig import Fake, agent
 from tests.host.vision.fakes import FakeEngine
+from tests.support.http import Caller, Response
 
 RESULTS = ((TextLine("Save changes", 0.98, (10, 100, 90, 120)),), (Icon((40, 40, 60, 60), (("camera", 0.97),)),))
 LOOKING = {"find_text": {"query": "save"}, "find_icon": {"name": "camera"}, "describe_screen": {}}
