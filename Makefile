@@ -3,6 +3,8 @@ PYTHON ?= python3
 
 # The tests that cover the protocol and the board's role, run under coverage.
 CORE = tests/protocol tests/board tests/serving
+# Two tests at a time, as most wait for a process or a socket; whole files, so that what a file starts is started once.
+TWICE = -n 2 --dist loadfile
 
 .PHONY: help demo demo-host test test-fast check house bench soak dist deb matrix board-image clean
 .DEFAULT_GOAL := help
@@ -20,10 +22,10 @@ test: .venv-test/ready ## the whole test suite; installs what the tests need (pi
 	bash tests/system-packages
 	.venv-test/bin/python -m coverage run -m pytest $(CORE)
 	.venv-test/bin/python -m coverage report
-	.venv-test/bin/python -m pytest $(addprefix --ignore=,$(CORE))
+	.venv-test/bin/python -m pytest $(TWICE) $(addprefix --ignore=,$(CORE))
 
 test-fast: .venv-test/ready ## what needs pip alone, in under 90 seconds
-	.venv-test/bin/python -m pytest -m "not tools and not slow"
+	.venv-test/bin/python -m pytest $(TWICE) -m "not tools and not slow"
 
 check: .venv-check/ready ## ruff (lint and format) and mypy, over package and tests
 	.venv-check/bin/ruff check mcpboard tests deploy
