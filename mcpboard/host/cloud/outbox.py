@@ -1,4 +1,4 @@
-"""Outcomes that the cloud has not taken in yet, kept on the disk until it answers, and their delivery.
+"""Outcomes that the cloud has not taken in yet, kept on the disk until it answers.
 
 An entry is written when its assignment starts, with what is to be reported should this process end
 before the assignment does, and written over when the outcome is there. So whatever happens to us,
@@ -12,23 +12,17 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcpboard.errors import ConfigError, PeerRefused
+from mcpboard.errors import ConfigError
 from mcpboard.host import storage
-from mcpboard.host.cloud.api import CloudApi
-from mcpboard.host.cloud.backoff import Retry, WorkerClock, WorkerEvents
-from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS
 from mcpboard.text import DEEP_LIMIT
 
 log = logging.getLogger(__name__)
 
 FOLDER = "outbox"
 MOST_PENDING = 32  # entries; beyond that nothing new is claimed, for the cloud does not take in what is done
-
-NOT_ANSWERED = frozenset({401, 403, 408, 425, 429})  # statuses, besides 5xx, after which it is sent again
 
 
 @dataclass(frozen=True)
@@ -112,42 +106,3 @@ def _read(path: Path) -> OutboxEntry | None:
     except (ConfigError, KeyError, TypeError) as error:
         log.warning("%s: is no outcome and stays where it is (%s)", path, error)
         return None
-
-
-class Delivery:
-    """Send the outbox's entries, each until it is answered, whatever the response: one thread's work."""
-
-    def __init__(self, cloud: CloudApi, outbox: Outbox, events: WorkerEvents, clock: WorkerClock) -> None:
-        self.retry = Retry("finish", events.stopping)
-        self._cloud = cloud
-        self._outbox = outbox
-        self._events = events
-        self._clock = clock
-
-    def deliver_forever(self) -> None:
-        """Deliver until `closing` is set, and once more then."""
-        while True:
-            last = self._events.closing.is_set()
-            self._events.wake_delivery.clear()
-            pause = None
-            for entry in self._outbox.pending():
-                pause = self.retry.attempt(partial(self._deliver, entry))
-                if pause is not None:
-                    self._outbox.postpone(entry.lease)
-                    break
-            if last:
-                return
-            if pause is not None:
-                self._clock.wait(self._events.closing, pause)
-            elif not self._events.closing.is_set():  # which sets `wake_delivery`, too, perhaps before it was cleared
-                self._clock.wait(self._events.wake_delivery, HEARTBEAT_SECONDS)
-
-    def _deliver(self, entry: OutboxEntry) -> None:
-        try:
-            self._cloud.finish(entry.assignment, entry.finish)
-        except PeerRefused as refused:
-            if refused.status is None or refused.status in NOT_ANSWERED or not 400 <= refused.status < 500:
-                raise
-            log.warning("the outcome of %s was not taken: HTTP %s", entry.assignment, refused.status)
-        self._outbox.remove(entry.lease)
-        self._events.wake_claims.set()

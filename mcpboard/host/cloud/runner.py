@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from mcpboard.errors import (
     NOT_SENT,
@@ -30,7 +29,7 @@ from mcpboard.host.cloud.assignment import (
     busy_outcome,
     parse_assignment,
 )
-from mcpboard.host.cloud.backoff import BUG, WorkerClock
+from mcpboard.host.cloud.loop import BUG, WorkerClock, daemon
 from mcpboard.host.cloud.outbox import Outbox, OutboxEntry
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver, failure_text
@@ -48,9 +47,10 @@ REMEMBERED = 256  # leases that have ended: one that is given out again is not e
 
 
 class Runner:
-    """Executes assignments on the manager's devices; one `execute` a thread, any number of threads.
+    """Executes assignments on the manager's devices, each in a thread of its own; safe to share.
 
-    `reachable` is False from a progress report that the cloud did not answer to its next response.
+    `on_end` is called after each. `reachable` is False from a progress report that the cloud did not answer to its
+    next response.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Runner:
         clock: WorkerClock,
         host_id: str,
         lease_s: float,
+        on_end: Callable[[], None],
     ) -> None:
         self.reachable = True
         self._manager = manager
@@ -71,8 +72,40 @@ class Runner:
         self._clock = clock
         self._host_id = host_id
         self._lease_s = lease_s
+        self._on_end = on_end
+        self._lock = threading.Lock()
+        self._under_way: dict[str, tuple[AssignmentRun, threading.Thread]] = {}  # by lease
+        self._ended: deque[str] = deque(maxlen=REMEMBERED)
 
-    def execute(self, run: AssignmentRun) -> None:
+    def begin(self, run: AssignmentRun) -> bool:
+        """Start it in a thread; False for a lease that runs already, or did."""
+
+        def work() -> None:
+            self._execute(run)
+            with self._lock:
+                del self._under_way[run.lease]
+                self._ended.append(run.lease)
+            self._on_end()
+
+        thread = daemon(work, f"assignment on {run.device}")
+        with self._lock:
+            if run.lease in self._under_way or run.lease in self._ended:
+                return False
+            self._under_way[run.lease] = run, thread
+            thread.start()
+        return True
+
+    def runs(self) -> list[AssignmentRun]:
+        """Return those under way."""
+        with self._lock:
+            return [run for run, _ in self._under_way.values()]
+
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads of those under way."""
+        with self._lock:
+            return [thread for _, thread in self._under_way.values()]
+
+    def _execute(self, run: AssignmentRun) -> None:
         """Run it to its end, which is in the outbox afterwards; never raises."""
         outcome: AssignmentOutcome | None
         try:
@@ -173,55 +206,3 @@ class Runner:
                 self.lose(run)
         except ClientError:
             self.reachable = False
-
-
-class AssignmentPool:
-    """Runs assignments by `execute`, which does not raise; `on_end` is called after each. Safe to share."""
-
-    def __init__(self, execute: Callable[[AssignmentRun], None], on_end: Callable[[], None]) -> None:
-        self._execute = execute
-        self._on_end = on_end
-        self._lock = threading.Lock()
-        self._under_way: dict[str, tuple[AssignmentRun, threading.Thread]] = {}  # by lease
-        self._ended: deque[str] = deque(maxlen=REMEMBERED)
-
-    def begin(self, run: AssignmentRun) -> bool:
-        """Start it in a thread; False for a lease that runs already, or did."""
-
-        def work() -> None:
-            self._execute(run)
-            with self._lock:
-                del self._under_way[run.lease]
-                self._ended.append(run.lease)
-            self._on_end()
-
-        thread = daemon(work, f"assignment on {run.device}")
-        with self._lock:
-            if run.lease in self._under_way or run.lease in self._ended:
-                return False
-            self._under_way[run.lease] = run, thread
-            thread.start()
-        return True
-
-    def runs(self) -> list[AssignmentRun]:
-        """Return those under way."""
-        with self._lock:
-            return [run for run, _ in self._under_way.values()]
-
-    def threads(self) -> list[threading.Thread]:
-        """Return the threads of those under way."""
-        with self._lock:
-            return [thread for _, thread in self._under_way.values()]
-
-
-def daemon(work: Callable[[], None], name: str) -> threading.Thread:
-    """Return a thread that does not keep the process: a device or a name server may never answer."""
-    return threading.Thread(target=work, name=f"cloud {name}", daemon=True)
-
-
-def join(threads: Sequence[threading.Thread], seconds: float) -> list[str]:
-    """Wait for all of them, that long at most; return the names of those that still run."""
-    end = time.monotonic() + seconds
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    return [thread.name for thread in threads if thread.is_alive()]

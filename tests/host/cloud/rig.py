@@ -13,8 +13,8 @@ from typing import Any
 from mcpboard.host import cloud
 from mcpboard.host.access.identity import identity
 from mcpboard.host.cloud import enrollment
-from mcpboard.host.cloud.backoff import WorkerClock
 from mcpboard.host.cloud.enrollment import Enrollment
+from mcpboard.host.cloud.loop import WorkerClock
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.host.devices.manager import DeviceManager

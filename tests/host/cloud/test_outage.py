@@ -19,7 +19,7 @@ import pytest
 from mcpboard.host.access.tokens import read_main_token
 from mcpboard.host.cloud.api import CloudHttp
 from mcpboard.host.cloud.assignment import AssignmentRun
-from mcpboard.host.cloud.backoff import SHORTEST_PAUSE, Backoff, WorkerClock
+from mcpboard.host.cloud.loop import LONGEST_PAUSE, SHORTEST_PAUSE, WorkerClock, pause
 from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
 from tests.cli.host.test_host_verbs import run, running
@@ -92,13 +92,10 @@ def finishes_refused(scheduler: Scheduler) -> int:
 
 
 def test_pauses_double_and_never_fall_below_a_second() -> None:
-    for _ in range(50):
-        backoff = Backoff(60.0)
-        pauses = [backoff.failed() for _ in range(12)]
-        for pause, full in zip(pauses, [2, 4, 8, 16, 32, 60, 60], strict=False):
-            assert max(1.0, full / 2) <= pause <= full
-        backoff.succeeded()
-        assert backoff.failed() <= 2 * SHORTEST_PAUSE
+    for failures, full in enumerate([2, 4, 8, 16, 32, 60, 60], 1):
+        assert all(max(SHORTEST_PAUSE, full / 2) <= pause(failures, LONGEST_PAUSE) <= full for _ in range(50))
+    assert pause(1000, LONGEST_PAUSE) <= LONGEST_PAUSE
+    assert pause(9, SHORTEST_PAUSE) == SHORTEST_PAUSE
 
 
 def test_a_cloud_that_answers_claims_at_once_is_asked_once_a_second(

@@ -19,7 +19,8 @@ from werkzeug.test import Client
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
-from mcpboard.host.cloud.worker import CloudStatus, RunningAssignment
+from mcpboard.host.cloud.assignment import AssignmentRun
+from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console import presenter
 from mcpboard.host.console.templating import ago
 from mcpboard.host.devices import registry
@@ -203,12 +204,14 @@ def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
 # --- the cloud -----------------------------------------------------------------------------------
 
 AWAY = CloudStatus("https://cloud.example")
+RUNNING = AssignmentRun({"id": "a-1", "lease_id": "L", "device_id": "Z"}, 0.0)
+RUNNING.phase = "running"
 CLOUDS = [
     pytest.param(None, "This host is not enrolled with a cloud", id="not enrolled"),
     pytest.param(AWAY,
                  "Server https://cloud.example Last heartbeat never Reported busy none Assignments none",
                  id="before the first heartbeat"),
-    pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(RunningAssignment("a-1", "Z", "running", 2),)),
+    pytest.param(replace(AWAY, heartbeat_s=12.0, busy_ids_sent=("X", "Y"), assignments=(RUNNING,)),
                  "Last heartbeat 12 s ago Reported busy X, Y Assignments a-1 on Z, running", id="at work"),
     pytest.param(replace(AWAY, heartbeat_s=4000.0, problem="no route"),
                  "The cloud is not reached: no route. It is tried again by itself. "
