@@ -71,11 +71,6 @@ def test_a_bad_step_anywhere_keeps_the_first_from_being_done(host: Agent, schedu
     assert kinds(scheduler) == ["finish"]
 
 
-def test_an_unknown_device_is_told(host: Agent, scheduler: Scheduler) -> None:
-    outcome = scheduler.outcome(scheduler.dispatch("gone", [TAP], blind=True))
-    assert (outcome["failure_reason"], outcome["failure_code"]) == ("unknown device: gone", "unknown_device")
-
-
 STEP_FAULTS = [
     pytest.param([LOOK], ToolFailed("offline", delivery=NOT_SENT), True, id="a look that failed may be repeated"),
     pytest.param([TAP], ToolFailed("cable out"), False, id="a tap that may have been done may not"),
@@ -97,11 +92,6 @@ def test_a_step_that_fails_ends_it_and_says_whether_it_may_be_repeated(
     assert len(phone.done) == 1
 
 
-def test_a_point_outside_the_screenshot_is_told_as_to_mcp_clients(host: Agent, scheduler: Scheduler) -> None:
-    outcome = scheduler.outcome(scheduler.dispatch("X", [{"tool": "tap", "arguments": {"x": 5000, "y": 1}}]))
-    assert "outside the screenshot" in outcome["failure_reason"]
-
-
 def test_results_that_are_too_large_are_left_out_and_that_is_said(
     host: Agent, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,18 +104,6 @@ def test_results_that_are_too_large_are_left_out_and_that_is_said(
 
 
 # --- the lease -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("status", [409, 410])
-def test_an_assignment_that_is_not_ours_is_not_begun(
-    host: Agent, scheduler: Scheduler, phone: Fake, status: int
-) -> None:
-    scheduler.fail("start", status)
-    job = scheduler.dispatch("X", [TAP])
-    scheduler.wait_until(lambda: bool(scheduler.posts("start")), LIMIT_S, "start")
-    scheduler.outcome(scheduler.dispatch("X", [LOOK]))
-    assert phone.done == [("take_screenshot",)]
-    assert finishes(scheduler, job) == []
 
 
 def test_a_start_that_is_not_confirmed_touches_nothing(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
@@ -212,19 +190,6 @@ def test_the_cloud_can_cancel_it(pair: Agent, scheduler: Scheduler, phone: Fake)
     assert phone.done == [("tap", (1, 2))]
 
 
-def test_the_operator_can_release_its_device(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
-    """The step inside finishes, the next is not made, and the client that asks next gets the device."""
-    phone.stop_inside()
-    job = scheduler.dispatch("X", [TAP, TAP])
-    phone.wait_inside()
-    assert host.role.manager.release("X")
-    phone.go_on.set()
-    outcome = scheduler.outcome(job)
-    assert "released by the operator" in outcome["failure_reason"]
-    assert phone.done == [("tap", (1, 2))]
-    assert host.caller.call("take_screenshot").text
-
-
 def test_a_device_that_is_removed_under_it_is_told(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
     phone.stop_inside()
     job = scheduler.dispatch("X", [TAP, TAP])
@@ -269,15 +234,6 @@ def test_a_device_that_becomes_free_is_offered_within_seconds(pair: Agent, sched
     assert scheduler.outcome(scheduler.dispatch("X", [LOOK]))["status"] == "succeeded"
     asked = [(post.body["free_device_ids"], post.body["wait_s"]) for post in scheduler.posts("claim")]
     assert asked == [(["X", "Y"], 25.0), (["Y"], 5.0), (["X", "Y"], 25.0)]
-
-
-def test_what_was_given_out_twice_is_done_once(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
-    job = scheduler.dispatch("X", [TAP])
-    scheduler.outcome(job)
-    scheduler.deliver_again(job)
-    scheduler.outcome(scheduler.dispatch("X", [LOOK]))
-    assert phone.done == [("tap", (1, 2)), ("take_screenshot",)]
-    assert len(finishes(scheduler, job)) == 1
 
 
 def test_what_is_given_out_again_while_it_runs_is_done_once(pair: Agent, scheduler: Scheduler, phone: Fake) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from mcpboard.errors import DeviceBusy
-from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS
+from mcpboard.host.devices.leases import IDLE_SECONDS
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, REASON, TAP, taking_part
-from tests.host.rig import CLOUD_OWNER, Agent, Fake, result, session, threads
+from tests.host.rig import Agent, Fake, result, threads
 from tests.support.http import LIMIT_S
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -63,16 +62,6 @@ def test_the_steps_of_an_assignment_are_the_operations_of_the_tools(tmp_path: Pa
         assert [step["image"]["data"]] * len(images) == images if images else "image" not in step
 
 
-def test_both_sides_drive_the_same_phone_never_at_once(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
-    for _ in range(3):
-        assert scheduler.outcome(scheduler.dispatch("X", [TAP, LOOK]))["status"] == "succeeded"
-        caller = host.caller.open()
-        assert caller.call("tap", x=1, y=2).text
-        caller.end()
-    assert len(phone.done) == 9
-    assert phone.most_inside == 1
-
-
 # --- "the first caller holds it; the other side sees a busy error" -------------------------------
 
 
@@ -110,33 +99,6 @@ def test_client_first_the_assignment_fails_fast_and_the_device_stays_untouched(
     assert time.monotonic() - began < LIMIT_S
 
 
-def test_an_assignment_that_is_claimed_while_a_client_has_a_lease_is_answered_within_a_second(
-    tmp_path: Path, scheduler: Scheduler
-) -> None:
-    """X is taken while the claim waits, with Y free: the claim is answered at once, and so is the assignment."""
-    with taking_part(tmp_path / "data", scheduler, X=Fake(), Y=Fake()) as host:
-        scheduler.wait_for_request("claim")
-        for _ in range(3):
-            host.caller.open().call("tap", device_id="X", x=1, y=2)
-            began = time.monotonic()
-            scheduler.outcome(scheduler.dispatch("X", [LOOK], blind=True))
-            claimed_and_told = time.monotonic() - began
-            host.role.manager.release("X")
-            if claimed_and_told < 1.0:
-                return
-        pytest.fail("three times slower than a second")
-
-
-def test_two_assignments_on_one_device_are_one_after_the_other(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
-    phone.stop_inside()
-    first, second = scheduler.dispatch("X", [TAP]), scheduler.dispatch("X", [TAP], blind=True)
-    phone.wait_inside()
-    assert second.state == "queued"
-    phone.go_on.set()
-    assert {scheduler.outcome(job)["status"] for job in (first, second)} == {"succeeded"}
-    assert phone.most_inside == 1
-
-
 # --- "until the session ends OR 60 seconds of inactivity" ------------------------------------------
 
 
@@ -158,13 +120,6 @@ def test_the_cloud_gets_the_device_once_the_client_is_done(
     assert phone.done == [("tap", (1, 2)), ("take_screenshot",)]
 
 
-def test_a_minute_less_a_second_is_not_enough(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
-    host.caller.open().call("tap", x=1, y=2)
-    host.clock.pass_by(IDLE_SECONDS - 1)
-    host.caller.call("list_devices")
-    assert scheduler.outcome(scheduler.dispatch("X", [LOOK], blind=True))["failure_reason"] == REASON
-
-
 # --- "Cloud assignments hold theirs until the assignment terminates" -------------------------------
 
 
@@ -182,20 +137,6 @@ def test_no_time_ends_the_lease_of_an_assignment(host: Agent, scheduler: Schedul
     ended = host.role.manager.last_ended("X")
     assert ended is not None
     assert (ended.owner.label, ended.why) == ("cloud_assignment", "its assignment ended")
-
-
-def test_a_client_that_waits_gets_the_device_when_the_assignment_ends(
-    host: Agent, scheduler: Scheduler, phone: Fake
-) -> None:
-    """`wait_until_usable` serves both sides."""
-    phone.stop_inside()
-    job = scheduler.dispatch("X", [TAP])
-    phone.wait_inside()
-    with threads() as pool:
-        waiting = pool.submit(host.role.manager.wait_until_usable, "X", session("waiter"), LIMIT_S)
-        phone.go_on.set()
-        assert result(waiting)
-    assert scheduler.outcome(job)["status"] == "succeeded"
 
 
 def test_the_status_of_a_device_names_the_cloud_and_no_time(host: Agent, scheduler: Scheduler, phone: Fake) -> None:
@@ -284,21 +225,3 @@ def test_of_a_client_and_the_cloud_that_want_a_device_at_once_one_gets_it(
         assert outcome["failure_reason"] == REASON
         assert response.text == "tapped 9,9 on X"
         assert phone.done == [("tap", (9, 9))]
-
-
-@pytest.mark.parametrize("first", ["cloud", "client"])
-def test_the_one_that_was_first_by_a_hair_wins(host: Agent, scheduler: Scheduler, phone: Fake, first: str) -> None:
-    """Two threads at the manager itself, the second let go once the first is inside."""
-    owners = [CLOUD_OWNER, session("client-1")]
-    if first == "client":
-        owners.reverse()
-    phone.stop_inside()
-    with threads() as pool:
-        inside = pool.submit(host.role.manager.run, "X", owners[0], lambda driver: driver.tap((1, 1)))
-        phone.wait_inside()
-        with pytest.raises(DeviceBusy) as busy:
-            host.role.manager.run("X", owners[1], lambda driver: driver.tap((2, 2)))
-        phone.go_on.set()
-        result(inside)
-    assert str((busy.value.data or {})["busy_owner"]).startswith(CLOUD if first == "cloud" else "mcp_session:")
-    assert phone.done == [("tap", (1, 1))]

@@ -24,10 +24,9 @@ from mcpboard.host.cloud import enrollment
 from mcpboard.host.cloud.api import CloudHttp, connect_through
 from mcpboard.host.cloud.enrollment import ENROLLMENT_FILE, checked_url
 from mcpboard.host.config import IDENTITY_FILE
-from mcpboard.host.devices import registry
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from mcpboard.transport.deadline import Deadline
-from tests.cli.host.test_host_verbs import COMMAND, environment, run
+from tests.cli.host.test_host_verbs import COMMAND, environment
 from tests.host.cloud.rig import enrolled
 from tests.support import ROOT
 from tests.support.http import LIMIT_S
@@ -60,28 +59,6 @@ def test_the_verb_reads_the_token_from_stdin_and_keeps_what_the_cloud_gave(
     (post,) = scheduler.posts("register")
     assert sorted(post.body) == ["devices", "enrol_token", "name", "platform", "version"]
     assert post.body["platform"] == sys.platform
-
-
-def test_the_doctor_tells_how_it_stands(tmp_path: Path, scheduler: Scheduler) -> None:
-    folder = tmp_path / "data"
-
-    def cloud_lines() -> str:
-        lines = run("doctor", "--data", str(folder)).stdout.splitlines()
-        at = next(number for number, line in enumerate(lines) if line[6:].startswith("Cloud"))
-        return " ".join(" ".join(lines[at : at + 2]).split())
-
-    assert cloud_lines().startswith("ok Cloud not enrolled")
-    found = enrolled(folder, scheduler)
-    assert cloud_lines().startswith(f"ok Cloud enrolled at {scheduler.url} as {found.host_id}")
-    (folder / ENROLLMENT_FILE).write_text("[]", "utf-8")
-    broken = f"FAIL Cloud {folder}/{ENROLLMENT_FILE}: not a JSON object any more fix: delete it"
-    assert cloud_lines().startswith(broken)
-
-
-def test_what_devices_there_are_is_told(tmp_path: Path, scheduler: Scheduler) -> None:
-    registry.add(tmp_path / "data", registry.DeviceSpec("X", "simulated"))
-    enrolled(tmp_path / "data", scheduler)
-    assert scheduler.posts("register")[0].body["devices"] == [{"id": "X", "kind": "simulated"}]
 
 
 MISTAKES = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from mcpboard.errors import DeviceBusy, ToolFailed
-from mcpboard.host.devices.leases import IDLE_SECONDS, DeviceLeases, EndedLease, Lease, Owner
+from mcpboard.host.devices.leases import IDLE_SECONDS, MOST_WAITERS, DeviceLeases, EndedLease, Lease, Owner
 from tests.host.rig import CLOUD_OWNER, session
 
 ANN, BOB, CAT = session("ann-1234567"), session("bob-1234567"), session("cat-1234567")
@@ -33,11 +33,6 @@ def test_the_first_caller_has_the_lease_and_the_next_is_turned_away() -> None:
     assert busy.value.data is not None
     assert busy.value.data["busy_owner"] == ANN.label
     assert lease_of(leases).owner == ANN
-
-
-def test_calls_of_one_owner_share_its_lease() -> None:
-    leases = DeviceLeases()
-    assert leases.begin_call("X", ANN, 0.0) == leases.begin_call("X", ANN, 0.0) == used(leases)
 
 
 IDLE = [
@@ -120,15 +115,6 @@ def test_the_end_of_a_lease_lets_the_call_inside_finish() -> None:
     assert leases.begin_call("X", BOB, 3.0) != number
 
 
-def test_the_first_reason_stays() -> None:
-    leases = DeviceLeases()
-    number = leases.begin_call("X", ANN, 0.0)
-    leases.end("X", "released by the operator", 0.1)
-    leases.end_owner(ANN, "its session ended", 0.2)
-    leases.end_call("X", number, 1.0)
-    assert leases.last_ended["X"].why == "released by the operator"
-
-
 def test_a_late_number_never_touches_the_next_lease() -> None:
     leases = DeviceLeases()
     old = used(leases)
@@ -202,6 +188,15 @@ def test_who_left_the_line_and_who_waits_for_what_is_gone_get_nothing() -> None:
     leases.withdraw("X", "the device was removed", 2.0)
     assert (left.answered.is_set(), waiting.answered.is_set(), waiting.granted) == (False, True, False)
     assert leases.current(2.0) == {}
+
+
+def test_not_everybody_may_wait() -> None:
+    leases = DeviceLeases()
+    used(leases)
+    for _ in range(MOST_WAITERS):
+        leases.enqueue("X", BOB, 1.0)
+    with pytest.raises(ToolFailed, match="too many wait for X"):
+        leases.enqueue("X", CAT, 1.0)
 
 
 # --- what the loser is told --------------------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import ConfigError, DeviceBusy, ToolFailed, UnknownDevice
-from mcpboard.host.devices import leases, queue
-from mcpboard.host.devices.leases import Owner
+from mcpboard.host.devices import queue
+from mcpboard.host.devices.leases import IDLE_SECONDS, Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.devices.queue import MOST_WAITING
 from mcpboard.host.drivers.base import Driver
@@ -71,37 +71,6 @@ def leased(bench: Bench) -> dict[str, str]:
 # --- leases ------------------------------------------------------------------------------------
 
 
-def test_cloud_and_mcp_share_one_manager_and_exclude_each_other() -> None:
-    """The cloud worker and MCP clients share the same DeviceManager; the other side sees a busy error."""
-    bench = Bench()
-    bench.tap(CLOUD_OWNER)
-    with pytest.raises(DeviceBusy, match="held by cloud assignment"):
-        bench.tap(ANN)
-    bench.tap(ANN, "Y")
-    with pytest.raises(DeviceBusy, match="held by MCP session ann"):
-        bench.tap(CLOUD_OWNER, "Y")
-    assert leased(bench) == {"X": "cloud_assignment", "Y": "mcp_session:ann"}
-
-
-def test_a_call_of_90_seconds_keeps_its_lease_and_a_minute_more() -> None:
-    bench = Bench()
-    bench.x.stop_inside()
-    with threads() as pool:
-        call = pool.submit(bench.tap, ANN)
-        bench.x.wait_inside()
-        bench.clock.pass_by(90)
-        with pytest.raises(DeviceBusy):
-            bench.tap(BOB)
-        bench.x.go_on.set()
-        result(call)
-    bench.clock.pass_by(59)
-    with pytest.raises(DeviceBusy):
-        bench.tap(BOB)
-    bench.clock.pass_by(1)
-    bench.tap(BOB)
-    assert leased(bench) == {"X": "mcp_session:bob"}
-
-
 def test_a_wall_clock_that_jumps_ends_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     manager = DeviceManager()
     manager.add("X", "fake", Fake())
@@ -109,17 +78,6 @@ def test_a_wall_clock_that_jumps_ends_no_lease(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "time", lambda: 4e9)
     with pytest.raises(DeviceBusy):
         manager.run("X", BOB, _tap)
-
-
-def test_a_client_that_died_loses_its_lease_after_a_minute_without_being_asked() -> None:
-    bench = Bench()
-    bench.tap(ANN)
-    bench.clock.pass_by(60)
-    bench.manager.sweep()
-    ended = bench.manager.last_ended("X")
-    assert ended is not None
-    assert (ended.owner, ended.why) == (ANN, "idle")
-    assert leased(bench) == {}
 
 
 def test_a_call_that_fails_keeps_the_lease_and_its_own_words() -> None:
@@ -141,24 +99,6 @@ def test_an_unplugged_device_keeps_its_lease_and_works_again_by_itself() -> None
     bench.x.fault = None
     bench.tap(ANN)
     assert bench.x.done == [("tap", (1, 2))] * 4, "nothing was repeated"
-
-
-def test_the_end_of_an_owner_lets_its_call_finish_before_the_next_gets_in() -> None:
-    """A DELETE in flight."""
-    bench = Bench()
-    bench.x.stop_inside()
-    with threads() as pool:
-        call = pool.submit(bench.tap, ANN)
-        bench.x.wait_inside()
-        bench.manager.end_owner(ANN, "its session ended")
-        with pytest.raises(DeviceBusy):
-            bench.tap(BOB)
-        with pytest.raises(ToolFailed, match="is being ended"):
-            bench.tap(ANN)
-        bench.x.go_on.set()
-        result(call)
-    bench.tap(BOB)
-    assert (bench.x.most_inside, leased(bench)) == (1, {"X": "mcp_session:bob"})
 
 
 ENDINGS = [
@@ -195,16 +135,6 @@ def test_a_caller_that_hung_up_while_it_waited_is_never_served() -> None:
     assert bench.x.done == []
 
 
-def test_the_operator_releases_a_lease_and_is_told_whether_there_was_one() -> None:
-    bench = Bench()
-    bench.tap(ANN)
-    assert bench.manager.release("X")
-    assert not bench.manager.release("X")
-    bench.tap(BOB)
-    with pytest.raises(UnknownDevice):
-        bench.manager.release("Z")
-
-
 def test_each_new_lease_finds_the_driver_without_what_the_last_left() -> None:
     bench = Bench()
     bench.tap(ANN)
@@ -224,7 +154,10 @@ def test_a_removed_device_is_unknown_and_its_lease_is_gone() -> None:
     bench.tap(ANN)
     bench.manager.remove("X")
     assert (leased(bench), bench.manager.ids(), bench.x.closed) == ({}, ["Y"], True)
-    for use in (bench.tap, lambda owner: bench.manager.wait_until_usable("X", owner, 1)):
+    uses: list[Callable[[Owner], object]] = [
+        bench.tap, lambda owner: bench.manager.wait_until_usable("X", owner, 1), lambda owner: bench.manager.release("X"),
+    ]  # fmt: skip
+    for use in uses:
         with pytest.raises(UnknownDevice, match=r"^unknown device: X$"):
             use(ANN)
 
@@ -257,15 +190,6 @@ def test_a_device_that_is_added_again_is_a_new_one() -> None:
 
 
 # --- slots -------------------------------------------------------------------------------------
-
-
-def test_own_parallel_calls_are_never_busy_and_never_at_the_same_time() -> None:
-    """One session, several taps at once."""
-    bench = Bench()
-    with threads() as pool:
-        for call in [pool.submit(bench.tap, ANN) for _ in range(MOST_WAITING + 1)]:
-            result(call)
-    assert (len(bench.x.done), bench.x.most_inside) == (MOST_WAITING + 1, 1)
 
 
 def test_four_wait_and_the_fifth_is_turned_away() -> None:
@@ -311,18 +235,6 @@ def test_slots_come_in_the_order_of_arrival() -> None:
     assert order == [0, 1, 2, 3]
 
 
-def test_a_stuck_device_delays_no_other() -> None:
-    bench = Bench()
-    bench.x.stop_inside()
-    with threads() as pool:
-        stuck = pool.submit(bench.tap, ANN)
-        bench.x.wait_inside()
-        bench.tap(BOB, "Y")
-        assert [each.id for each in bench.manager.states()] == ["X", "Y"]
-        bench.x.go_on.set()
-        result(stuck)
-
-
 # --- wait_until_usable -------------------------------------------------------------------------
 
 
@@ -337,13 +249,6 @@ def _wait_for_x(bench: Bench, pool: Any, owner: Owner) -> Future[bool]:
     future: Future[bool] = pool.submit(bench.manager.wait_until_usable, "X", owner, LIMIT_S)
     bench.wait_for(lambda: len(line) > before)
     return future
-
-
-def test_a_free_device_is_had_at_once_and_ones_own_as_well() -> None:
-    bench = Bench()
-    assert bench.manager.wait_until_usable("X", ANN, 0)
-    assert bench.manager.wait_until_usable("X", ANN, 0)
-    assert leased(bench) == {"X": "mcp_session:ann"}
 
 
 def test_who_asked_first_gets_it_first_and_nobody_slips_in_between() -> None:
@@ -401,13 +306,59 @@ def test_a_wait_ends_with_its_device_and_with_the_manager() -> None:
         bench.tap(ANN, "Y")
 
 
-def test_not_everybody_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "MOST_WAITERS", 1)
+# --- a lease for as long as a block lasts, which is what an assignment of the cloud has ---------------
+
+WHY = "its assignment ended"
+
+
+def test_the_block_leases_without_touching_and_lets_go_at_its_end() -> None:
     bench = Bench()
-    bench.tap(ANN)
-    with threads() as pool:
-        (other,) = wait_for_x(bench, pool, BOB)
-        with pytest.raises(ToolFailed, match="too many wait for X"):
-            bench.manager.wait_until_usable("X", CAT, 1)
-        bench.manager.release("X")
-        assert result(other)
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
+        bench.clock.pass_by(10 * IDLE_SECONDS)
+        bench.manager.sweep()
+        assert bench.manager.leases() == {"X": CLOUD_OWNER}
+        with pytest.raises(DeviceBusy):
+            bench.tap(session("other"))
+        bench.tap(CLOUD_OWNER)
+    assert bench.manager.leases() == {}
+    ended = bench.manager.last_ended("X")
+    assert ended is not None
+    assert ended.why == WHY
+    assert (bench.x.done, bench.x.owners) == ([("tap", (1, 2))], 1)
+
+
+def test_it_waits_for_nobody() -> None:
+    bench = Bench()
+    bench.tap(session("first"))
+    with pytest.raises(DeviceBusy), bench.manager.lease("X", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+    with pytest.raises(UnknownDevice), bench.manager.lease("Z", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+    bench.manager.close()
+    with pytest.raises(ToolFailed, match="shutting down"), bench.manager.lease("X", CLOUD_OWNER, WHY):
+        pytest.fail("inside")
+
+
+def test_a_released_owner_gets_nothing_more_and_nobody_else_gets_in_before_its_end() -> None:
+    bench = Bench()
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
+        assert bench.manager.release("X")
+        with pytest.raises(ToolFailed, match="released by the operator"):
+            bench.tap(CLOUD_OWNER)
+        with pytest.raises(DeviceBusy):
+            bench.tap(session("other"))
+    bench.tap(session("other"))
+    ended = bench.manager.last_ended("X")
+    assert ended is not None
+    assert ended.why == "released by the operator"
+
+
+def test_the_end_of_a_block_leaves_the_lease_of_the_next_owner_alone() -> None:
+    """The device goes and comes back under its id, while the block still stands."""
+    bench = Bench()
+    with bench.manager.lease("X", CLOUD_OWNER, WHY):
+        bench.manager.remove("X")
+        bench.manager.add("X", "fake", Fake())
+    bench.tap(session("next"))
+    assert bench.x.closed
+    assert [owner.kind for owner in bench.manager.leases().values()] == ["mcp_session"]

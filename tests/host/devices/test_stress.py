@@ -1,4 +1,4 @@
-"""Fourteen threads, seven owners, three devices, random releases and deaths: no two owners in one device, ever."""
+"""Fourteen threads, seven owners and assignments, three devices, releases and deaths at random: never two owners in one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from mcpboard.errors import DeviceBusy, ToolFailed
-from mcpboard.host.devices.leases import IDLE_SECONDS, Owner
+from mcpboard.host.devices.leases import CLOUD, IDLE_SECONDS, Owner
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import Driver
 from tests.host.rig import Fake, session, threads
@@ -62,7 +62,7 @@ class Player:
 
     def play(self) -> None:
         self.start.wait(LIMIT_S)
-        moves = [self.use] * 6 + [self.release, self.end, self.wait, self.die]
+        moves = [self.use] * 6 + [self.assign, self.release, self.end, self.wait, self.die]
         deadline = time.monotonic() + LIMIT_S
         played = 0
         while played < ROUNDS or (self.watch.done <= ENOUGH and time.monotonic() < deadline):
@@ -73,14 +73,24 @@ class Player:
                 continue
 
     def use(self, device: str) -> None:
+        self.command(device, self.owner)
+
+    def command(self, device: str, owner: Owner) -> None:
         def command(driver: Driver) -> None:
-            with self.watch.in_device(device, self.owner):
+            with self.watch.in_device(device, owner):
                 other = self.manager.state(device).owner
-                if other != self.owner:
-                    self.watch.intruders.append((device, self.owner, other))
+                if other != owner:
+                    self.watch.intruders.append((device, owner, other))
                 driver.tap((self.dice.randrange(100), 1))
 
-        self.manager.run(device, self.owner, command)
+        self.manager.run(device, owner, command)
+
+    def assign(self, device: str) -> None:
+        """The cloud's way: one lease for a block of two commands."""
+        owner = Owner(CLOUD, f"assignment {self.dice.random()}")
+        with self.manager.lease(device, owner, "its assignment ended"):
+            self.command(device, owner)
+            self.command(device, owner)
 
     def release(self, device: str) -> None:
         self.manager.release(device)
