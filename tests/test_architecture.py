@@ -154,7 +154,7 @@ ONLY = {
     "rapidocr": lambda file: file == "host/vision/ocr.py",
     "cv2": lambda file: file in ("host/vision/icons/blobs.py", "host/vision/engine.py"),
     "numpy": lambda file: file.startswith("host/vision/"),
-    "PIL": lambda file: file.startswith(("simulator/", "host/vision/")),
+    "PIL": lambda file: file.startswith(("simulator/", "host/vision/")) or file == "host/drivers/images.py",
 }
 
 
@@ -179,7 +179,7 @@ LATE = {
     "transport/__init__.py": {"mcpboard"},
     "laptop/connect/toml_yaml_edit.py": {"tomlkit", "ruamel"},
     "host/drivers/factory.py": {"mcpboard"}, "host/console/templating.py": {"jinja2"},
-    "host/vision/service.py": {"mcpboard"},
+    "host/drivers/images.py": {"PIL"}, "host/vision/service.py": {"mcpboard"},
 }  # fmt: skip
 
 

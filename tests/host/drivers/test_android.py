@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import zlib
-from struct import pack
 from typing import Any
 
 import pytest
@@ -37,37 +35,6 @@ def test_the_picture_is_cut_out_of_what_a_phone_prints(output: bytes) -> None:
 def test_what_is_no_whole_png_is_refused(output: bytes) -> None:
     with pytest.raises(ToolFailed, match="is no PNG|broke off"):
         images.extract_png(output)
-
-
-def drawn(color: int, row: bytes, height: int = 4) -> bytes:
-    """A PNG of these raw rows."""
-    channels = {0: 1, 2: 3, 6: 4}[color]
-    head = pack(">IIBBBBB", (len(row) - 1) // channels, height, 8, color, 0, 0, 0)
-    chunks = [
-        (b"IHDR", head),
-        (b"IDAT", zlib.compress(row * height)[:5]),
-        (b"IDAT", zlib.compress(row * height)[5:]),
-        (b"IEND", b""),
-    ]
-    body = b"".join(pack(">I", len(each)) + name + each + pack(">I", zlib.crc32(name + each)) for name, each in chunks)
-    return b"\x89PNG\r\n\x1a\n" + body
-
-
-DARKNESS = [
-    pytest.param(drawn(6, b"\0" + b"\0\0\0\xff" * 3), True, id="black and opaque"),
-    pytest.param(drawn(6, b"\1\0\0\0\xff" + b"\0\0\0\0" * 2), True, id="black, each pixel the same as the one before"),
-    pytest.param(drawn(2, b"\0" + b"\0\0\0" * 3), True, id="black without opacity"),
-    pytest.param(drawn(0, b"\0\0\0\0"), True, id="black in greys"),
-    pytest.param(drawn(6, b"\0" + b"\0\0\0\xff" * 2 + b"\0\0\1\xff"), False, id="one blue pixel, hardly"),
-    pytest.param(drawn(2, b"\0\0\0\0\0\1\0"), False, id="one green pixel, hardly"),
-    pytest.param(PICTURE, False, id="grey"),
-    pytest.param(drawn(2, b"\0\0\0\0")[:30], False, id="a broken one"),
-]
-
-
-@pytest.mark.parametrize(("picture", "black"), DARKNESS)
-def test_a_black_picture_is_told_from_a_dark_one(picture: bytes, black: bool) -> None:
-    assert images.is_black(picture) == black
 
 
 def test_a_secure_window_is_explained_beside_its_black_picture() -> None:

@@ -8,7 +8,6 @@ import socket
 import struct
 import sys
 import threading
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,37 +34,6 @@ from tests.host.rig import agent, result, threads
 from tests.support.http import LIMIT_S
 
 # --- the size of pictures ----------------------------------------------------------------------
-
-
-def png(width: int, height: int) -> bytes:
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
-
-
-def jpeg(*segments: tuple[int, bytes]) -> bytes:
-    return b"\xff\xd8" + b"".join(
-        bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body for marker, body in segments
-    )
-
-
-FRAME = (0xC2, struct.pack(">BHH", 8, 1080, 498) + b"\x03")
-SIZES = [
-    pytest.param(png(1179, 2556), (1179, 2556), id="a PNG"),
-    pytest.param(jpeg((0xE0, b"JFIF\0"), (0xC4, b"\0" * 30), FRAME), (498, 1080), id="a JPEG behind its tables"),
-]
-
-
-@pytest.mark.parametrize(("picture", "size"), SIZES)
-def test_the_size_is_read_from_the_head_of_a_picture(picture: bytes, size: tuple[int, int]) -> None:
-    assert image_size(picture) == size
-
-
-@pytest.mark.parametrize("cut", [0, 2, 7, 15])
-def test_no_picture_is_told_and_never_measured(cut: int) -> None:
-    for whole in (jpeg((0xE0, b"JFIF\0"), FRAME), png(1, 2), b"<html>"):
-        with contextlib.suppress(ToolFailed):
-            image_size(whole[:cut])
-            pytest.fail("it has no size")
 
 
 # --- phones in memory --------------------------------------------------------------------------
