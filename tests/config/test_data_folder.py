@@ -22,21 +22,11 @@ FOLDERS = [
     pytest.param(LINUX, {"XDG_DATA_HOME": "/data"}, "/data/p", id="no home is needed"),
     pytest.param("freebsd14", {"HOME": HOME}, "/home/ann/.local/share/p", id="another Unix"),
     pytest.param(MAC, {"HOME": "/Users/ann"}, "/Users/ann/Library/Application Support/p", id="macos"),
-    pytest.param(
-        MAC,
-        {"HOME": "/Users/ann", "XDG_DATA_HOME": "/data"},
-        "/Users/ann/Library/Application Support/p",
-        id="macos knows no XDG",
-    ),
+    pytest.param(MAC, {"HOME": "/Users/ann", "XDG_DATA_HOME": "/data"}, "/Users/ann/Library/Application Support/p", id="macos knows no XDG"),
     pytest.param(WINDOWS, {"LOCALAPPDATA": "D:\\Local", "USERPROFILE": ROAMING}, "D:\\Local\\p", id="windows"),
     pytest.param(WINDOWS, {"USERPROFILE": ROAMING}, "C:\\Users\\Ann\\AppData\\Local\\p", id="windows without it"),
-    pytest.param(
-        WINDOWS,
-        {"LOCALAPPDATA": "Local", "USERPROFILE": ROAMING},
-        "C:\\Users\\Ann\\AppData\\Local\\p",
-        id="windows, a relative variable",
-    ),
-]
+    pytest.param(WINDOWS, {"LOCALAPPDATA": "Local", "USERPROFILE": ROAMING}, "C:\\Users\\Ann\\AppData\\Local\\p", id="windows, a relative variable"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("platform", "environ", "folder"), FOLDERS)

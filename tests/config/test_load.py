@@ -142,11 +142,9 @@ class TestTheAgentsFile:
         [
             pytest.param("mcp_enabled = false\n", "at the top of the file", id="at the top"),
             pytest.param("[agent]\nmcp_enabled = false\n", "in [agent]", id="in a table of the old flat layout"),
-            pytest.param(
-                "[conversation_settings]\nmcp_enabled = false\n", "in [conversation_settings]", id="one level too high"
-            ),
+            pytest.param("[conversation_settings]\nmcp_enabled = false\n", "in [conversation_settings]", id="one level too high"),
         ],
-    )
+    )  # fmt: skip
     def test_a_key_in_the_wrong_place_of_it_is_pointed_out(self, agent: Path, text: str, where: str) -> None:
         agent.write_text(text)
         settings = load(environ={})
@@ -163,28 +161,20 @@ class TestTheAgentsFile:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(
-            "[mcpboard]\nlissen = 1\n", "unknown key 'lissen' in [mcpboard]; did you mean listen?", id="a typo"
-        ),
+        pytest.param("[mcpboard]\nlissen = 1\n", "unknown key 'lissen' in [mcpboard]; did you mean listen?", id="a typo"),
         pytest.param("[mcpboard]\nx = 1\n", "unknown key 'x' in [mcpboard]; known there: listen, ", id="nothing close"),
         pytest.param("[mcpbord]\n", "did you mean mcpboard?", id="an unknown table"),
         pytest.param("surprise = 1\n", "unknown table or key 'surprise' at the top of the file", id="an unknown key"),
         pytest.param("mcp_enabled = false\n", "belongs in [conversation_settings.agent]", id="mcp_ key at the top"),
-        pytest.param(
-            "[mcpboard]\nmcp_shell_enabled = true\n", "belongs in [conversation_settings.agent]", id="in ours"
-        ),
-        pytest.param(
-            "[conversation_settings]\nmcp_enabled = true\n", "belongs in [conversation_settings.agent]", id="too high"
-        ),
+        pytest.param("[mcpboard]\nmcp_shell_enabled = true\n", "belongs in [conversation_settings.agent]", id="in ours"),
+        pytest.param("[conversation_settings]\nmcp_enabled = true\n", "belongs in [conversation_settings.agent]", id="too high"),
         pytest.param(AGENT_TABLE + "mcp_enable = false\n", "did you mean mcp_enabled?", id="a typo in an mcp_ key"),
         pytest.param(AGENT_TABLE + 'listen = "*:1"\n', "belongs in [mcpboard]", id="our key in the Agent's table"),
-        pytest.param(
-            'listen = "*:1"\n', "listen stands at the top of the file, but belongs in [mcpboard]", id="no table"
-        ),
+        pytest.param('listen = "*:1"\n', "listen stands at the top of the file, but belongs in [mcpboard]", id="no table"),
         pytest.param("mcpboard = 3\n", "mcpboard: a table is expected", id="a value for a table"),
         pytest.param("[[conversation_settings]]\n", "a table is expected", id="a list of tables"),
     ],
-)
+)  # fmt: skip
 def test_a_key_out_of_place_is_refused_with_its_place(ours: Path, text: str, said: str) -> None:
     message = refusal(ours, text)
     assert message.startswith(f"{ours}: ")

@@ -29,13 +29,7 @@ from tests.protocol.http_messages import RenderedReply, render
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}
 TOOLS = (
-    Tool(
-        "status",
-        "Status",
-        "How things are.",
-        {"type": "object", "properties": {}, "additionalProperties": False},
-        {"readOnlyHint": True},
-    ),
+    Tool("status", "Status", "How things are.", {"type": "object", "properties": {}, "additionalProperties": False}, {"readOnlyHint": True}),
     Tool(
         "tap",
         "Tap",
@@ -56,7 +50,7 @@ TOOLS = (
         {"readOnlyHint": False},
     ),
     Tool("type", "Type", "Type text.", {"type": "object", "properties": {"text": {"type": "string"}}}),
-)
+)  # fmt: skip
 TOOL_LIST = ToolList(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
 OFF = "MCP is disabled on this board (mcp_enabled = false)"

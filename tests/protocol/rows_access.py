@@ -32,73 +32,28 @@ def _media(row: int, phrase: str, **sent: Any) -> Case:
 
 DISABLED = [
     Case(1, "a ping while MCP is switched off", PLAIN, PING, 404, -32601, policy="board that is off", says=OFF),
-    Case(
-        1,
-        "text id echoed while switched off",
-        PLAIN,
-        message("ping", id="a"),
-        404,
-        -32601,
-        id="a",
-        policy="board that is off",
-    ),
-    Case(
-        1,
-        "a notification while switched off",
-        PLAIN,
-        message("x", id=UNSENT),
-        404,
-        -32601,
-        id=None,
-        policy="board that is off",
-    ),
+    Case(1, "text id echoed while switched off", PLAIN, message("ping", id="a"), 404, -32601, id="a", policy="board that is off"),
+    Case(1, "a notification while switched off", PLAIN, message("x", id=UNSENT), 404, -32601, id=None, policy="board that is off"),
     Case(1, "broken JSON while switched off", PLAIN, b"{", 404, -32601, id=None, policy="board that is off", says=OFF),
     Case(1, "a batch while switched off", PLAIN, b"[]", 404, -32601, id=None, policy="board that is off", says=OFF),
-    Case(
-        1,
-        "disabled is reported before a foreign Origin",
-        head(origin="http://evil.example"),
-        PING,
-        404,
-        -32601,
-        policy="board that is off",
-    ),
-    Case(
-        1,
-        "disabled is reported before the media type",
-        head(content_type="text/plain"),
-        PING,
-        404,
-        -32601,
-        policy="board that is off",
-    ),
-    Case(
-        1,
-        "a huge body while switched off",
-        head(content_length=BODY_LIMIT + 1),
-        PING,
-        404,
-        policy="board that is off",
-        says=OFF,
-    ),
+    Case(1, "disabled is reported before a foreign Origin", head(origin="http://evil.example"), PING, 404, -32601, policy="board that is off"),
+    Case(1, "disabled is reported before the media type", head(content_type="text/plain"), PING, 404, -32601, policy="board that is off"),
+    Case(1, "a huge body while switched off", head(content_length=BODY_LIMIT + 1), PING, 404, policy="board that is off", says=OFF),
     Case(2, "GET while switched off", head(http="GET"), NO_BODY, 404, policy="board that is off", says=OFF),
     Case(2, "DELETE while switched off", head(http="DELETE"), NO_BODY, 404, policy="board that is off", says=OFF),
     Case(2, "OPTIONS while switched off", head(http="OPTIONS"), NO_BODY, 404, policy="board that is off", says=OFF),
-]
+]  # fmt: skip
 
 METHODS = [
     _refused(3, "GET on a board", 405, ("Allow", "POST"), method="GET"),
     _refused(3, "GET on a host, before its token", 405, ("Allow", "POST, DELETE"), method="GET", policy="host"),
     _refused(4, "DELETE on a board", 405, ("Allow", "POST"), method="DELETE"),
     _refused(4, "DELETE with a session id on a board", 405, ("Allow", "POST"), method="DELETE", session="s-1"),
-    *(
-        _refused(5, f"{method} on a board", 405, ("Allow", "POST"), method=method)
-        for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post", "")
-    ),
+    *(_refused(5, f"{method} on a board", 405, ("Allow", "POST"), method=method) for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post", "")),
     _refused(5, "OPTIONS from the same origin", 405, ("Allow", "POST"), method="OPTIONS", origin=OWN),
     _refused(5, "OPTIONS on a host without token", 405, ("Allow", "POST, DELETE"), method="OPTIONS", policy="host"),
     _crossed(5, "a preflight from another origin", method="OPTIONS", origin="http://localhost:6274"),
-]
+]  # fmt: skip
 
 ORIGINS = [
     Case(6, "no Origin", head(), PING, 200),
@@ -131,44 +86,15 @@ CHECKS = [
     Case(11, "the exact text of the refusal", PLAIN, PING, 401, policy="host", says='{"error": "invalid token"}'),
     Case(11, "a good token on a host", head(authorization=ALICE), PING, 200, policy="host"),
     Case(11, "a token on a board that requires none", head(authorization="Bearer nope"), PING, 200),
-    Case(
-        12,
-        "a declared length one byte over the limit",
-        head(content_length=BODY_LIMIT + 1),
-        PING,
-        413,
-        -32600,
-        id=UNSENT,
-    ),
+    Case(12, "a declared length one byte over the limit", head(content_length=BODY_LIMIT + 1), PING, 413, -32600, id=UNSENT),
     Case(12, "a declared length at the limit", head(content_length=BODY_LIMIT), PING, 200),
-    Case(
-        12,
-        "the length before the media type",
-        head(content_length=1 << 31, content_type="text/plain"),
-        PING,
-        413,
-        -32600,
-        id=UNSENT,
-    ),
-    *(
-        _media(13, f"Content-Type {media_type or 'empty'}", content_type=media_type)
-        for media_type in (
-            "text/plain",
-            "application/x-www-form-urlencoded",
-            "application/jsonp",
-            "application/json, application/json",
-            "json",
-            "",
-        )
-    ),
+    Case(12, "the length before the media type", head(content_length=1 << 31, content_type="text/plain"), PING, 413, -32600, id=UNSENT),
+    *(_media(13, f"Content-Type {media_type or 'empty'}", content_type=media_type) for media_type in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json, application/json", "json", "")),
     _media(13, "a body with Content-Encoding", content_encoding="gzip"),
     Case(13, "the encoding that is none", head(content_encoding=" Identity "), PING, 200),
-    *(
-        Case(13, f"Content-Type {media_type}", head(content_type=media_type), PING, 200)
-        for media_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")
-    ),
+    *(Case(13, f"Content-Type {media_type}", head(content_type=media_type), PING, 200) for media_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")),
     Case(14, "no Content-Type", head(content_type=None), PING, 200),
     Case(14, "no Content-Type and no length", head(content_type=None, content_length=None), PING, 200, headers=(JSON,)),
-]
+]  # fmt: skip
 
 CASES = DISABLED + METHODS + ORIGINS + CHECKS

@@ -39,67 +39,20 @@ CASES = [
     *(_agreed(59, word, LEGACY, head(authorization=ALICE), "host") for word in ("2024-11-05", "banana")),
     _agreed(60, MODERN, MODERN),
     _agreed(60, MODERN, MODERN, head(authorization=ALICE), "host"),
-    *(
-        _agreed(61, LEGACY, LEGACY, head(version), phrase=f"a handshake under the header {version!r}")
-        for version in (LEGACY, MODERN, "2025-03-26", "2099-01-01", "banana", "", f"{LEGACY}, {LEGACY}")
-    ),
+    *(_agreed(61, LEGACY, LEGACY, head(version), phrase=f"a handshake under the header {version!r}") for version in (LEGACY, MODERN, "2025-03-26", "2099-01-01", "banana", "", f"{LEGACY}, {LEGACY}")),
     _agreed(61, LEGACY, LEGACY, head(LEGACY, "initialize"), phrase="a handshake that names its method"),
-    _agreed(
-        61, MODERN, MODERN, modern("initialize"), phrase="a handshake that names its method under the modern header"
-    ),
+    _agreed(61, MODERN, MODERN, modern("initialize"), phrase="a handshake that names its method under the modern header"),
     _unasked("no params on a handshake", UNSENT),
     _unasked("a handshake without a version", {}),
     *(_unasked(f"a handshake asking for {word!r}", {"protocolVersion": word}) for word in odd(5, None, [], {}, True)),
     _unasked("a handshake without a version on a host", {}, "host"),
-    Case(
-        63,
-        "a handshake with an envelope",
-        modern("initialize"),
-        enveloped("initialize", **HANDSHAKE),
-        404,
-        -32601,
-        says=MODERN,
-    ),
-    Case(
-        63,
-        "both versions are named",
-        modern("initialize"),
-        enveloped("initialize", **HANDSHAKE),
-        404,
-        -32601,
-        says=LEGACY,
-    ),
+    Case(63, "a handshake with an envelope", modern("initialize"), enveloped("initialize", **HANDSHAKE), 404, -32601, says=MODERN),
+    Case(63, "both versions are named", modern("initialize"), enveloped("initialize", **HANDSHAKE), 404, -32601, says=LEGACY),
     Case(64, "tools/list before any handshake", head(LEGACY), LIST, 200),
     Case(64, "tools/call before any handshake", head(LEGACY), message("tools/call", {"name": "status"}), 200),
-    Case(
-        65,
-        "tools/list out of nowhere",
-        head(),
-        LIST,
-        200,
-        result={"_meta": UNSENT, "resultType": "complete", "ttlMs": 60_000},
-    ),
-    *(
-        Case(66, f"discover under the header {version}", head(version), message("server/discover"), 200, result=SIGNED)
-        for version in (None, MODERN, LEGACY, "2025-03-26")
-    ),
+    Case(65, "tools/list out of nowhere", head(), LIST, 200, result={"_meta": UNSENT, "resultType": "complete", "ttlMs": 60_000}),
+    *(Case(66, f"discover under the header {version}", head(version), message("server/discover"), 200, result=SIGNED) for version in (None, MODERN, LEGACY, "2025-03-26")),
     Case(66, "discover with an envelope", modern("server/discover"), enveloped("server/discover"), 200, result=SIGNED),
-    Case(
-        67,
-        "discover on a host",
-        head(authorization=ALICE),
-        message("server/discover"),
-        200,
-        policy="host",
-        result=SIGNED,
-    ),
-    Case(
-        67,
-        "modern discover on a host",
-        modern(authorization=ALICE),
-        message("server/discover"),
-        200,
-        policy="host",
-        result=SIGNED,
-    ),
-]
+    Case(67, "discover on a host", head(authorization=ALICE), message("server/discover"), 200, policy="host", result=SIGNED),
+    Case(67, "modern discover on a host", modern(authorization=ALICE), message("server/discover"), 200, policy="host", result=SIGNED),
+]  # fmt: skip

@@ -45,10 +45,7 @@ MISSHAPEN = [
     _misshapen(18, "a batch of one", b"[" + message("ping") + b"]", id=None),
     Case(18, "a batch in the modern revision", modern("ping"), b"[" + message("ping") + b"]", 400, -32600, id=None),
     Case(18, "a batch in the legacy revision", head(LEGACY), b"[" + message("ping") * 1 + b"]", 400, -32600, id=None),
-    *(
-        _misshapen(19, f"the scalar {text}", text.encode(), id=None)
-        for text in ("5", '"ping"', "null", "true", "1e400")
-    ),
+    *(_misshapen(19, f"the scalar {text}", text.encode(), id=None) for text in ("5", '"ping"', "null", "true", "1e400")),
     _misshapen(19, "an empty object", b"{}", id=None),
     _misshapen(19, "an id and nothing to do", b'{"jsonrpc":"2.0","id":7}', id=7),
     _misshapen(19, "params and nothing to do", b'{"jsonrpc":"2.0","params":{}}', id=None),
@@ -58,22 +55,16 @@ MISSHAPEN = [
     *(_misshapen(21, f"method is {word!r}", message(word)) for word in odd(5, None, ["ping"], {}, True)),
     *(_misshapen(21, f"params is {word!r}", message("ping", word)) for word in odd([], "x", 5, None, False)),
     _misshapen(21, "params of a notification is a list", message("x", [], id=UNSENT), id=None),
-    *(
-        _misshapen(22, f"id is {word!r}", message("ping", id=word), id=None)
-        for word in odd(None, True, False, {}, [], [1], 1.5, -0.5)
-    ),
+    *(_misshapen(22, f"id is {word!r}", message("ping", id=word), id=None) for word in odd(None, True, False, {}, [], [1], 1.5, -0.5)),
     _misshapen(22, "id is a number beyond every float", b'{"jsonrpc":"2.0","id":1e400,"method":"ping"}', id=None),
     Case(22, "id null on a tool call", PLAIN, message("tools/call", {"name": "status"}, id=None), 400, -32600, id=None),
-    *(
-        Case(23, f"id is {word!r:.30}", PLAIN, message("ping", id=word), 200, id=word)
-        for word in (0, -1, "", "0", "a\u00e9\ud83d", 2**70, 10**4000, 1.0, -0.0, 1e300)
-    ),
+    *(Case(23, f"id is {word!r:.30}", PLAIN, message("ping", id=word), 200, id=word) for word in (0, -1, "", "0", "a\u00e9\ud83d", 2**70, 10**4000, 1.0, -0.0, 1e300)),
     Case(23, "the last of two ids counts", PLAIN, b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 200, id=2),
     Case(23, "a result beside the method is an extra member", PLAIN, message("x", result={}), 404, -32601),
     Case(23, "an error beside the method is an extra member", PLAIN, message("ping", error={}), 200),
     Case(24, "an id that cannot be read is null", PLAIN, b"{", 400, -32700, id=None),
     Case(24, "a refusal before the body has no id", head(origin="null"), message("ping"), 403, -32600, id=UNSENT),
-]
+]  # fmt: skip
 
 UNANSWERED = [
     _noted(25, "the client is ready", "notifications/initialized"),
@@ -83,15 +74,7 @@ UNANSWERED = [
     _noted(25, "a notification nobody knows", "notifications/made_up"),
     _noted(25, "a name nobody knows", "foo/bar"),
     _noted(25, "params of a notification may be null", "notifications/initialized", params=None),
-    Case(
-        25,
-        "a notification's name with an id is a request",
-        PLAIN,
-        message("notifications/initialized", id=7),
-        404,
-        -32601,
-        id=7,
-    ),
+    Case(25, "a notification's name with an id is a request", PLAIN, message("notifications/initialized", id=7), 404, -32601, id=7),
     Case(25, "a notification with an envelope", modern("x"), enveloped("notifications/x", id=UNSENT), 202),
     *(
         Case(
@@ -106,36 +89,13 @@ UNANSWERED = [
         )
         for version in ("2099-01-01", "", "2025-11-25, 2025-11-25")
     ),
-    *(
-        Case(27, f"{method} without an id", PLAIN, message(method, {"name": "status"}, id=UNSENT), 400, -32600, id=None)
-        for method in ("tools/call", "tools/list", "ping", "initialize", "server/discover")
-    ),
-    Case(
-        27,
-        "a modern tool call without an id",
-        modern("tools/call", "status"),
-        enveloped("tools/call", id=UNSENT, name="status"),
-        400,
-        -32600,
-        id=None,
-    ),
+    *(Case(27, f"{method} without an id", PLAIN, message(method, {"name": "status"}, id=UNSENT), 400, -32600, id=None) for method in ("tools/call", "tools/list", "ping", "initialize", "server/discover")),
+    Case(27, "a modern tool call without an id", modern("tools/call", "status"), enveloped("tools/call", id=UNSENT, name="status"), 400, -32600, id=None),
     _noted(28, "a cancellation", "notifications/cancelled", LEGACY, {"requestId": 1, "reason": "tired"}),
-    *(
-        Case(29, f"a posted {member} under version {version}", head(version), message(UNSENT, **{member: {}}), 202)
-        for member in ("result", "error")
-        for version in (None, LEGACY, "2025-06-18")
-    ),
-    Case(
-        29,
-        "a posted response under a version nobody knows",
-        head("2099-01-01"),
-        message(UNSENT, result={}),
-        400,
-        -32022,
-        id=UNSENT,
-    ),
+    *(Case(29, f"a posted {member} under version {version}", head(version), message(UNSENT, **{member: {}}), 202) for member in ("result", "error") for version in (None, LEGACY, "2025-06-18")),
+    Case(29, "a posted response under a version nobody knows", head("2099-01-01"), message(UNSENT, result={}), 400, -32022, id=UNSENT),
     Case(30, "a posted result in the modern revision", modern(), message(UNSENT, result={}), 400, -32600, id=None),
     Case(30, "a posted error in the modern revision", modern(), message(UNSENT, error={}), 400, -32600, id=None),
-]
+]  # fmt: skip
 
 CASES = UNREADABLE + MISSHAPEN + UNANSWERED

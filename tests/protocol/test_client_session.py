@@ -343,14 +343,9 @@ def test_no_handshake_is_tried_on(response: Any, expected: type[ClientError]) ->
     ("second", "version", "asked"),
     [
         pytest.param(DISCOVERED, MODERN, ["server/discover"] * 2, id="and then answers"),
-        pytest.param(
-            unsupported(MODERN, LEGACY),
-            LEGACY,
-            ["server/discover", "server/discover", "initialize", "notifications/initialized"],
-            id="and then does it again",
-        ),
+        pytest.param(unsupported(MODERN, LEGACY), LEGACY, ["server/discover", "server/discover", "initialize", "notifications/initialized"], id="and then does it again"),
     ],
-)
+)  # fmt: skip
 def test_a_second_probe_for_a_server_that_lists_what_it_refuses(second: Any, version: str, asked: list[str]) -> None:
     script = Script(server_discover=[unsupported(MODERN, LEGACY), second], initialize=[INITIALIZED])
     session = new_session()
@@ -398,21 +393,17 @@ def test_a_handshake_fails_with(response: Any, expected: type[ClientError]) -> N
         pytest.param(unsupported(MODERN), PeerError, NOT_SENT, id="-32022, even one that lists our version"),
         pytest.param(error(-32020), PeerError, NOT_SENT, id="-32020"),
         pytest.param(error(-32603, 200), PeerError, UNKNOWN, id="-32603"),
-        pytest.param(
-            error(-32000, 200, data={"delivery": "done"}), PeerError, "done", id="an error that tells the fate"
-        ),
+        pytest.param(error(-32000, 200, data={"delivery": "done"}), PeerError, "done", id="an error that tells the fate"),
         pytest.param(error(True), PeerRefused, NOT_SENT, id="an error whose code is none"),
         pytest.param(plain(401), PeerRefused, NOT_SENT, id="401"),
         pytest.param(plain(503), PeerRefused, UNKNOWN, id="503"),
         pytest.param(plain(200), NotMcp, UNKNOWN, id="200 and nothing"),
         pytest.param(result(content=7), NotMcp, UNKNOWN, id="content that is no list"),
         pytest.param(result(), NotMcp, UNKNOWN, id="no content"),
-        pytest.param(
-            result(content=[{"type": "image", "data": "*", "mimeType": "x"}]), NotMcp, UNKNOWN, id="no base64"
-        ),
+        pytest.param(result(content=[{"type": "image", "data": "*", "mimeType": "x"}]), NotMcp, UNKNOWN, id="no base64"),
         pytest.param(result(content=[{"type": "resource", "resource": 1}]), NotMcp, UNKNOWN, id="no resource"),
     ],
-)
+)  # fmt: skip
 def test_a_call_is_never_repeated_on(response: Any, expected: type[ClientError], delivery: str) -> None:
     script = Script(server_discover=[DISCOVERED], tools_call=[response, result(content=[])])
     with pytest.raises(expected) as caught:

@@ -26,28 +26,16 @@ def climb(
 # --- rung 1: headers agree with each other and with the body -------------------------------
 
 RUNG_1 = [
-    pytest.param(
-        StandardHeaders(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"
-    ),
-    pytest.param(
-        StandardHeaders(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"
-    ),
+    pytest.param(StandardHeaders(), "tools/list", meta(), "Protocol-Version is missing", id="an envelope and no version header"),
+    pytest.param(StandardHeaders(None, "x"), "x", {}, "Protocol-Version is missing", id="a method header and no version header"),
     pytest.param(StandardHeaders(MODERN, "x"), "x", meta(UNKNOWN), "but the body says '2099-01-01'", id="two versions"),
-    pytest.param(
-        StandardHeaders(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"
-    ),
+    pytest.param(StandardHeaders(), "x", meta(LEGACY), "Version is missing but the body", id="a legacy version in the body alone"),
     pytest.param(StandardHeaders(MODERN), "x", meta(), "Mcp-Method is missing", id="no method header"),
-    pytest.param(
-        StandardHeaders(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"
-    ),
+    pytest.param(StandardHeaders(MODERN, "y"), "x", meta(), "Mcp-Method is 'y' but the body says 'x'", id="two methods"),
     pytest.param(StandardHeaders(LEGACY, "y"), "x", {}, "Mcp-Method is 'y'", id="two methods in the legacy revision"),
-    pytest.param(
-        StandardHeaders(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"
-    ),
-    pytest.param(
-        StandardHeaders(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"
-    ),
-]
+    pytest.param(StandardHeaders(MODERN, "tools/call"), "tools/call", meta(), "Mcp-Name is missing", id="no name header"),
+    pytest.param(StandardHeaders(MODERN, "tools/call", "x"), "tools/call", {}, "the body says missing", id="no name in the body"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "method", "envelope", "says"), RUNG_1)
@@ -169,25 +157,15 @@ def test_rung_3_capabilities_count_only_beside_a_version() -> None:
 # --- which rung speaks first ---------------------------------------------------------------
 
 PRECEDENCE = [
-    pytest.param(
-        StandardHeaders(MODERN, "x"), meta("v999.0.0"), HeaderMismatch, id="two versions, one of them unknown"
-    ),
+    pytest.param(StandardHeaders(MODERN, "x"), meta("v999.0.0"), HeaderMismatch, id="two versions, one of them unknown"),
     pytest.param(StandardHeaders(UNKNOWN, "y"), {}, HeaderMismatch, id="two methods and an unknown version"),
-    pytest.param(
-        StandardHeaders(MODERN, "y"), meta(capabilities=None), HeaderMismatch, id="two methods and no capabilities"
-    ),
+    pytest.param(StandardHeaders(MODERN, "y"), meta(capabilities=None), HeaderMismatch, id="two methods and no capabilities"),
     pytest.param(StandardHeaders(MODERN, "y"), "x", HeaderMismatch, id="two methods and a _meta that is text"),
-    pytest.param(
-        StandardHeaders(MODERN, "y"), meta(5), HeaderMismatch, id="two methods and a version that is a number"
-    ),
+    pytest.param(StandardHeaders(MODERN, "y"), meta(5), HeaderMismatch, id="two methods and a version that is a number"),
     pytest.param(StandardHeaders(UNKNOWN), "x", UnsupportedVersion, id="an unknown version and a _meta that is text"),
-    pytest.param(
-        StandardHeaders(UNKNOWN), meta(UNKNOWN, None), UnsupportedVersion, id="an unknown version and no capabilities"
-    ),
-    pytest.param(
-        StandardHeaders(UNKNOWN), meta(5), UnsupportedVersion, id="an unknown header and a version that is a number"
-    ),
-]
+    pytest.param(StandardHeaders(UNKNOWN), meta(UNKNOWN, None), UnsupportedVersion, id="an unknown version and no capabilities"),
+    pytest.param(StandardHeaders(UNKNOWN), meta(5), UnsupportedVersion, id="an unknown header and a version that is a number"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "envelope", "expected"), PRECEDENCE)
@@ -203,21 +181,12 @@ PASSES = [
     pytest.param(StandardHeaders(), UNSENT, RequestVersion(False, False, None), id="nothing at all"),
     pytest.param(StandardHeaders(), {}, RequestVersion(False, False, None), id="an empty _meta"),
     pytest.param(StandardHeaders(LEGACY), UNSENT, RequestVersion(False, False, LEGACY), id="the legacy header"),
-    pytest.param(
-        StandardHeaders(LEGACY, "x"),
-        UNSENT,
-        RequestVersion(False, False, LEGACY),
-        id="the legacy header and the method",
-    ),
-    pytest.param(
-        StandardHeaders(LEGACY), meta(LEGACY), RequestVersion(False, False, LEGACY), id="an enveloped legacy request"
-    ),
+    pytest.param(StandardHeaders(LEGACY, "x"), UNSENT, RequestVersion(False, False, LEGACY), id="the legacy header and the method"),
+    pytest.param(StandardHeaders(LEGACY), meta(LEGACY), RequestVersion(False, False, LEGACY), id="an enveloped legacy request"),
     pytest.param(StandardHeaders(MODERN), UNSENT, RequestVersion(True, False, MODERN), id="the modern header alone"),
     pytest.param(StandardHeaders(MODERN, "x"), UNSENT, RequestVersion(True, False, MODERN), id="both modern headers"),
-    pytest.param(
-        StandardHeaders(MODERN, "x", "junk"), meta(), RequestVersion(True, True, MODERN), id="a whole modern request"
-    ),
-]
+    pytest.param(StandardHeaders(MODERN, "x", "junk"), meta(), RequestVersion(True, True, MODERN), id="a whole modern request"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "envelope", "version"), PASSES)
@@ -231,14 +200,12 @@ STRICT = [
     pytest.param(StandardHeaders(MODERN), UNSENT, HeaderMismatch, id="the modern header alone"),
     pytest.param(StandardHeaders(MODERN), meta(None), HeaderMismatch, id="the modern header and capabilities"),
     pytest.param(StandardHeaders(MODERN, "x"), UNSENT, InvalidEnvelope, id="both headers and no _meta"),
-    pytest.param(
-        StandardHeaders(MODERN, "x"), {"progressToken": 1}, InvalidEnvelope, id="both headers and a progress token"
-    ),
+    pytest.param(StandardHeaders(MODERN, "x"), {"progressToken": 1}, InvalidEnvelope, id="both headers and a progress token"),
     pytest.param(StandardHeaders(MODERN, "x"), meta(), None, id="a whole modern request"),
     pytest.param(StandardHeaders(LEGACY), UNSENT, None, id="the legacy header"),
     pytest.param(StandardHeaders("2025-03-26"), {}, None, id="an older header"),
     pytest.param(StandardHeaders(), UNSENT, None, id="nothing at all"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "envelope", "expected"), STRICT)

@@ -131,12 +131,10 @@ ORDER = [
     pytest.param(head(session="dead", authorization=ALICE), b"{", 404, id="a dead session and broken JSON"),
     pytest.param(head(session="dead", authorization=ALICE), b"[]", 404, id="a dead session and a batch"),
     pytest.param(head(session="dead", authorization=ALICE), b"{}", 404, id="a dead session and an empty object"),
-    pytest.param(
-        head("2099-01-01", session="dead", authorization=ALICE), message("x"), 404, id="a dead session and a version"
-    ),
+    pytest.param(head("2099-01-01", session="dead", authorization=ALICE), message("x"), 404, id="a dead session and a version"),
     pytest.param(head(authorization=ALICE), b"{", 400, id="no session and broken JSON"),
     pytest.param(head("2099-01-01", authorization=ALICE), message("x"), 400, id="no session and an unknown version"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "body", "status"), ORDER)

@@ -59,10 +59,8 @@ READ = [
     pytest.param(b'"\\ud83d"', "\ud83d", id="half a surrogate pair"),
     pytest.param(b'"\\u0000"', "\x00", id="an escaped NUL"),
     pytest.param(b"1e400", float("inf"), id="a number beyond every float"),
-    pytest.param(
-        '"\u05e9\U0001f9d1\u200d\U0001f4bb"'.encode(), "\u05e9\U0001f9d1\u200d\U0001f4bb", id="text beyond ASCII"
-    ),
-]
+    pytest.param('"\u05e9\U0001f9d1\u200d\U0001f4bb"'.encode(), "\u05e9\U0001f9d1\u200d\U0001f4bb", id="text beyond ASCII"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)

@@ -34,16 +34,10 @@ STATUS = message("tools/call", {"name": "status"})
 
 EXACT = [
     pytest.param(head(), ASKED[LEGACY], HANDSHAKE % LEGACY.encode() + BARE, id="initialize"),
-    pytest.param(
-        head(), ASKED[MODERN], HANDSHAKE % MODERN.encode() + BARE, id="initialize asking for the modern version"
-    ),
-    pytest.param(
-        head(), ASKED["2025-03-26"], HANDSHAKE % LEGACY.encode() + BARE, id="initialize asking for an older one"
-    ),
+    pytest.param(head(), ASKED[MODERN], HANDSHAKE % MODERN.encode() + BARE, id="initialize asking for the modern version"),
+    pytest.param(head(), ASKED["2025-03-26"], HANDSHAKE % LEGACY.encode() + BARE, id="initialize asking for an older one"),
     pytest.param(modern(), ASKED[LEGACY], HANDSHAKE % LEGACY.encode() + BARE, id="initialize under the modern header"),
-    pytest.param(
-        modern("initialize"), ASKED[MODERN], HANDSHAKE % MODERN.encode() + SIGNATURE, id="initialize as modern traffic"
-    ),
+    pytest.param(modern("initialize"), ASKED[MODERN], HANDSHAKE % MODERN.encode() + SIGNATURE, id="initialize as modern traffic"),
     pytest.param(head(), message("server/discover"), DISCOVER, id="discover out of nowhere"),
     pytest.param(head(LEGACY), message("server/discover"), DISCOVER, id="discover in the legacy revision"),
     pytest.param(modern(), message("server/discover"), DISCOVER, id="discover by header alone"),
@@ -61,13 +55,8 @@ EXACT = [
     pytest.param(head(), STATUS, CALL + BARE, id="tools/call out of nowhere"),
     pytest.param(head(LEGACY), STATUS, CALL + BARE, id="tools/call in the legacy revision"),
     pytest.param(modern(), STATUS, CALL + SIGNATURE, id="tools/call by header alone"),
-    pytest.param(
-        modern("tools/call", "status"),
-        enveloped("tools/call", name="status"),
-        CALL + SIGNATURE,
-        id="tools/call with an envelope",
-    ),
-]
+    pytest.param(modern("tools/call", "status"), enveloped("tools/call", name="status"), CALL + SIGNATURE, id="tools/call with an envelope"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "body", "members"), EXACT)
@@ -175,10 +164,8 @@ FORWARDED = [
         '{"x":1,"y":2,"label":"\u05e9\u05dc \U0001f469\u200d\U0001f467 e\u0301 \'\\"\\\\$;|`\\n\\t\\u0000"}'.encode(),
         id="text beyond ASCII",
     ),
-    pytest.param(
-        {"y": 1, "x": 2, "z": {"b": None, "a": []}}, b'{"y":1,"x":2,"z":{"b":null,"a":[]}}', id="order and nulls"
-    ),
-]
+    pytest.param({"y": 1, "x": 2, "z": {"b": None, "a": []}}, b'{"y":1,"x":2,"z":{"b":null,"a":[]}}', id="order and nulls"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "written"), FORWARDED)

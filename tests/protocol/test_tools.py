@@ -93,20 +93,12 @@ NESTED = {
 }
 FAULTS = [
     pytest.param({}, "argument to is missing; it wants an object", id="a required property is missing"),
-    pytest.param(
-        {"to": {"x": 1, "y": 2}}, "argument ghost is missing; it wants a value", id="a required property without a rule"
-    ),
-    pytest.param(
-        {"ghost": 1, "to": {"x": 1}}, "argument to.y is missing; it wants a finite number", id="missing in an object"
-    ),
-    pytest.param(
-        {"ghost": 1, "to": {"x": 1, "y": "far"}},
-        "argument to.y must be a finite number",
-        id="a wrong type in an object",
-    ),
+    pytest.param({"to": {"x": 1, "y": 2}}, "argument ghost is missing; it wants a value", id="a required property without a rule"),
+    pytest.param({"ghost": 1, "to": {"x": 1}}, "argument to.y is missing; it wants a finite number", id="missing in an object"),
+    pytest.param({"ghost": 1, "to": {"x": 1, "y": "far"}}, "argument to.y must be a finite number", id="a wrong type in an object"),
     pytest.param({"ghost": 1, "to": 5}, "argument to must be an object", id="a wrong type where an object belongs"),
     pytest.param({"ghost": 1, "to": None}, "argument to must be an object", id="null where an object belongs"),
-]
+]  # fmt: skip
 FINE = [
     pytest.param(NESTED, {"ghost": None, "to": {"x": 1, "y": "2"}}, id="null where no type is asked for"),
     pytest.param(NESTED, {"ghost": 1, "to": {"x": 1, "y": 2, "z": None}, "any": {"a": []}}, id="unknown properties"),
@@ -180,31 +172,17 @@ class Source:
 
 CONTENTS = [
     pytest.param(Content(()), b'"content":[],', id="no blocks"),
-    pytest.param(
-        Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ufffd"}],', id="text"
-    ),
-    pytest.param(
-        Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))),
-        b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],',
-        id="an image and text",
-    ),
+    pytest.param(Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ufffd"}],', id="text"),
+    pytest.param(Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))), b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],', id="an image and text"),
     pytest.param(
         Content((Text("a"), Blob("x://b", "application/gzip", Source(b"ab", b"cd")))),
         b'"content":[{"type":"text","text":"a"},'
         b'{"type":"resource","resource":{"uri":"x://b","mimeType":"application/gzip","blob":"YWJjZA=="}}],',
         id="text and a blob",
     ),
-    pytest.param(
-        Content((Text("{}"),), {}),
-        b'"content":[{"type":"text","text":"{}"}],"structuredContent":{},',
-        id="an empty structure",
-    ),
-    pytest.param(
-        Content((Text("a"),), {"ok": None, "n": 1.0}, is_error=True),
-        b'"content":[{"type":"text","text":"a"}],"structuredContent":{"ok":null,"n":1.0},"isError":true,',
-        id="a structure and a failure",
-    ),
-]
+    pytest.param(Content((Text("{}"),), {}), b'"content":[{"type":"text","text":"{}"}],"structuredContent":{},', id="an empty structure"),
+    pytest.param(Content((Text("a"),), {"ok": None, "n": 1.0}, is_error=True), b'"content":[{"type":"text","text":"a"}],"structuredContent":{"ok":null,"n":1.0},"isError":true,', id="a structure and a failure"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "members"), CONTENTS)
@@ -235,14 +213,8 @@ ERRORS = [
     pytest.param(Busy("busy", structured={}), False, "busy", None, id="an empty structure is left out"),
     pytest.param(Busy("busy"), True, f"busy\n{AGAIN}", {"delivery": NOT_SENT}, id="an action that was not sent"),
     pytest.param(ToolError("gone"), True, f"gone\n{LOOK}", {"delivery": UNKNOWN}, id="an action of unknown outcome"),
-    pytest.param(
-        ToolError("no picture", delivery=DONE, structured={"n": 1}),
-        True,
-        f"no picture\n{OVER}",
-        {"n": 1, "delivery": DONE},
-        id="an action that took place",
-    ),
-]
+    pytest.param(ToolError("no picture", delivery=DONE, structured={"n": 1}), True, f"no picture\n{OVER}", {"n": 1, "delivery": DONE}, id="an action that took place"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("error", "acts", "text", "structured"), ERRORS)
