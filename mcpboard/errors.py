@@ -17,7 +17,6 @@
     │   ├── ToolFailed          -32000: a tool of the host that came to nothing
     │   │   └── DeviceBusy      -32000: another owner has a lease on the device
     │   ├── HeaderMismatch      -32020
-    │   ├── MissingCapability   -32021
     │   └── UnsupportedVersion  -32022
     ├── ClientError             a request of ours, as a client, that came to no result
     │   ├── PeerUnreachable     no connection could be made; nothing was sent
@@ -143,13 +142,9 @@ class UnknownDevice(InvalidParams):
 class InternalError(ProtocolError):
     """Our bug; the client learns no details."""
 
-    code = -32603
-
 
 class Unanswered(ProtocolError):
     """The server behind a bridge gave no response that could be forwarded; `data` has the delivery."""
-
-    code = -32603
 
     def __init__(self, message: str, delivery: str) -> None:
         super().__init__(message, data={"delivery": delivery})
@@ -183,18 +178,6 @@ class HeaderMismatch(ProtocolError):
     """A standard header is missing, malformed, or disagrees with the body."""
 
     code = -32020
-
-
-class MissingCapability(ProtocolError):
-    """The tool needs client capabilities that the request did not declare."""
-
-    code = -32021
-
-    def __init__(self, *capabilities: str) -> None:
-        super().__init__(
-            f"needs client capabilities: {', '.join(capabilities)}",
-            data={"requiredCapabilities": {name: {} for name in capabilities}},
-        )
 
 
 class UnsupportedVersion(ProtocolError):

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
+
 import pytest
 
-from mcpboard.net import host_port, in_url, is_loopback, reachable_here
+from mcpboard.net import host_port, is_loopback, parse_authority, reachable_here
 
 LOOPBACK = ["127.0.0.1", "127.1.2.3", "::1", "0:0:0:0:0:0:0:1", "::1%lo", "localhost", "LocalHost"]
+# Backends trust whoever reaches them, so a spelling in doubt is not taken for this machine.
 ELSEWHERE = [
     *("192.168.42.1", "0.0.0.0", "::", "::ffff:127.0.0.1", "127.1", "0x7f000001", "0127.0.0.1", "localhost."),
     *("localhost.example", "board.local", "", "fe80::1", "[::1]", "127.0.0.1:80"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", LOOPBACK)
-def test_this_machine_itself_is_loopback(host: str) -> None:
-    assert is_loopback(host)
+@pytest.mark.parametrize("host", LOOPBACK + ELSEWHERE)
+def test_this_machine_itself_and_nothing_else_is_loopback(host: str) -> None:
+    assert is_loopback(host) is (host in LOOPBACK)
 
 
-@pytest.mark.parametrize("host", ELSEWHERE)
-def test_nothing_else_is_loopback(host: str) -> None:
-    """Backends trust whoever reaches them, so a spelling in doubt is not taken for this machine."""
-    assert not is_loopback(host)
+# What no authority is: tests/protocol/test_access.py.
+READABLE = {
+    "127.0.0.1": (IPv4Address("127.0.0.1"), None),
+    "0.0.0.0:8080": (IPv4Address("0.0.0.0"), 8080),
+    "127.0.0.1:1": (IPv4Address("127.0.0.1"), 1),
+    "127.0.0.1:65535": (IPv4Address("127.0.0.1"), 65535),
+    "LocalHost:80": ("localhost", 80),
+    "[::1]": (IPv6Address("::1"), None),
+    "[0:0:0:0:0:0:0:1]:8080": (IPv6Address("::1"), 8080),
+    "[FE80::ABcd]": (IPv6Address("fe80::abcd"), None),
+    "[::ffff:192.168.42.1]:8080": (IPv6Address("::ffff:c0a8:2a01"), 8080),
+}
 
 
-@pytest.mark.parametrize(
-    ("host", "written"),
-    [("127.0.0.1", "127.0.0.1:80"), ("::1", "[::1]:80"), ("*", "*:80"), ("fe80::1%usb0", "[fe80::1%usb0]:80")],
-)
-def test_a_port_stands_behind_brackets_or_a_name(host: str, written: str) -> None:
-    assert host_port(host, 80) == written
-    assert written.startswith(in_url(host))
+@pytest.mark.parametrize(("text", "meaning"), READABLE.items(), ids=READABLE)
+def test_an_address_or_localhost_is_read(text: str, meaning: object) -> None:
+    assert parse_authority(text) == meaning
 
 
-@pytest.mark.parametrize(("address", "reached"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("10.0.0.1", "10.0.0.1")])
-def test_a_wildcard_is_reached_on_loopback(address: str, reached: str) -> None:
-    assert reachable_here(address) == reached
+def test_hosts_are_written_for_urls_and_wildcards_are_reached_on_loopback() -> None:
+    assert [host_port(host, 80) for host in ("127.0.0.1", "*", "fe80::1%usb0")] == ["127.0.0.1:80", "*:80", "[fe80::1%usb0]:80"]  # fmt: skip
+    assert [reachable_here(each) for each in ("0.0.0.0", "::", "10.0.0.1")] == ["127.0.0.1", "::1", "10.0.0.1"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.errors import MissingCapability, ToolRefused
+from mcpboard.errors import ProtocolError, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
     CloseSession,
@@ -20,7 +20,16 @@ from mcpboard.protocol.messages import (
 )
 from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, ToolList, compact
 
-# --- blocks that no tool of ours needs -------------------------------------------------------
+# --- blocks and an error that no tool of ours needs ------------------------------------------
+
+
+class MissingCapability(ProtocolError):
+    """The tool needs a client capability that the request did not declare."""
+
+    code = -32021
+
+    def __init__(self, capability: str) -> None:
+        super().__init__(f"needs the client capability {capability}", data={"requiredCapabilities": {capability: {}}})
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ ADDRESS = "192.168.42.1:8080"
 UNSENT: Any = object()  # a member or header that is left out, where None would be sent
 
 
-def head(
-    version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any
-) -> RequestHead:
+def head(version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any) -> RequestHead:  # fmt: skip
     """The head of a POST to /mcp with the standard headers given; `more` are fields of RequestHead."""
     plain = RequestHead(http, host=ADDRESS, content_type="application/json")
     return plain._replace(standard=StandardHeaders(version, method, name), **more)
+
+
+PLAIN = head()
 
 
 def modern(method: str | None = None, name: str | None = None, **more: Any) -> RequestHead:
@@ -32,8 +33,7 @@ def modern(method: str | None = None, name: str | None = None, **more: Any) -> R
 
 def message(method: Any, params: Any = UNSENT, *, id: Any = 1, **members: Any) -> bytes:
     """One JSON-RPC message; a member that is UNSENT is left out."""
-    every = {"jsonrpc": "2.0", "id": id, "method": method, "params": params, **members}
-    return json.dumps(_sent(every)).encode()
+    return json.dumps(_sent({"jsonrpc": "2.0", "id": id, "method": method, "params": params, **members})).encode()
 
 
 def _sent(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,15 +74,6 @@ class RenderedReply:
         found = self.json.get("error") if isinstance(self.json, dict) else None
         return found.get("code") if isinstance(found, dict) else None
 
-    @property
-    def result(self) -> Any:
-        return self.json["result"]
-
-    @property
-    def text(self) -> str:
-        """The first text block of a tool's result."""
-        return str(self.result["content"][0]["text"])
-
 
 def render(reply: Reply) -> RenderedReply:
     """`reply` as it would go out, every source read, encoded and closed."""
@@ -90,14 +81,4 @@ def render(reply: Reply) -> RenderedReply:
 
 
 def render_parts(parts: Iterable[Part]) -> bytes:
-    """`parts` as they would go out, every source read, encoded and closed."""
-    return b"".join(map(_bytes, parts))
-
-
-def _bytes(part: Part) -> bytes:
-    if isinstance(part, bytes):
-        return part
-    try:
-        return base64.b64encode(b"".join(part))
-    finally:
-        part.close()
+    return b"".join(part if isinstance(part, bytes) else base64.b64encode(b"".join(part)) for part in parts)

@@ -1,61 +1,37 @@
-"""Two roles on the pure core: a board that only forwards, and a host with sessions, tokens and leases.
-
-Neither has a socket, a clock or a thread: ids, times and tool outcomes are handed in by the tests.
-"""
+"""Roles on the pure core, with no socket, clock or thread, and one situation of the decision table as data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mcpboard.errors import InvalidParams, MissingCapability, ProtocolError, Refused, ToolError
+from mcpboard.errors import ProtocolError, Refused, ToolError
 from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.messages import (
-    CloseSession,
-    ListTools,
-    OpenSession,
-    Policy,
-    Reply,
-    RequestHead,
-    Step,
-    ToolCall,
-)
-from mcpboard.protocol.sessions import Session, SessionBook
+from mcpboard.protocol.messages import CloseSession, ListTools, OpenSession, Policy, Reply, RequestHead, Step, ToolCall
 from mcpboard.protocol.tools import Content, Text, Tool, ToolList
-from tests.protocol.http_messages import RenderedReply, render
+from tests.protocol.http_messages import UNSENT, RenderedReply, head, message, render
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}
+TAPPED = {
+    "x": {"type": "number", "description": "0 to 1000, left to right"},
+    "y": {"type": "number"},
+    "times": {"type": "integer"},
+    "long": {"type": "boolean"},
+    "label": {"type": "string"},
+    "to": POINT,
+}
 TOOLS = (
     Tool("status", "Status", "How things are.", {"type": "object", "properties": {}, "additionalProperties": False}, {"readOnlyHint": True}),
-    Tool(
-        "tap",
-        "Tap",
-        "Touch the screen once.",
-        {
-            "type": "object",
-            "properties": {
-                "x": {"type": "number", "description": "0 to 1000, left to right"},
-                "y": {"type": "number"},
-                "times": {"type": "integer"},
-                "long": {"type": "boolean"},
-                "label": {"type": "string"},
-                "to": POINT,
-                "path": {"type": "array"},
-            },
-            "required": ["x", "y"],
-        },
-        {"readOnlyHint": False},
-    ),
-    Tool("type", "Type", "Type text.", {"type": "object", "properties": {"text": {"type": "string"}}}),
+    Tool("tap", "Tap", "Touch the screen once.", {**POINT, "properties": TAPPED}, {"readOnlyHint": False}),
 )  # fmt: skip
 TOOL_LIST = ToolList(TOOLS)
 SERVER = {"name": "fixture", "title": "Fixture", "version": "1.2.3"}
 OFF = "MCP is disabled on this board (mcp_enabled = false)"
-
 PRINCIPALS = {b"token-a": "alice", b"token-b": "bob"}
+ALICE, BOB = "Bearer token-a", "Bearer token-b"
 
 BOARD = Policy(SERVER, "Look first.")
 HOST = replace(
@@ -66,14 +42,8 @@ HOST = replace(
     unknown_method_legacy=200,
     faults_as_results=False,
 )
-ALICE, BOB = "Bearer token-a", "Bearer token-b"
-
-POLICIES = {
-    "board": BOARD,
-    "board that is off": replace(BOARD, disabled=OFF),
-    "board with strict_meta": replace(BOARD, strict_meta=True),
-    "host": HOST,
-}
+STRICT = replace(BOARD, strict_meta=True)
+DISABLED = replace(BOARD, disabled=OFF)
 
 Outcome = Content | ToolError | ProtocolError | None  # None: a bug of ours
 DONE = Content((Text("done"),))
@@ -82,8 +52,8 @@ DONE = Content((Text("done"),))
 class Role:
     """An endpoint whose tools always come to `outcome`; `steps` keeps what was left to the role."""
 
-    def __init__(self, policy: Policy, outcome: Outcome = DONE) -> None:
-        self.endpoint = Endpoint(policy, TOOL_LIST)
+    def __init__(self, policy: Policy, outcome: Outcome = DONE, tools: ToolList = TOOL_LIST) -> None:
+        self.endpoint = Endpoint(policy, tools)
         self.outcome = outcome
         self.steps: list[Step] = []
 
@@ -104,94 +74,62 @@ class Role:
     def finish(self, step: Step) -> Reply:
         """The reply that ends `step`."""
         if isinstance(step, ToolCall):
-            return self._ran(step)
+            return self.endpoint.crashed(step.id) if self.outcome is None else self.endpoint.reply(step, self.outcome)
         if isinstance(step, ListTools):
             return self.endpoint.listed(step)
         if isinstance(step, OpenSession):
-            return self.endpoint.opened(step, self.mint(step))
-        if isinstance(step, CloseSession):
-            self.close(step)
-            return self.endpoint.closed()
-        return step
-
-    def _ran(self, call: ToolCall) -> Reply:
-        outcome = self.run(call)
-        return self.endpoint.crashed(call.id) if outcome is None else self.endpoint.reply(call, outcome)
-
-    def run(self, call: ToolCall) -> Outcome:
-        return self.outcome
-
-    def mint(self, step: OpenSession) -> str:
-        return "minted"
-
-    def close(self, step: CloseSession) -> None:
-        """Nothing is held by a role that only answers."""
+            return self.endpoint.opened(step, "minted")
+        return self.endpoint.closed() if isinstance(step, CloseSession) else step
 
 
-class DeviceBusy(ProtocolError):
-    """Another owner has a lease on the device."""
+@dataclass(frozen=True)
+class Case:
+    """One situation of the decision table and the answer that it wants.
 
-    code = -32000
-
-
-class ToolFault(ProtocolError):
-    """Anything that was raised inside a tool of the host."""
-
-    code = -32000
-
-
-class HostRole(Role):
-    """The second role in small: one phone, leased by whoever touched it first.
-
-    Session ids come from `ids`, the time is `now`; the lease ends with its session.
+    `code` is the JSON-RPC error code, None for a result or a plain refusal; `id` is what the
     """
 
-    def __init__(self, ids: Iterable[str] = ("11111111-a", "22222222-b", "33333333-c")) -> None:
-        super().__init__(replace(HOST, knows_session=self.knows))
-        self.ids = iter(ids)
-        self.now = 0.0
-        self.book = SessionBook()
-        self.owner: str | None = None
+    row: int
+    phrase: str
+    head: RequestHead = head()
+    body: bytes = message("ping")
+    status: int = 200
+    code: int | None = None
+    policy: Policy = BOARD
+    id: Any = 1
+    says: str = ""
+    data: Any = UNSENT
+    exact: bytes | None = None
+    result: Any = UNSENT
+    headers: Sequence[tuple[str, str]] = ()
+    outcome: Outcome = DONE
 
-    def knows(self, session_id: str, principal: str) -> bool:
-        found = self.book.find(session_id, self.now)
-        return found is not None and found.principal == principal
+    def check(self) -> None:
+        """Post it to a fresh role and compare everything that the case names."""
+        role = Role(self.policy, self.outcome)
+        got = role.post(self.head, self.body)
+        assert (got.status, got.code) == (self.status, self.code), got
+        assert self.says in (got.body or b"").decode()
+        stray = {name.lower() for name in got.headers} - {name.lower() for name, _ in self.headers}
+        assert set(self.headers) <= set(got.headers.items())
+        assert not [name for name in stray if name.startswith("access-control-") or name == "mcp-session-id"]
+        # Where the core itself said no, no tool may have run.
+        refused = got.status != 200 or got.code is not None or b'"isError"' in (got.body or b"")
+        assert not (refused and self.outcome is DONE and role.calls), "a refused call was left to the role"
+        if self.exact is not None:
+            assert got.body == b'{"jsonrpc":"2.0","id":1,"result":{' + self.exact + b"}}"
+        if self.status in (202, 204):
+            assert (got.body, got.headers) == (None, {})
+        elif self.code is not None or self.status == 200:
+            self._check_answer(got.json)
 
-    def mint(self, step: OpenSession) -> str:
-        session_id = next(self.ids)
-        self.book.add(Session(session_id, step.version, step.principal, step.client, self.now, self.now))
-        return session_id
-
-    def close(self, step: CloseSession) -> None:
-        self.book.end(step.session)
-        if self.owner == step.session:
-            self.owner = None
-
-    def run(self, call: ToolCall) -> Outcome:
-        """One tool call; what the tools raise becomes an error with the text that the host gives."""
-        try:
-            return self._tap(call) if call.name == "tap" else self._status(call)
-        except ProtocolError as error:
-            return error
-        except OSError as error:
-            return ToolFault(str(error))
-
-    def _status(self, call: ToolCall) -> Content:
-        if "sampling" not in call.request_version.capabilities:
-            raise MissingCapability("sampling")
-        return DONE
-
-    def _tap(self, call: ToolCall) -> Content:
-        label: Any = call.arguments.get("label", "phone")
-        if label == "offline":
-            raise OSError("adb: device offline")
-        if label != "phone":
-            raise InvalidParams(f"unknown device: {label}")
-        self._lease(call.session or call.principal)
-        return DONE
-
-    def _lease(self, owner: str) -> None:
-        if self.owner not in (None, owner):
-            prefix = f"mcp_session:{str(self.owner)[:8]}"
-            raise DeviceBusy(f"device phone is busy (held by {prefix})", data={"busy_owner": prefix})
-        self.owner = owner
+    def _check_answer(self, answer: Any) -> None:
+        assert answer["jsonrpc"] == "2.0"
+        assert repr(answer.get("id", UNSENT)) == repr(self.id)  # of the same type, too
+        if self.code is None:
+            if self.result is not UNSENT:
+                assert {key: answer["result"].get(key, UNSENT) for key in self.result} == self.result
+        elif self.data is UNSENT:
+            assert "data" not in answer["error"] or self.code in (-32022, -32021)
+        else:
+            assert answer["error"]["data"] == self.data

@@ -5,96 +5,99 @@ from __future__ import annotations
 from typing import Any
 
 from mcpboard.protocol.limits import BODY_LIMIT
-from tests.protocol.cases import Case
-from tests.protocol.http_messages import ADDRESS, UNSENT, head, message
-from tests.protocol.roles import ALICE, OFF
+from tests.protocol.http_messages import ADDRESS, PLAIN, UNSENT, head, message
+from tests.protocol.roles import ALICE, BOARD, DISABLED, HOST, OFF, Case
 
 PING = message("ping")
-PLAIN = head()
 OWN = f"http://{ADDRESS}"
-NO_BODY = b""
-JSON = ("Content-Type", "application/json")
+JSON, CHALLENGE = ("Content-Type", "application/json"), ("WWW-Authenticate", "Bearer")
+POST, POST_DELETE = ("Allow", "POST"), ("Allow", "POST, DELETE")
+
+# Row -> Origin and Host of requests that get in.
+OURS: dict[int, list[tuple[str | None, str | None]]] = {
+    6: [
+        *((None, host) for host in (ADDRESS, "board.lan:8080", "127.0.0.1:evil", "", None)),
+        *((OWN, ADDRESS), (f"https://{ADDRESS}", ADDRESS), ("http://192.168.42.1", "192.168.42.1")),
+        *(("http://LOCALHOST:8080", "localhost:8080"), ("HTTP://localhost:8080", "localhost:8080")),
+        *(("http://[::1]:8080", "[0:0:0:0:0:0:0:1]:8080"), ("http://[FE80::AB]:8080", "[fe80::ab]:8080")),
+        *(("http://[::ffff:192.168.42.1]:8080", "[::ffff:c0a8:2a01]:8080"), ("http://0.0.0.0:8080", "0.0.0.0:8080")),
+    ],
+    10: [
+        *(("http://192.168.42.1", "192.168.42.1:80"), ("http://192.168.42.1:80", "192.168.42.1")),
+        *(("https://192.168.42.1", "192.168.42.1:443"), ("http://[::1]", "[::1]:80")),
+    ],
+}  # fmt: skip
+FOREIGN: dict[int, list[tuple[str, str | None]]] = {
+    # Names that equal Host: they may be rebound.
+    7: [("http://evil.example:8080", "evil.example:8080"), ("http://board.local", "board.local")],
+    8: [
+        *((origin, ADDRESS) for origin in ("https://evil.example", "http://192.168.42.2:8080", "http://192.168.42.1:9090")),
+        *((origin, ADDRESS) for origin in ("http://127.0.0.1:8080", "http://localhost:8080", "http://[::ffff:192.168.42.1]:8080")),
+        *(("http://localhost:8080", "127.0.0.1:8080"), (OWN, "[::ffff:192.168.42.1]:8080"), ("http://evil.example", "0.0.0.0:8080")),
+    ],
+    # What no page of ours sends.
+    9: [
+        *(("null", "null"), ("*", "*"), ("", ""), ("http://", ""), ("chrome-extension://abcdef", "abcdef")),
+        *((origin, ADDRESS) for origin in ("null", "", " ", "file://", f"file://{ADDRESS}", f"ws://{ADDRESS}", "vscode-webview://x")),
+        *((origin, ADDRESS) for origin in (f"//{ADDRESS}", ADDRESS, f"xhttp://{ADDRESS}", f"http\u017f://{ADDRESS}", f"http:\\\\{ADDRESS}")),
+        *((f"{OWN}{more}", ADDRESS) for more in ("/", "/mcp", "?x", "#x", "\n", f", {OWN}")),
+        *(("http://[::1", ADDRESS), (OWN, f"{ADDRESS}, {ADDRESS}"), (OWN, None), (OWN, "")),
+    ],
+    # The default port of the other scheme, and against ours.
+    10: [("https://192.168.42.1", "192.168.42.1:80"), ("http://192.168.42.1", "192.168.42.1:443"), ("http://192.168.42.1", ADDRESS)],
+}  # fmt: skip
 
 
-def _refused(row: int, phrase: str, status: int, *headers: tuple[str, str], policy: str = "board", **sent: Any) -> Case:
-    return Case(row, phrase, PLAIN._replace(**sent), PING, status, policy=policy, headers=headers)
+def _sent(**fields: Any) -> Any:
+    return PLAIN._replace(**fields)
 
 
-def _crossed(row: int, phrase: str, **sent: Any) -> Case:
-    return Case(
-        row, phrase, PLAIN._replace(**sent), PING, 403, -32600, id=UNSENT, says="open the board by its IP address"
-    )
+def _off(row: int, phrase: str, sent: Any = PLAIN, body: bytes = PING, code: int | None = -32601, **wanted: Any) -> Case:  # fmt: skip
+    return Case(row, f"{phrase} while switched off", sent, body, 404, code, DISABLED, says=OFF, **wanted)
 
 
-def _media(row: int, phrase: str, **sent: Any) -> Case:
-    return Case(row, phrase, PLAIN._replace(**sent), PING, 415, -32600, id=UNSENT, says="Content-")
+def _crossed(row: int, **sent: Any) -> Case:
+    phrase = f"the foreign page {sent['origin']!r} at {sent.get('host')!r}"
+    return Case(row, phrase, _sent(**sent), status=403, code=-32600, id=UNSENT, says="open the board by its IP address")
 
 
-DISABLED = [
-    Case(1, "a ping while MCP is switched off", PLAIN, PING, 404, -32601, policy="board that is off", says=OFF),
-    Case(1, "text id echoed while switched off", PLAIN, message("ping", id="a"), 404, -32601, id="a", policy="board that is off"),
-    Case(1, "a notification while switched off", PLAIN, message("x", id=UNSENT), 404, -32601, id=None, policy="board that is off"),
-    Case(1, "broken JSON while switched off", PLAIN, b"{", 404, -32601, id=None, policy="board that is off", says=OFF),
-    Case(1, "a batch while switched off", PLAIN, b"[]", 404, -32601, id=None, policy="board that is off", says=OFF),
-    Case(1, "disabled is reported before a foreign Origin", head(origin="http://evil.example"), PING, 404, -32601, policy="board that is off"),
-    Case(1, "disabled is reported before the media type", head(content_type="text/plain"), PING, 404, -32601, policy="board that is off"),
-    Case(1, "a huge body while switched off", head(content_length=BODY_LIMIT + 1), PING, 404, policy="board that is off", says=OFF),
-    Case(2, "GET while switched off", head(http="GET"), NO_BODY, 404, policy="board that is off", says=OFF),
-    Case(2, "DELETE while switched off", head(http="DELETE"), NO_BODY, 404, policy="board that is off", says=OFF),
-    Case(2, "OPTIONS while switched off", head(http="OPTIONS"), NO_BODY, 404, policy="board that is off", says=OFF),
+def _media(**sent: Any) -> Case:
+    return Case(13, f"a body with {sent}", _sent(**sent), status=415, code=-32600, id=UNSENT, says="Content-")
+
+
+CASES = [
+    _off(1, "a ping"),
+    _off(1, "a text id", body=message("ping", id="a"), id="a"),
+    _off(1, "a notification", body=message("x", id=UNSENT), id=None),
+    _off(1, "broken JSON", body=b"{", id=None),
+    _off(1, "a batch", body=b"[]", id=None),
+    _off(1, "a foreign page", head(origin="http://evil.example")),
+    _off(1, "another media type", head(content_type="text/plain")),
+    _off(1, "a huge body", head(content_length=BODY_LIMIT + 1), code=None),
+    *(_off(2, method, head(http=method), b"", None) for method in ("GET", "DELETE", "OPTIONS")),
+    Case(3, "GET on a board", head(http="GET"), status=405, headers=[POST]),
+    Case(3, "GET on a host, before its token", head(http="GET"), status=405, headers=[POST_DELETE], policy=HOST),
+    Case(4, "DELETE on a board", head(http="DELETE", session="s-1"), status=405, headers=[POST]),
+    *(Case(5, f"{method} on a board", head(http=method), status=405, headers=[POST]) for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post", "")),
+    Case(5, "OPTIONS from the same origin", head(http="OPTIONS", origin=OWN), status=405, headers=[POST]),
+    Case(5, "OPTIONS on a host without token", head(http="OPTIONS"), status=405, headers=[POST_DELETE], policy=HOST),
+    _crossed(5, method="OPTIONS", origin="http://localhost:6274"),
+    *(Case(row, f"a page of ours, {origin} at {host!r}", _sent(origin=origin, host=host)) for row, pairs in OURS.items() for origin, host in pairs),
+    *(_crossed(row, origin=origin, host=host) for row, pairs in FOREIGN.items() for origin, host in pairs),
+    Case(11, "no token on a host", status=401, headers=[CHALLENGE], policy=HOST, says='{"error": "invalid token"}'),
+    Case(11, "a wrong token on a host", head(authorization="Bearer nope"), status=401, headers=[CHALLENGE], policy=HOST),
+    Case(11, "DELETE without a token", head(http="DELETE", session="s-1"), status=401, headers=[CHALLENGE], policy=HOST),
+    Case(11, "a good token on a host", head(authorization=ALICE), policy=HOST),
+    Case(11, "a token on a board that requires none", head(authorization="Bearer nope")),
+    Case(12, "a declared length one byte over the limit", head(content_length=BODY_LIMIT + 1), b"", 413, -32600, id=UNSENT),
+    Case(12, "a declared length at the limit", head(content_length=BODY_LIMIT)),
+    Case(12, "the length before the media type", head(content_length=1 << 31, content_type="text/plain"), b"", 413, -32600, id=UNSENT),
+    *(_media(content_type=word) for word in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json, application/json", "json", "")),
+    _media(content_encoding="gzip"),
+    Case(13, "the encoding that is none", head(content_encoding=" Identity ")),
+    *(Case(13, f"Content-Type {word}", head(content_type=word)) for word in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")),
+    Case(14, "no Content-Type and no length", head(content_type=None, content_length=None), headers=[JSON]),
+    # The first that refuses gives the response: method or Origin, token, size, media type.
+    *(Case(11, f"a bad token and {more}", head(authorization="Bearer wrong", **more), b"{", 401, policy=HOST) for more in ({"session": "gone"}, {"content_length": 1 << 30}, {"content_type": "text/plain"})),
+    *(Case(8, f"a foreign page by {method} on a {who}", head(http=method, origin="http://evil.example", authorization="Bearer wrong"), b"", 403, -32600, policy, id=UNSENT) for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS") for who, policy in (("board", BOARD), ("host", HOST))),
 ]  # fmt: skip
-
-METHODS = [
-    _refused(3, "GET on a board", 405, ("Allow", "POST"), method="GET"),
-    _refused(3, "GET on a host, before its token", 405, ("Allow", "POST, DELETE"), method="GET", policy="host"),
-    _refused(4, "DELETE on a board", 405, ("Allow", "POST"), method="DELETE"),
-    _refused(4, "DELETE with a session id on a board", 405, ("Allow", "POST"), method="DELETE", session="s-1"),
-    *(_refused(5, f"{method} on a board", 405, ("Allow", "POST"), method=method) for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post", "")),
-    _refused(5, "OPTIONS from the same origin", 405, ("Allow", "POST"), method="OPTIONS", origin=OWN),
-    _refused(5, "OPTIONS on a host without token", 405, ("Allow", "POST, DELETE"), method="OPTIONS", policy="host"),
-    _crossed(5, "a preflight from another origin", method="OPTIONS", origin="http://localhost:6274"),
-]  # fmt: skip
-
-ORIGINS = [
-    Case(6, "no Origin", head(), PING, 200),
-    Case(6, "no Origin and a name as Host", head(host="board.lan:8080"), PING, 200),
-    Case(6, "no Origin and no Host", head(host=None), PING, 200),
-    Case(6, "the page of this very address", head(origin=OWN), PING, 200),
-    _crossed(7, "a rebound name that equals Host", origin="http://evil.example:8080", host="evil.example:8080"),
-    _crossed(7, "a name under .local that equals Host", origin="http://board.local", host="board.local"),
-    _crossed(8, "another site calling the address", origin="https://evil.example"),
-    _crossed(8, "the same address on another port", origin="http://192.168.42.1:9090"),
-    _crossed(8, "the neighbour's address", origin="http://192.168.42.2:8080"),
-    _crossed(8, "localhost against the address", origin="http://localhost:8080"),
-    _crossed(9, "the opaque origin", origin="null"),
-    _crossed(9, "an empty Origin", origin=""),
-    _crossed(9, "two Origins joined", origin=f"{OWN}, {OWN}"),
-    _crossed(9, "an Origin that is no URL", origin="http://[::1"),
-    _crossed(9, "an Origin without any Host", origin=OWN, host=None),
-    _crossed(9, "an Origin with two Hosts joined", origin=OWN, host=f"{ADDRESS}, {ADDRESS}"),
-    Case(10, "the default port spelt by Host alone", head(origin="http://10.0.0.9", host="10.0.0.9:80"), PING, 200),
-    Case(10, "the default port spelt by Origin alone", head(origin="http://10.0.0.9:80", host="10.0.0.9"), PING, 200),
-    Case(10, "the default port of https", head(origin="https://10.0.0.9", host="10.0.0.9:443"), PING, 200),
-    _crossed(10, "the default port of the other scheme", origin="https://10.0.0.9", host="10.0.0.9:80"),
-]
-
-CHALLENGE = ("WWW-Authenticate", "Bearer")
-CHECKS = [
-    _refused(11, "no token on a host", 401, CHALLENGE, policy="host"),
-    _refused(11, "a wrong token on a host", 401, CHALLENGE, policy="host", authorization="Bearer nope"),
-    _refused(11, "DELETE without a token", 401, CHALLENGE, policy="host", method="DELETE", session="s-1"),
-    Case(11, "the exact text of the refusal", PLAIN, PING, 401, policy="host", says='{"error": "invalid token"}'),
-    Case(11, "a good token on a host", head(authorization=ALICE), PING, 200, policy="host"),
-    Case(11, "a token on a board that requires none", head(authorization="Bearer nope"), PING, 200),
-    Case(12, "a declared length one byte over the limit", head(content_length=BODY_LIMIT + 1), PING, 413, -32600, id=UNSENT),
-    Case(12, "a declared length at the limit", head(content_length=BODY_LIMIT), PING, 200),
-    Case(12, "the length before the media type", head(content_length=1 << 31, content_type="text/plain"), PING, 413, -32600, id=UNSENT),
-    *(_media(13, f"Content-Type {media_type or 'empty'}", content_type=media_type) for media_type in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json, application/json", "json", "")),
-    _media(13, "a body with Content-Encoding", content_encoding="gzip"),
-    Case(13, "the encoding that is none", head(content_encoding=" Identity "), PING, 200),
-    *(Case(13, f"Content-Type {media_type}", head(content_type=media_type), PING, 200) for media_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")),
-    Case(14, "no Content-Type", head(content_type=None), PING, 200),
-    Case(14, "no Content-Type and no length", head(content_type=None, content_length=None), PING, 200, headers=(JSON,)),
-]  # fmt: skip
-
-CASES = DISABLED + METHODS + ORIGINS + CHECKS

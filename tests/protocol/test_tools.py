@@ -1,167 +1,192 @@
-"""Tools as clients see them: the light argument check, and content that no client stumbles over."""
+"""Tools as clients and backends see them: arguments, the tool list, results to the byte."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
-from mcpboard.protocol.endpoint import result_parts
-from mcpboard.protocol.tools import (
-    TYPES,
-    Blob,
-    Content,
-    Image,
-    Text,
-    Tool,
-    ToolList,
-    check_arguments,
-    compact,
-    error_content,
-    verbatim,
-)
-from tests.protocol.http_messages import render_parts
-from tests.protocol.roles import POINT
+from mcpboard.protocol import tools
+from mcpboard.protocol.endpoint import Endpoint, result_parts
+from mcpboard.protocol.messages import ListTools, OpenSession, ToolCall
+from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, ToolList, check_arguments
+from mcpboard.protocol.versions import LEGACY
+from tests.protocol.http_messages import PLAIN, enveloped, head, message, meta, modern, odd, render, render_parts
+from tests.protocol.roles import ALICE, BOARD, HOST, POINT, SERVER, TOOLS, Outcome, Role
+
+# --- the argument check ------------------------------------------------------------------------
 
 HUGE = 10**400  # a whole number that no float can hold
+NO_FLOATS = [float("inf"), float("nan"), "NaN", "nan", "inf", "-Infinity", "1e400"]
 
 # Type of property -> values that pass, values that do not.
 TYPE_VALUES: Mapping[str, tuple[list[Any], list[Any]]] = {
     "string": (["", "x", "\x00", "12", "\u05e9\U0001f9d1\u200d\U0001f4bb"], [5, 1.5, True, None, {}, []]),
     "number": (
         [0, -1, 0.5, 1.0, 1e9, 2**70, HUGE, "100", "0.5", "-1", "1e3", "+5", ".5"],
-        [
-            True,
-            False,
-            None,
-            "",
-            "x",
-            "NaN",
-            "nan",
-            "inf",
-            "-Infinity",
-            "1e400",
-            "1_000",
-            "\u0661",
-            "0x10",
-            "1,5",
-            "1 2",
-            {},
-            [],
-        ]
-        + [float("inf"), float("nan")],
+        [*NO_FLOATS, True, False, None, "", "x", "1_000", "\u0661", "0x10", "1,5", "1 2", {}, []],
     ),
     "integer": (
         [0, -1, 12, 12.0, 2**70, HUGE, "12", "-3", "12.0", "1e3"],
-        [0.5, True, None, "", "0.5", "x", "nan", "1e400", "\u0663", {}, [], float("inf"), float("nan")],
+        [*NO_FLOATS, 0.5, True, None, "", "0.5", "x", "\u0663", {}, []],
     ),
     "boolean": ([True, False], [0, 1, "true", "", None, {}, []]),
     "object": ([{}, {"a": 1}], [[], "{}", None, 5, True]),
     "array": ([[], [1]], [{}, "[]", None, 5, True]),
 }
-EVERY = [
-    pytest.param(type_name, value, passes, id=f"{type_name} {'takes' if passes else 'refuses'} {value!r:.24}")
-    for type_name, lists in TYPE_VALUES.items()
-    for passes, values in zip((True, False), lists, strict=True)
-    for value in values
-]
 
 
-@pytest.mark.parametrize(("type_name", "value", "passes"), EVERY)
-def test_a_property_is_of_its_type(type_name: str, value: Any, passes: bool) -> None:
+@pytest.mark.parametrize("type_name", TYPES)
+def test_a_property_is_of_its_type(type_name: str) -> None:
+    good, bad = TYPE_VALUES[type_name]
     schema = {"type": "object", "properties": {"a": {"type": type_name, "description": "the first one"}}}
-    if passes:
+    for value in good:
         check_arguments(schema, {"a": value})
-        return
-    with pytest.raises(BadArgument) as caught:
-        check_arguments(schema, {"a": value})
-    assert caught.value.text == f"argument a must be {TYPES[type_name][1]} (the first one)"
-    assert caught.value.delivery == "not_sent"
+    for value in bad:
+        with pytest.raises(BadArgument) as caught:
+            check_arguments(schema, {"a": value})
+        assert caught.value.text == f"argument a must be {TYPES[type_name][1]} (the first one)", value
 
 
-def test_the_table_of_kinds_is_the_one_that_is_checked() -> None:
-    assert set(TYPE_VALUES) == set(TYPES)
+NESTED = {"type": "object", "properties": {"to": POINT, "any": {}}, "required": ["to", "ghost"]}
 
 
-NESTED = {
-    "type": "object",
-    "properties": {"to": POINT, "n": {"type": "integer"}, "any": {}},
-    "required": ["to", "ghost"],
-}
-FAULTS = [
-    pytest.param({}, "argument to is missing; it wants an object", id="a required property is missing"),
-    pytest.param({"to": {"x": 1, "y": 2}}, "argument ghost is missing; it wants a value", id="a required property without a rule"),
-    pytest.param({"ghost": 1, "to": {"x": 1}}, "argument to.y is missing; it wants a finite number", id="missing in an object"),
-    pytest.param({"ghost": 1, "to": {"x": 1, "y": "far"}}, "argument to.y must be a finite number", id="a wrong type in an object"),
-    pytest.param({"ghost": 1, "to": 5}, "argument to must be an object", id="a wrong type where an object belongs"),
-    pytest.param({"ghost": 1, "to": None}, "argument to must be an object", id="null where an object belongs"),
-]  # fmt: skip
-FINE = [
-    pytest.param(NESTED, {"ghost": None, "to": {"x": 1, "y": "2"}}, id="null where no type is asked for"),
-    pytest.param(NESTED, {"ghost": 1, "to": {"x": 1, "y": 2, "z": None}, "any": {"a": []}}, id="unknown properties"),
-    pytest.param({"type": "object"}, {"a": 1}, id="a schema without properties"),
-    pytest.param({}, {"a": 1}, id="an empty schema"),
-    pytest.param({"properties": {"a": {"type": "number", "maximum": 1}}}, {"a": 5}, id="a value out of range"),
-    pytest.param({"properties": {"a": {"type": "moon"}}}, {"a": 5}, id="a type nobody knows"),
-    pytest.param({"properties": {"a": {"enum": ["x"]}}}, {"a": "y"}, id="a choice"),
-    pytest.param({"properties": {}, "additionalProperties": False}, {"a": 1}, id="more than a closed schema takes"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "text"), FAULTS)
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "argument to is missing; it wants an object"),
+        ({"to": {"x": 1, "y": 2}}, "argument ghost is missing; it wants a value"),
+        ({"ghost": 1, "to": {"x": 1}}, "argument to.y is missing; it wants a finite number"),
+        ({"ghost": 1, "to": {"x": 1, "y": "far"}}, "argument to.y must be a finite number"),
+        ({"ghost": 1, "to": None}, "argument to must be an object"),
+    ],
+)
 def test_the_fault_names_the_field_and_what_it_wants(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(BadArgument) as caught:
         check_arguments(NESTED, arguments)
-    assert caught.value.text == text
+    assert (caught.value.text, caught.value.delivery) == (text, NOT_SENT)
 
 
-@pytest.mark.parametrize(("schema", "arguments"), FINE)
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        (NESTED, {"ghost": None, "to": {"x": 1, "y": "2", "z": None}, "any": {"a": []}}),
+        *((schema, {"a": 1}) for schema in ({}, {"type": "object"}, {"properties": {}, "additionalProperties": False})),
+        *(({"properties": {"a": rule}}, {"a": 5}) for rule in ({"type": "number", "maximum": 1}, {"type": "moon"}, {"enum": ["x"]})),
+    ],
+)  # fmt: skip
 def test_all_other_meaning_is_the_backends(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     check_arguments(schema, arguments)
 
 
-# --- the tool list -------------------------------------------------------------------------------
+# --- what is left to the role ------------------------------------------------------------------
 
 
-def test_a_tool_is_listed_with_what_it_has() -> None:
-    tool = Tool("tap", "Tap", "Touch once.", {"type": "object", "properties": {}}, {"idempotentHint": False})
-    assert tool.listed() == {
-        "name": "tap",
-        "title": "Tap",
-        "description": "Touch once.",
-        "inputSchema": {"type": "object", "properties": {}},
-        "annotations": {"title": "Tap", "idempotentHint": False},
-    }
+def called(arguments: Any, policy: Any = BOARD, sent: Any = PLAIN, name: str = "tap") -> ToolCall:
+    role = Role(policy)
+    role.post(sent, message("tools/call", {"name": name, "arguments": arguments}, id="c"))
+    (call,) = role.calls
+    return call
 
 
-def test_a_listing_is_written_once_in_the_order_given() -> None:
-    schema = {"type": "object", "properties": {}}
-    tool_list = ToolList([Tool(name, name.title(), "A tool.", schema) for name in ("b", "a", "c")], ttl_ms=0)
-    written = json.loads(b"{" + tool_list.result + b"}")
-    assert [tool["name"] for tool in written["tools"]] == list(tool_list.tools) == ["b", "a", "c"]
-    assert (written["ttlMs"], written["cacheScope"]) == (0, "private")
-    assert set(written) == {"tools", "ttlMs", "cacheScope"}
+ODD_TEXT = "\u05e9\u05dc \U0001f469\u200d\U0001f467 e\u0301 '\"\\$;|`\n\t\x00"
 
 
-def test_a_schema_is_listed_word_for_word() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        ({"x": 0.5, "y": 1.0}, b'{"x":0.5,"y":1.0}'),
+        ({"x": -1, "y": 1e9}, b'{"x":-1,"y":1000000000.0}'),
+        ({"x": "100", "y": " 7"}, b'{"x":"100","y":" 7"}'),
+        ({"x": HUGE, "y": 0}, b'{"x":1' + b"0" * 400 + b',"y":0}'),
+        ({"x": 1, "y": 2, "label": ODD_TEXT}, '{"x":1,"y":2,"label":"\u05e9\u05dc \U0001f469\u200d\U0001f467 e\u0301 \'\\"\\\\$;|`\\n\\t\\u0000"}'.encode()),
+        ({"y": 1, "x": 2, "z": {"b": None, "a": []}}, b'{"y":1,"x":2,"z":{"b":null,"a":[]}}'),
+    ],
+    ids=["floats", "out of range", "numbers as text", "beyond floats", "beyond ASCII", "order and nulls"],
+)  # fmt: skip
+def test_arguments_go_on_as_they_came(arguments: dict[str, Any], written: bytes) -> None:
+    call = called(arguments)
+    assert (call.arguments, call.arguments_json) == (arguments, written)
+
+
+@pytest.mark.parametrize("arguments", [None, {}])
+def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
+    assert called(arguments, name="status").arguments_json == b"{}"
+
+
+def test_a_call_carries_who_asks_and_how() -> None:
+    body = enveloped("tools/call", meta(capabilities={"sampling": {}}), id=0, name="status")
+    role = Role(HOST)
+    role.post(modern("tools/call", "status", authorization=ALICE, session="s-1"), body)
+    (call,) = role.calls
+    assert (call.id, call.name, call.principal, call.session) == (0, "status", "alice", None)
+    assert (call.request_version.modern, call.request_version.capabilities) == (True, {"sampling": {}})
+    call = called({"x": 1, "y": 2}, HOST, head(LEGACY, authorization=ALICE, session="s-1"))
+    assert (call.session, call.principal, call.request_version.capabilities) == ("s-1", "alice", {})
+
+
+@pytest.mark.parametrize(
+    ("info", "client"),
+    [
+        ({"name": "inspector", "version": "1.2"}, "inspector 1.2"),
+        ({"name": "inspector"}, "inspector"),
+        ({"version": "1"}, "1"),
+        ({"name": 5, "version": ["1"]}, ""),
+        ({"name": "a\nb\x1b[1m\ud83d", "version": "\u05e9"}, "a b [1m \u05e9"),
+        ({"name": "x" * 200, "version": "1"}, "x" * 80),
+        *((info, "") for info in odd("inspector", None, [])),
+    ],
+)
+def test_a_session_is_opened_with_the_clients_name(info: Any, client: str) -> None:
+    role = Role(HOST)
+    role.post(head(authorization=ALICE), message("initialize", {"protocolVersion": LEGACY, "clientInfo": info}, id="i"))
+    assert role.steps == [OpenSession("i", LEGACY, client, "alice")]
+
+
+# --- the tool list -----------------------------------------------------------------------------
+
+
+def test_a_tool_is_listed_word_for_word_in_the_order_given() -> None:
     """Also with the keywords of JSON Schema that only a newer client reads."""
     schema = {"$schema": "x", "type": "object", "$defs": {"a": {"$anchor": "b"}}, "allOf": [{"if": {}, "then": {}}]}
-    listed = json.loads(b"{" + ToolList([Tool("a", "A", "A tool.", schema)]).result + b"}")
-    assert listed["tools"][0]["inputSchema"] == schema
+    hints = {"idempotentHint": False}
+    tool_list = ToolList([Tool(name, name.title(), "A tool.", schema, hints) for name in ("b", "a", "c")], ttl_ms=0)
+    written = json.loads(b"{" + tool_list.result + b"}")
+    assert [tool["name"] for tool in written["tools"]] == list(tool_list.tools) == ["b", "a", "c"]
+    annotations = {"title": "B", **hints}
+    listed = {"name": "b", "title": "B", "description": "A tool.", "inputSchema": schema, "annotations": annotations}
+    assert written == {"tools": [listed, *written["tools"][1:]], "ttlMs": 0, "cacheScope": "private"}
 
 
-# --- content -------------------------------------------------------------------------------
+def test_a_list_follows_a_new_endpoint() -> None:
+    role = Role(BOARD)
+    role.post(head(), message("tools/list"))
+    (step,) = role.steps
+    assert isinstance(step, ListTools)
+    newer = Endpoint(BOARD, ToolList([replace(TOOLS[0], name="b")]))
+    assert render(newer.listed(step)).json["result"]["tools"][0]["name"] == "b"
+
+
+def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
+    hints_of = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
+    tool_list = ToolList([Tool(name, name, "A tool.", {}, hints) for name, hints in hints_of.items()])
+    assert [name for name in (*hints_of, "unknown") if tool_list.acts(name)] == ["acts", "silent"]
+
+
+# --- results -----------------------------------------------------------------------------------
 
 
 class Source:
     """Bytes that arrive over time, in pieces as given."""
 
+    length: int | None = None
+
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces
-        self.length: int | None = sum(map(len, pieces))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.pieces)
@@ -170,22 +195,17 @@ class Source:
         """Nothing is held."""
 
 
-CONTENTS = [
-    pytest.param(Content(()), b'"content":[],', id="no blocks"),
-    pytest.param(Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ufffd"}],', id="text"),
-    pytest.param(Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))), b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],', id="an image and text"),
-    pytest.param(
-        Content((Text("a"), Blob("x://b", "application/gzip", Source(b"ab", b"cd")))),
-        b'"content":[{"type":"text","text":"a"},'
-        b'{"type":"resource","resource":{"uri":"x://b","mimeType":"application/gzip","blob":"YWJjZA=="}}],',
-        id="text and a blob",
-    ),
-    pytest.param(Content((Text("{}"),), {}), b'"content":[{"type":"text","text":"{}"}],"structuredContent":{},', id="an empty structure"),
-    pytest.param(Content((Text("a"),), {"ok": None, "n": 1.0}, is_error=True), b'"content":[{"type":"text","text":"a"}],"structuredContent":{"ok":null,"n":1.0},"isError":true,', id="a structure and a failure"),
-]  # fmt: skip
+CONTENTS = {
+    "no blocks": (Content(()), b'"content":[],'),
+    "text": (Content((Text('a"\n\u00e9\ud83d'),)), b'"content":[{"type":"text","text":"a\\"\\n\\u00e9\\ufffd"}],'),
+    "an image and text": (Content((Image("iVBORw0K+/==", "image/png"), Text("1x1"))), b'"content":[{"type":"image","data":"iVBORw0K+/==","mimeType":"image/png"},{"type":"text","text":"1x1"}],'),
+    "text and a blob": (Content((Text("a"), Blob("x://b", "application/gzip", Source(b"ab", b"cd")))), b'"content":[{"type":"text","text":"a"},{"type":"resource","resource":{"uri":"x://b","mimeType":"application/gzip","blob":"YWJjZA=="}}],'),
+    "an empty structure": (Content((Text("{}"),), {}), b'"content":[{"type":"text","text":"{}"}],"structuredContent":{},'),
+    "a structure and a failure": (Content((Text("a"),), {"ok": None, "n": 1.0}, is_error=True), b'"content":[{"type":"text","text":"a"}],"structuredContent":{"ok":null,"n":1.0},"isError":true,'),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "members"), CONTENTS)
+@pytest.mark.parametrize(("content", "members"), CONTENTS.values(), ids=CONTENTS)
 def test_a_result_is_exact_to_the_byte(content: Content, members: bytes) -> None:
     written = render_parts(result_parts("id", content, b'"resultType":"complete"'))
     assert written == b'{"jsonrpc":"2.0","id":"id","result":{' + members + b'"resultType":"complete"}}'
@@ -204,55 +224,60 @@ def test_a_picture_that_is_no_base64_is_not_let_through_as_text() -> None:
         Image("\u00e9", "image/png").parts()
 
 
+@pytest.mark.parametrize(
+    "outcome", [Content((Text("a"),), {"a": 1}), Content((Image("AAAA", "image/png"),)), Busy("busy")]
+)
+@pytest.mark.parametrize("name", ["status", "tap"])
+def test_every_modern_result_says_who_answers(name: str, outcome: Outcome) -> None:
+    """Also where the arguments are at fault, as those of the tap."""
+    result = Role(BOARD, outcome).post(modern("tools/call", name), enveloped("tools/call", name=name)).json["result"]
+    assert (result["_meta"], result["resultType"]) == ({"io.modelcontextprotocol/serverInfo": SERVER}, "complete")
+
+
+def test_our_own_bug_is_told_without_an_id_that_nobody_read() -> None:
+    assert render(Endpoint(BOARD, ToolList(TOOLS)).crashed(None)).json["id"] is None
+
+
 LOOK = "Whether it took place is not known; look at the screen before you repeat it."
 AGAIN = "Nothing of this call reached the phone; it can be called again."
 OVER = "The action took place; do not repeat it."
-ERRORS = [
-    pytest.param(ToolError("gone"), False, "gone", None, id="text only"),
-    pytest.param(Busy("busy", structured={"n": 1}), False, "busy", {"n": 1}, id="text and a structure"),
-    pytest.param(Busy("busy", structured={}), False, "busy", None, id="an empty structure is left out"),
-    pytest.param(Busy("busy"), True, f"busy\n{AGAIN}", {"delivery": NOT_SENT}, id="an action that was not sent"),
-    pytest.param(ToolError("gone"), True, f"gone\n{LOOK}", {"delivery": UNKNOWN}, id="an action of unknown outcome"),
-    pytest.param(ToolError("no picture", delivery=DONE, structured={"n": 1}), True, f"no picture\n{OVER}", {"n": 1, "delivery": DONE}, id="an action that took place"),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "acts", "text", "structured"), ERRORS)
+@pytest.mark.parametrize(
+    ("error", "acts", "text", "structured"),
+    [
+        (ToolError("gone"), False, "gone", None),
+        (Busy("busy", structured={"n": 1}), False, "busy", {"n": 1}),
+        (Busy("busy"), True, f"busy\n{AGAIN}", {"delivery": NOT_SENT}),
+        (ToolError("gone"), True, f"gone\n{LOOK}", {"delivery": UNKNOWN}),
+        (ToolError("no picture", delivery=DONE, structured={"n": 1}), True, f"no picture\n{OVER}", {"n": 1, "delivery": DONE}),
+    ],
+)  # fmt: skip
 def test_a_tool_error_is_a_result_that_says_so(error: ToolError, acts: bool, text: str, structured: Any) -> None:
-    assert error_content(error, acts) == Content((Text(text),), structured, True)
+    assert tools.error_content(error, acts) == Content((Text(text),), structured, True)
 
 
-def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
-    hints_of = {"reads": {"readOnlyHint": True}, "acts": {"readOnlyHint": False}, "silent": {}}
-    tool_list = ToolList([Tool(name, name, "A tool.", {}, hints) for name, hints in hints_of.items()])
-    assert [name for name in (*hints_of, "unknown") if tool_list.acts(name)] == ["acts", "silent"]
+FIRST, SECOND, LOST, WHOLE = "\ud83d", "\ude00", "\ufffd", "\U0001f600"
 
 
-FIRST, SECOND, LOST = "\ud83d", "\ude00", "\ufffd"
-HALVES = [
-    pytest.param(FIRST, LOST, id="a first half"),
-    pytest.param(SECOND, LOST, id="a second half"),
-    pytest.param(SECOND + FIRST, LOST * 2, id="both in the wrong order"),
-    pytest.param(FIRST + FIRST + SECOND, LOST + "\U0001f600", id="a half before a whole pair"),
-    pytest.param("\U0001f600" + SECOND, "\U0001f600" + LOST, id="a half behind a whole character"),
-    pytest.param("\U0001f600\u4f60\n", "\U0001f600\u4f60\n", id="whole characters"),
-    pytest.param("\\ud83d", "\\ud83d", id="a backslash and what looks like one"),
-    pytest.param("\\" + FIRST, "\\" + LOST, id="a half behind a backslash"),
-    pytest.param("\\ud83d" + SECOND, "\\ud83d" + LOST, id="a half behind what looks like its first"),
-    pytest.param(FIRST + "\\ude00", LOST + "\\ude00", id="a half before what looks like its second"),
-    pytest.param('"' + FIRST + '"', '"' + LOST + '"', id="in quotes"),
-]
-
-
-@pytest.mark.parametrize(("text", "readable"), HALVES)
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        *((FIRST, LOST), (SECOND, LOST), (SECOND + FIRST, LOST * 2), (FIRST + FIRST + SECOND, LOST + WHOLE)),
+        *((WHOLE + SECOND, WHOLE + LOST), (f"{WHOLE}\u4f60\n", f"{WHOLE}\u4f60\n"), (f'"{FIRST}"', f'"{LOST}"')),
+        # Backslashes, and what looks like an escape behind them.
+        *(("\\ud83d", "\\ud83d"), ("\\" + FIRST, "\\" + LOST), ("\\ud83d" + SECOND, "\\ud83d" + LOST)),
+        (FIRST + "\\ude00", LOST + "\\ude00"),
+    ],
+    ids=ascii,
+)
 def test_half_a_surrogate_pair_never_leaves(text: str, readable: str) -> None:
     """In values and names; where it is echoed it stays what it was."""
-    assert json.loads(compact({text: [text]})) == {readable: [readable]}
-    assert compact({text: [text]}).isascii()
-    assert json.loads(verbatim([text])) == json.loads(json.dumps([text]))
+    assert json.loads(tools.compact({text: [text]})) == {readable: [readable]}
+    assert json.loads(tools.verbatim([text])) == json.loads(json.dumps([text]))
 
 
-def test_json_is_ascii_without_blanks_and_never_nan() -> None:
-    assert compact({"a": ["\u00e9", 1.0, None]}) == b'{"a":["\\u00e9",1.0,null]}'
+def test_json_is_ascii_without_spaces_and_never_nan() -> None:
+    assert tools.compact({"a": ["\u00e9", 1.0, None]}) == b'{"a":["\\u00e9",1.0,null]}'
     with pytest.raises(ValueError, match="not JSON compliant"):
-        compact(float("nan"))
+        tools.compact(float("nan"))
