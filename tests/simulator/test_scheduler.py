@@ -133,46 +133,6 @@ def test_commands_are_given_once(scheduler: Scheduler, peer: Peer) -> None:
     assert peer.beat()["commands"] == []
 
 
-def test_it_fails_as_often_as_it_is_told_to(scheduler: Scheduler, peer: Peer) -> None:
-    scheduler.fail("heartbeat", 503, 2)
-    assert [peer.beat(), peer.beat(), peer.beat()["lost"]] == [503, 503, []]
-    scheduler.fail("heartbeat", 500, 100)
-    scheduler.recover()
-    assert peer.beat()["lost"] == []
-
-
-def test_it_can_take_something_in_and_not_answer(scheduler: Scheduler, peer: Peer) -> None:
-    job = scheduler.dispatch("X", [])
-    given = peer.claim("X")
-    scheduler.swallow("finish")
-    with pytest.raises(http.client.RemoteDisconnected):
-        peer.report("finish", given, status="succeeded")
-    assert scheduler.outcome(job)["status"] == "succeeded"
-    assert peer.report("finish", given, status="succeeded") == 200
-
-
-def test_it_can_be_slow(scheduler: Scheduler, peer: Peer) -> None:
-    scheduler.slow(LIMIT_S)
-    with ThreadPoolExecutor(1) as pool:
-        beating = pool.submit(peer.beat)
-        scheduler.wait_for_request("heartbeat")
-        scheduler.stop()
-        with pytest.raises((http.client.HTTPException, OSError)):
-            beating.result(LIMIT_S)
-    assert scheduler.heartbeats() == []
-
-
-def test_it_goes_down_and_comes_back_on_its_port_with_what_it_knew(scheduler: Scheduler, peer: Peer) -> None:
-    job = scheduler.dispatch("X", [])
-    url = scheduler.url
-    scheduler.stop()
-    with pytest.raises(ConnectionRefusedError):
-        peer.beat()
-    scheduler.recover()
-    assert scheduler.url == url
-    assert peer.claim("X")["id"] == job.id
-
-
 def test_what_is_read_is_acted_on_though_its_sender_has_gone(scheduler: Scheduler, peer: Peer) -> None:
     job = scheduler.dispatch("X", [])
     given = peer.claim("X")
@@ -183,8 +143,3 @@ def test_what_is_read_is_acted_on_though_its_sender_has_gone(scheduler: Schedule
         held.release()
         assert reporting.result(LIMIT_S) == 200
     assert scheduler.outcome(job)["status"] == "succeeded"
-
-
-def test_a_wait_that_is_in_vain_says_for_what(scheduler: Scheduler) -> None:
-    with pytest.raises(AssertionError, match="no finish of assignment-"):
-        scheduler.outcome(scheduler.dispatch("X", []), timeout=0.01)

@@ -187,7 +187,7 @@ class LoopbackApis:
             return text_error(404, "Not Found")
         self._linger(request, gone)
         if target == "device_status":
-            status = agent_catalog.device_status(self._phone.device_type, 8080)
+            status = agent_catalog.device_status(self._phone.device_type)
             reply = json_reply(status, content_type=CONFIG_JSON)
         elif fault := self._faults.take("bundle_error", "support_bundle"):
             reply = json_reply({"ok": False, "error": fault["error"]}, 500, CONFIG_JSON)

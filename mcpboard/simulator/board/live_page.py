@@ -4,55 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import View
 
-PAGE = b"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Simulated phone</title>
-<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<style>
-body{margin:0;height:100vh;display:grid;grid-template-rows:1fr auto;place-items:center;overflow:hidden;
-background:radial-gradient(circle at 50% 30%,#3a4358,#12141a);font:15px system-ui,sans-serif}
-#phone{max-height:90vh;max-width:94vw;border-radius:46px;border:9px solid #07080a;touch-action:none;
-box-shadow:0 0 0 2px #565c6b,0 26px 90px #000b;-webkit-user-drag:none;user-select:none;cursor:pointer}
-nav{display:flex;gap:8px;padding:0 0 14px}
-button{font:inherit;color:#dfe4ee;background:#fff2;border:0;border-radius:99px;padding:7px 15px;cursor:pointer}
-button:hover{background:#fff4}
-</style></head>
-<body><img src="/screen.jpg" id="phone" alt="the screen of the simulated phone" draggable="false">
-<nav><button data-do="back">Back</button><button data-do="home">Home</button><button data-do="app_switch">Apps</button>
-<button data-do="notification_center">Shade</button><button data-turn="landscape">Turn</button>
-<button data-turn="dark">Dark</button></nav>
-<script>
-const phone=document.getElementById("phone"),post=(path,body)=>fetch(path,{method:"POST",body:JSON.stringify(body)});
-const tool=(name,input)=>post("/api/tools/"+name,{input});
-const again=()=>setTimeout(()=>phone.src="/screen.jpg?"+Date.now(),document.hidden?1000:80);
-phone.onload=again;phone.onerror=()=>setTimeout(again,1000);if(phone.complete)again();
-const place=e=>{const box=phone.getBoundingClientRect(),rim=phone.clientLeft,
-part=(at,from,long)=>Math.round(1000*Math.min(1,Math.max(0,(at-from-rim)/(long-2*rim))));
-return{x:part(e.clientX,box.left,box.width),y:part(e.clientY,box.top,box.height)}};
-let down,hold,held;
-phone.onpointerdown=e=>{phone.setPointerCapture(e.pointerId);down=place(e);held=false;const point=down;
-hold=setTimeout(()=>{held=true;tool("touch_gesture",{type:"drag_start",point})},600)};
-phone.onpointermove=e=>{if(down){const p=place(e);if(Math.abs(p.x-down.x)+Math.abs(p.y-down.y)>15)clearTimeout(hold)}};
-phone.onpointerup=e=>{if(!down)return;clearTimeout(hold);const end=place(e),start=down;down=null;
-if(held)tool("touch_gesture",{type:"drag_release",point:end});
-else if(Math.abs(end.x-start.x)+Math.abs(end.y-start.y)<16)tool("touch_gesture",{type:"tap",point:start});
-else tool("touch_gesture",{type:"swipe",start,end})};
-const keys={Enter:"enter",Backspace:"backspace",Escape:"escape"};
-onkeydown=e=>{if(e.ctrlKey||e.metaKey||e.altKey)return;
-if(keys[e.key])tool("keyboard_tap",{keys:[keys[e.key]]});
-else if(e.key.length===1&&e.key<="~"){e.preventDefault();tool("keyboard_text",{text:e.key})}};
-document.querySelector("nav").onclick=async e=>{const{do:action,turn}=e.target.dataset;e.target.blur();
-if(action)tool("quick_action",{action});
-if(turn)post("/simulator/phone",{[turn]:!(await(await fetch("/simulator/phone")).json())[turn]})};
-</script>
-<noscript><meta http-equiv="refresh" content="1"></noscript>
-</body></html>
-"""
+PAGE = Path(__file__).with_suffix(".html").read_bytes()
 TURNS: Mapping[str, Callable[[Phone, bool], None]] = {"landscape": Phone.rotate, "dark": Phone.darken}
 
 

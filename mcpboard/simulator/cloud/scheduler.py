@@ -79,7 +79,6 @@ class Scheduler:
         self._clock = SimulatedClock(time.time, self._stop.wait, self._stop)
         self._port = Port("scheduler", ("127.0.0.1", port), self._respond, lambda *_: False, self._ledger, self._clock)
         self._changed = threading.Condition(threading.RLock())
-        self._slow_s = 0.0
         self._statuses: dict[str, list[int]] = {}  # kind -> the statuses of the next posts
         self._swallowed: dict[str, int] = {}  # kind -> the number of responses that will be lost
         self._tokens: dict[str, str] = {}  # host id -> its token
@@ -158,10 +157,6 @@ class Scheduler:
         with self._changed:
             self._swallowed[kind] = times
 
-    def slow(self, seconds: float) -> None:
-        """Delay every response by that much."""
-        self._slow_s = seconds
-
     def hurry(self) -> None:
         """Answer claims that find nothing at once, as no cloud should."""
         with self._changed:
@@ -176,7 +171,7 @@ class Scheduler:
     def recover(self) -> None:
         """Drop every fault, and be up."""
         with self._changed:
-            self._slow_s, self._statuses, self._swallowed = 0.0, {}, {}
+            self._statuses, self._swallowed = {}, {}
         if self._stop.is_set():
             self.start()
 
@@ -226,8 +221,6 @@ class Scheduler:
         # detached, since a request that was read is acted on, whether or not its sender still lives
         run = ToolRun(self._clock, gone, detached=True)
         run.stop_at(self._ledger.hold_on(kind))
-        if self._slow_s:
-            run.stall(self._slow_s)
         with self._changed:
             waiting = self._statuses.get(kind)
             failure = waiting.pop(0) if waiting else None
