@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mcpboard import __version__
 from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerTimeout
@@ -21,6 +22,49 @@ GOODBYE_SECONDS = 2.0  # ending a session is a courtesy, nobody should have to w
 
 Progress = Callable[[int, "int | None"], None]  # bytes so far, bytes in all when the server says so
 T = TypeVar("T")
+
+
+class NegotiatedSession(NamedTuple):
+    """The version and session that a server and we have agreed on, at one moment."""
+
+    version: str | None
+    session_id: str | None
+    headers: Mapping[str, str]  # of every request under it
+
+
+class SharedSession:
+    """The one session of a client with its server, for all of its threads; `flows` are those of the session.
+
+    How a flow is sent is the caller's: each method is given a `run` for it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.flows = ClientSession({"name": name, "version": __version__})
+        self._negotiating = threading.Lock()
+
+    def negotiate(self, run: Callable[[RequestFlow[None]], None], seconds: float) -> NegotiatedSession:
+        """Settle on a version, unless that is done; one handshake at a time, so that threads open no two sessions."""
+        if not self._negotiating.acquire(timeout=seconds):
+            raise PeerTimeout(f"no answer to the handshake within {seconds:g} s", delivery=NOT_SENT)
+        try:
+            run(self.flows.open())
+            return NegotiatedSession(self.flows.version, self.flows.session, self.flows.headers())
+        except ClientError as error:
+            error.delivery = NOT_SENT  # whatever became of the handshake, no tool was called
+            raise
+        finally:
+            self._negotiating.release()
+
+    def forget(self, negotiated: NegotiatedSession) -> None:
+        """Drop what was negotiated, unless another thread has negotiated anew meanwhile."""
+        with self._negotiating:
+            if negotiated[:2] == (self.flows.version, self.flows.session):
+                self.flows.forget()
+
+    def close(self, run: Callable[[RequestFlow[None]], None]) -> None:
+        """End the session that the server keeps for us, if it does; a server that is gone has ended it already."""
+        with contextlib.suppress(ClientError):
+            run(self.flows.close())
 
 
 class Client:
@@ -44,8 +88,7 @@ class Client:
     ) -> None:
         self._http = HttpClient(url, token, headers, interface)
         self._timeout = timeout
-        self._session = ClientSession({"name": "mcpboard", "version": __version__})
-        self._negotiating = threading.Lock()
+        self._session = SharedSession("mcpboard")
 
     def __enter__(self) -> Client:
         return self
@@ -56,17 +99,17 @@ class Client:
     @property
     def version(self) -> str | None:
         """The negotiated protocol version; None before the first request."""
-        return self._session.version
+        return self._session.flows.version
 
     @property
     def server(self) -> Mapping[str, Any]:
         """The server's own name, title and version; empty before the first request."""
-        return self._session.server
+        return self._session.flows.server
 
     @property
     def instructions(self) -> str:
         """The server's instructions for a model, "" when there are none."""
-        return self._session.instructions
+        return self._session.flows.instructions
 
     def open(self, timeout: float | None = None) -> None:
         """Negotiate the protocol version now; every other method does so by itself."""
@@ -74,14 +117,11 @@ class Client:
 
     def close(self) -> None:
         """End the session that the server keeps for us, if it does; never raises ClientError."""
-        try:
-            self._drive(self._session.close(), Deadline(GOODBYE_SECONDS))
-        except ClientError:
-            return  # a server that is gone has ended it already
+        self._session.close(lambda flow: self._drive(flow, Deadline(GOODBYE_SECONDS)))
 
     def list_tools(self, timeout: float | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the tools as the server describes them: name, title, description, inputSchema and so on."""
-        return self._run(self._session.list_tools(), timeout)
+        return self._run(self._session.flows.list_tools(), timeout)
 
     def call(
         self,
@@ -96,14 +136,14 @@ class Client:
         to no result. A bundle is held in memory once, decoded: about its own size while it arrives.
         """
         try:
-            return self._run(self._session.call(name, arguments or {}), timeout, progress)
+            return self._run(self._session.flows.call(name, arguments or {}), timeout, progress)
         except ClientError as error:
             error.ends_call = True
             raise
 
     def ping(self, timeout: float | None = None) -> None:
         """Make the server respond."""
-        self._run(self._session.ping(), timeout)
+        self._run(self._session.flows.ping(), timeout)
 
     # --- flows over HTTP ---
 
@@ -113,16 +153,7 @@ class Client:
         return self._drive(flow, deadline, progress)
 
     def _negotiate(self, deadline: Deadline) -> None:
-        """Settle on a version, one handshake at a time, so that threads do not open two sessions."""
-        if not self._negotiating.acquire(timeout=deadline.seconds):
-            raise PeerTimeout(f"no answer to the handshake within {deadline.seconds:g} s", delivery=NOT_SENT)
-        try:
-            self._drive(self._session.open(), deadline)
-        except ClientError as error:
-            error.delivery = NOT_SENT  # whatever became of the handshake, no tool was called
-            raise
-        finally:
-            self._negotiating.release()
+        self._session.negotiate(lambda flow: self._drive(flow, deadline), deadline.seconds)
 
     def _drive(self, flow: RequestFlow[T], deadline: Deadline, progress: Progress | None = None) -> T:
         sent = False

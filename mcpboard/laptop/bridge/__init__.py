@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
+from mcpboard.client import NegotiatedSession
 from mcpboard.errors import (
     DELIVERY_TEXTS,
     DONE,
@@ -26,7 +27,7 @@ from mcpboard.errors import (
 )
 from mcpboard.laptop.bridge import stdio, translate
 from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
-from mcpboard.laptop.bridge.upstream import READS, NegotiatedSession, Upstream, is_over
+from mcpboard.laptop.bridge.upstream import READS, Upstream, is_over
 from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.client_session import FINAL, HttpRequest

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import NamedTuple
 
-from mcpboard import __version__
-from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerTimeout, PeerUnreachable
+from mcpboard.client import GOODBYE_SECONDS, NegotiatedSession, SharedSession
+from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerUnreachable
 from mcpboard.laptop.bridge.spool import Spool
 from mcpboard.protocol import client_session
-from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
+from mcpboard.protocol.client_session import HttpRequest, RequestFlow
 from mcpboard.protocol.results import HttpResponse
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import TIMEOUT_SECONDS, CancelToken, HttpClient
@@ -22,7 +20,6 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 45.0  # for a board that boots; below the minute that clients give a start
 PAUSE_SECONDS = 0.5  # between two attempts to connect
-END_SECONDS = 2.0  # ending a session is a courtesy
 
 # What may be asked again when its response was lost; anything else might move the phone.
 READS = frozenset(
@@ -33,14 +30,6 @@ READS = frozenset(
 )  # fmt: skip
 
 
-class NegotiatedSession(NamedTuple):
-    """The version and session that the server and we have agreed on, at one moment."""
-
-    version: str | None
-    session_id: str | None
-    headers: Mapping[str, str]  # of every request under it
-
-
 class Upstream:
     """The server behind `client` for all requests of one bridge; may be shared between threads.
 
@@ -48,31 +37,20 @@ class Upstream:
     """
 
     def __init__(self, client: HttpClient, wait: float = WAIT_SECONDS) -> None:
-        self.session = ClientSession({"name": "mcpboard bridge", "version": __version__})
+        self._session = SharedSession("mcpboard bridge")
+        self.session = self._session.flows
         self.url = client.url
         self._client = client
         self._wait = wait
-        self._negotiating = threading.Lock()
         self._away = threading.Event()  # it is in the log already that the server is not there
 
     def negotiate(self, cancel: CancelToken) -> NegotiatedSession:
         """Negotiate the protocol version, unless that is done; one handshake at a time."""
-        if not self._negotiating.acquire(timeout=TIMEOUT_SECONDS):
-            raise PeerTimeout(f"no answer to the handshake within {TIMEOUT_SECONDS:g} s", delivery=NOT_SENT)
-        try:
-            self.run(self.session.open(), cancel)
-            return NegotiatedSession(self.session.version, self.session.session, self.session.headers())
-        except ClientError as error:
-            error.delivery = NOT_SENT  # whatever became of the handshake, no tool was called
-            raise
-        finally:
-            self._negotiating.release()
+        return self._session.negotiate(lambda flow: self.run(flow, cancel), TIMEOUT_SECONDS)
 
     def forget(self, negotiated: NegotiatedSession) -> None:
         """Drop what was negotiated, unless another thread has negotiated anew meanwhile."""
-        with self._negotiating:
-            if negotiated[:2] == (self.session.version, self.session.session):
-                self.session.forget()
+        self._session.forget(negotiated)
 
     def run(self, flow: RequestFlow[None], cancel: CancelToken) -> None:
         """Run a flow of `session`, none of which moves a phone."""
@@ -124,11 +102,13 @@ class Upstream:
         """End the session that an older server keeps for us; never raises ClientError."""
 
         def exchange(request: HttpRequest) -> HttpResponse:
-            with self._client.exchange(request, Deadline(END_SECONDS)) as response, closing(Spool(response)) as spool:
+            with (
+                self._client.exchange(request, Deadline(GOODBYE_SECONDS)) as response,
+                closing(Spool(response)) as spool,
+            ):
                 return spool.response()
 
-        with contextlib.suppress(ClientError):
-            client_session.run(self.session.close(), exchange)
+        self._session.close(lambda flow: client_session.run(flow, exchange))
 
 
 def is_over(spool: Spool, negotiated: NegotiatedSession) -> bool:
