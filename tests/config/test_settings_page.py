@@ -29,8 +29,8 @@ WEB = "mcp_config_web_base_url"
 class Subject:
     """One file: how it looks when it is whole, how its keys go wrong, and what counts of it then.
 
-    `start` and `running` return a word of the page; the second is not asked for a file that is read
-    at the start alone.
+    `run` starts with the file as it is, and returns the function that tells in a word of the page what
+    counts from then on; a file that is read at the start alone does not follow.
     """
 
     name = ""
@@ -41,17 +41,14 @@ class Subject:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / self.name
-        self.write(self.text)
-
-    def write(self, text: str) -> None:
         self.path.touch(0o600)
-        self.path.write_text(text)
+        self.path.write_text(self.text)
 
     def start(self) -> str:
-        raise NotImplementedError
+        """Return what counts after a start with the file as it is."""
+        return self.run()()
 
     def run(self) -> Callable[[], str]:
-        """Start with the whole file; return the function that tells what counts from then on."""
         raise NotImplementedError
 
 
@@ -65,29 +62,18 @@ class OwnFile(Subject):
         "a value out of range": "[mcpboard]\nstrict_meta = true\nsupport_bundle_max_bytes = 0\n",
         "an unknown key": "[mcpboard]\nstrict_mete = true\nsupport_bundle_max_bytes = 6\n",
     }
-
-    def watch(self) -> config.SettingsWatcher:
-        return config.SettingsWatcher({"agent_config": os.devnull}, {})
-
-    def start(self) -> str:
-        return _word(self.watch().current())
+    flags: Mapping[str, object] = {"agent_config": os.devnull}
 
     def run(self) -> Callable[[], str]:
-        watched = self.watch()
-        return lambda: _word(watched.current())
+        watched = config.SettingsWatcher(self.flags, {})
+        return lambda: self.word(watched.current())
+
+    def word(self, settings: config.Settings) -> str:
+        words = {(True, 5): "kept", (True, 6): "key kept", (False, 6): "key default", (False, 33_554_432): "default"}
+        return words[settings.strict_meta, settings.support_bundle_max_bytes]
 
 
-def _word(settings: config.Settings) -> str:
-    counts = (settings.strict_meta, settings.support_bundle_max_bytes)
-    return {
-        (True, 5): "kept",
-        (True, 6): "key kept",
-        (False, 6): "key default",
-        (False, 33_554_432): "default",
-    }[counts]
-
-
-class AgentFile(Subject):
+class AgentFile(OwnFile):
     name = "agent.toml"
     text = f'{AGENT}\nmcp_shell_enabled = true\n{WEB} = "http://127.0.0.1:1"\n'
     variants = {
@@ -97,21 +83,9 @@ class AgentFile(Subject):
         "a value out of range": f'{AGENT}\nmcp_shell_enabled = true\n{WEB} = "http://example.com"\n',
         "an unknown key": f'{AGENT}\nmcp_shell = true\n{WEB} = "http://127.0.0.1:2"\n',
     }
+    flags = {}  # it is where it is by default, which nobody named
 
-    def watch(self) -> config.SettingsWatcher:
-        # At the place where it is by default, which nobody named.
-        return config.SettingsWatcher({}, {})
-
-    def start(self) -> str:
-        return self._word(self.watch().current())
-
-    def run(self) -> Callable[[], str]:
-        watched = self.watch()
-        return lambda: self._word(watched.current())
-
-    @staticmethod
-    def _word(settings: config.Settings) -> str:
-        port = settings.mcp_config_web_base_url.rpartition(":")[2]
+    def word(self, settings: config.Settings) -> str:
         words = {
             (True, True, "1"): "kept",
             (True, True, "2"): "key kept",
@@ -120,29 +94,28 @@ class AgentFile(Subject):
             (True, False, "//127.0.0.1"): "default",
             (False, False, "//127.0.0.1"): "disabled",
         }
+        port = settings.mcp_config_web_base_url.rpartition(":")[2]
         word = words[settings.mcp_enabled, settings.mcp_shell_enabled, port]
         assert (word == "disabled") == bool(settings.mcp_fault)
         return word
 
 
-class TokenFile(Subject):
+class TokenFile(OwnFile):
     name = "token"
     text = TOKEN
     variants = {"a value out of range": "short"}
 
-    def watch(self) -> config.SettingsWatcher:
-        return config.SettingsWatcher({"token_file": str(self.path), "agent_config": os.devnull}, {})
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.flags = {"token_file": str(self.path), "agent_config": os.devnull}
 
-    def start(self) -> str:
-        return str(self.watch().current().token)
-
-    def run(self) -> Callable[[], str]:
-        watched = self.watch()
-        return lambda: {TOKEN.encode(): "kept", None: "none"}[watched.current().token]
+    def word(self, settings: config.Settings) -> str:
+        return {TOKEN.encode(): "kept", None: "none"}[settings.token]
 
 
-class ClientToken(TokenFile):
+class ClientToken(Subject):
     name = "client-token"
+    text = TOKEN
     variants = {"a value out of range": "two lines\nof text"}
     follows = False
 
@@ -178,15 +151,11 @@ class MainToken(Subject):
     }
 
     def start(self) -> str:
-        return "new" if not _accepts(tokens.Tokens(self.folder)) else "kept"
+        return {"none": "new"}.get(super().start(), "kept")
 
     def run(self) -> Callable[[], str]:
         book = tokens.Tokens(self.folder)
-        return lambda: "kept" if _accepts(book) else "none"
-
-
-def _accepts(book: tokens.Tokens) -> bool:
-    return book.authorize(f"Bearer {TOKEN}") is not None
+        return lambda: "kept" if book.authorize(f"Bearer {TOKEN}") is not None else "none"
 
 
 class NamedTokens(MainToken):
@@ -201,7 +170,7 @@ class NamedTokens(MainToken):
     }
 
     def start(self) -> str:
-        return "none" if not _accepts(tokens.Tokens(self.folder)) else "kept"
+        return self.run()()
 
 
 class Devices(Subject):
@@ -223,14 +192,8 @@ class Devices(Subject):
         self.path = folder / self.name
         add(folder, DeviceSpec("a", "simulated"))
 
-    def registry(self) -> Registry:
-        return Registry(self.folder, self.Manager(), lambda _: None)  # type: ignore[arg-type, return-value]
-
-    def start(self) -> str:
-        return "none" if not self.registry().specs() else "kept"
-
     def run(self) -> Callable[[], str]:
-        registry = self.registry()
+        registry = Registry(self.folder, self.Manager(), lambda _: None)  # type: ignore[arg-type, return-value]
 
         def counts() -> str:
             registry.follow()
@@ -251,10 +214,6 @@ SUBJECTS: dict[str, type[Subject]] = {
 }
 
 
-def _remove(path: Path) -> None:
-    path.unlink()
-
-
 def _replaced(make: Callable[[Path], object]) -> Callable[[Path], None]:
     def damage(path: Path) -> None:
         path.unlink()
@@ -268,20 +227,9 @@ def _bind(path: Path) -> None:
         listener.bind(str(path))
 
 
-def _enlarge(path: Path) -> None:
-    with path.open("ab") as file:
-        file.truncate(100_000_000)
-
-
-def _halve(path: Path) -> None:
-    # In the middle of a line; half a token is too short.
-    content = path.read_bytes()
-    path.write_bytes(content[:14])
-
-
-FORBIDDEN = "may not be read"
+MISSING, FORBIDDEN = "missing", "may not be read"
 ANY_FILE: dict[str, Callable[[Path], object]] = {
-    "missing": _remove,
+    MISSING: Path.unlink,
     FORBIDDEN: lambda path: path.touch(),
     "a directory": _replaced(Path.mkdir),
     "a FIFO": _replaced(os.mkfifo),
@@ -289,9 +237,10 @@ ANY_FILE: dict[str, Callable[[Path], object]] = {
     "a device": _replaced(lambda path: path.symlink_to("/dev/zero")),
     "a link to itself": _replaced(lambda path: path.symlink_to(path)),
     "empty": lambda path: path.write_bytes(b""),
-    "larger than its limit": _enlarge,
+    "larger than its limit": lambda path: os.truncate(path, 100_000_000),
     "not UTF-8": lambda path: path.write_bytes(path.read_bytes() + b"# \xe9\n"),
-    "cut off within a line": _halve,
+    # In the middle of a line; half a token is too short.
+    "cut off within a line": lambda path: path.write_bytes(path.read_bytes()[:14]),
     "nested too deeply": lambda path: path.write_text("x = " + "[" * 100_000),
     "a key of 20,000 parts": lambda path: path.write_text("a." * 20_000 + "b = 1\n"),
 }

@@ -1,54 +1,28 @@
-"""Settings that follow their files while the board serves."""
+"""Settings that follow their files while the board serves: each file and each key counts alone."""
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mcpboard import config
-from mcpboard.config import Address, SettingsWatcher, files
+from mcpboard.config import Address, files
 from mcpboard.errors import ConfigError
+from tests.config.conftest import OFF, ON, OTHER, TABLE, TOKEN, Board, switches
+from tests.config.test_settings_page import ANY_FILE, FORBIDDEN, MISSING
 
-AGENT_TABLE = "[conversation_settings.agent]\n"
-TOKEN = "0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "mcpboard.toml"
-    monkeypatch.setattr(config, "STANDARD_FILE", str(path))
-    return path
-
-
-@pytest.fixture
-def agent(ours: Path, tmp_path: Path) -> Path:
-    """An Agent's file that our file names, with MCP on."""
-    path = tmp_path / "agent.toml"
-    path.write_text(AGENT_TABLE + "mcp_enabled = true\n")
-    ours.write_text(f'[mcpboard]\nagent_config = "{path}"\n')
-    return path
-
-
-@pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The lines that the watcher has logged so far."""
-    caplog.set_level(logging.INFO, "mcpboard.config")
-    return lambda: [record.getMessage() for record in caplog.records]
-
-
-def watch(flags: dict[str, object] | None = None) -> SettingsWatcher:
-    return SettingsWatcher(flags, {})
+Lines = Callable[[], list[str]]
+KEPT = "(until then the last good settings stay effective)"
 
 
 def replaced(path: Path, text: str) -> None:
-    """Written the way Config Web does it: beside, then renamed over."""
+    """Write as Config Web does: beside, then renamed over."""
     beside = path.with_suffix(".new")
     beside.write_text(text)
     beside.replace(path)
@@ -61,177 +35,429 @@ def settled(path: Path) -> None:
         assert time.monotonic() < deadline
 
 
-def test_the_same_object_comes_back_while_nothing_changes(agent: Path) -> None:
-    watched = watch()
+# --- files ---------------------------------------------------------------------------------------
+
+DAMAGE = [name for name in ANY_FILE if name not in (MISSING, FORBIDDEN)]
+LONG = 2.0  # seconds that no reading may take; the worst takes a tenth of one
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", ["ours", "agent", "token"])
+def test_a_damaged_file_keeps_its_settings_and_holds_up_no_other(board: Board, lines: Lines, name: str, damage: str) -> None:  # fmt: skip
+    """It is said in one line; and a token that was rotated meanwhile is the one that counts, at once."""
+    watched, damaged = board.watch(), getattr(board, name)
+    began = time.monotonic()
+    ANY_FILE[damage](damaged)
+    assert watched.current().mcp_enabled
+    if name != "token":
+        board.token.write_text(OTHER)
+    if name != "agent":
+        board.agent.write_text(OFF)
+    if name != "ours":
+        board.write_ours("strict_meta = true")
+    settings = [watched.current() for _ in range(3)][-1]
+    assert time.monotonic() - began < LONG
+    assert settings.token == (TOKEN if name == "token" else OTHER).encode()
+    assert (settings.mcp_enabled, settings.strict_meta) == (name == "agent", name != "ours")
+    (line,) = [line for line in lines() if " changed" not in line]
+    assert line.startswith(f"{damaged}: ")
+    if damage in ("a directory", "a FIFO", "a socket", "a device"):
+        assert f"is {damage}" in line
+
+
+def test_at_start_a_damaged_agents_file_disables_mcp_and_the_shell_until_it_can_be_read(board: Board) -> None:
+    board.agent.write_text("[")
+    watched = board.watch()
+    settings = watched.current()
+    assert (*switches(settings), settings.token) == (False, False, TOKEN.encode())
+    assert str(settings.mcp_fault).startswith(f"{board.agent}: not valid TOML")
+    assert f"{settings.mcp_fault} (until then MCP and the shell stay disabled)" in settings.warnings
+    board.agent.unlink()
+    assert not watched.current().mcp_enabled, "gone is not read"
+    board.agent.write_text(TABLE + "mcp_shell_enabled = true\n")
+    settings = watched.current()
+    assert (*switches(settings), settings.mcp_fault) == (True, True, None)
+
+
+@pytest.mark.parametrize("write", [replaced, Path.write_text], ids=["renamed over", "written in place"])
+def test_the_switch_counts_from_the_next_request(board: Board, write: Callable[[Path, str], object]) -> None:
+    watched = board.watch()
+    for text, enabled in ((OFF, False), (ON, True)):
+        write(board.agent, text)
+        assert watched.current().mcp_enabled is enabled
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_text(""),
+        lambda path: path.write_text("[conversation"),
+        lambda path: path.write_text(TABLE + 'mcp_enabled = "true"\n'),
+        lambda path: path.write_bytes(b"\xef\xbb\xbf"),
+    ],
+    ids=["gone", "emptied", "cut off", "a quoted boolean", "a BOM"],
+)
+def test_no_damage_enables_what_was_disabled(board: Board, lines: Lines, damage: Callable[[Path], object]) -> None:
+    board.agent.write_text(OFF)
+    watched = board.watch()
+    damage(board.agent)
+    settings = [watched.current() for _ in range(3)]
+    assert not any(each.mcp_enabled for each in settings)
+    assert str(board.agent) in str(settings[0].mcp_fault)
+    (line,) = lines()
+    assert line.startswith(f"{board.agent}: ")
+    replaced(board.agent, ON)
+    assert watched.current().mcp_enabled
+
+
+def test_our_own_file_gone_or_empty_leaves_a_token_required(board: Board, lines: Lines) -> None:
+    """It must not fall away because a file is being replaced."""
+    watched = board.watch()
+    board.ours.unlink()
+    assert watched.current().token == TOKEN.encode()
+    board.ours.write_text("")
+    assert watched.current().token == TOKEN.encode()
+    assert len(lines()) == 2
+    board.write_ours("strict_meta = true")
+    assert watched.current().strict_meta
+
+
+def test_a_change_behind_a_broken_file_is_no_second_line(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    board.ours.write_text("[mcpboard")
+    watched.current()
+    replaced(board.agent, OFF)
+    for _ in range(3):
+        assert not watched.current().mcp_enabled
+    assert len(lines()) == 2
+    assert lines()[1] == "mcp_enabled has changed"
+
+
+def test_files_that_appear_later_are_picked_up(bare: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [replace(row, default=str(bare.agent)) if row.key == "agent_config" else row for row in config.SETTINGS]
+    monkeypatch.setattr(config, "SETTINGS", tuple(rows))
+    watched = bare.watch()
+    bare.ours.write_text("[mcpboard]\nstrict_meta = true\n")
+    assert watched.current().strict_meta
+    bare.agent.write_text(OFF)
+    assert not watched.current().mcp_enabled
+
+
+# --- the Agent's file goes -------------------------------------------------------------------------
+
+
+def test_a_missing_agents_file_gives_way_to_our_own_table(board: Board) -> None:
+    board.write_ours(TABLE + 'mcp_config_web_base_url = "http://127.0.0.1:1"')
+    watched = board.watch()
+    assert watched.current().mcp_config_web_base_url == "http://127.0.0.1"
+    board.agent.unlink()
+    settings = watched.current()
+    assert (settings.mcp_enabled, settings.mcp_config_web_base_url) == (True, "http://127.0.0.1:1")
+
+
+def test_what_it_disabled_stays_disabled_until_a_file_enables_it(board: Board) -> None:
+    """Our own table may have said so all the time: that it counts now is the work of the damage."""
+    board.agent.write_text(OFF + "mcp_shell_enabled = false\n")
+    both = ("mcp_enabled = true", "mcp_shell_enabled = true")
+    board.write_ours(TABLE, *both)
+    watched = board.watch()
+    board.agent.unlink()
+    settings = watched.current()
+    assert switches(settings) == (False, False)
+    assert settings.mcp_fault == f"{board.agent}: no such file; what is disabled stays disabled until a file enables it"
+    board.write_ours("strict_meta = true", TABLE, *both)
+    assert not watched.current().mcp_enabled, "another change of the same file"
+    board.write_ours(OFF)
+    assert not watched.current().mcp_enabled
+    board.write_ours(TABLE, *both)
+    settings = watched.current()
+    assert (*switches(settings), settings.mcp_fault) == (True, True, None)
+
+
+def test_it_comes_back_with_what_it_says(board: Board) -> None:
+    board.agent.write_text(OFF)
+    watched = board.watch()
+    for text, enabled in ((OFF, False), (TABLE, False), (ON, True), (TABLE, True)):
+        board.agent.unlink()
+        watched.current()
+        board.agent.write_text(text)
+        assert watched.current().mcp_enabled is enabled
+
+
+def test_a_line_that_is_gone_enables_nothing(board: Board, lines: Lines) -> None:
+    """It may have been cut off, or be a comment by a flipped bit; a restart or a word enables."""
+    board.agent.write_text(OFF)
+    watched = board.watch()
+    board.agent.write_text(TABLE)
+    settings = [watched.current() for _ in range(3)][-1]
+    gone = f"{board.agent}: [conversation_settings.agent] mcp_enabled = false is gone; write mcp_enabled = true to enable it"
+    assert (settings.mcp_enabled, settings.mcp_fault, lines()) == (False, gone, [gone])
+    assert board.load().mcp_enabled
+    board.agent.write_text(ON)
+    assert watched.current().mcp_enabled
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+# What the Agent's file may hold while it means that MCP is disabled.
+DISABLING = [
+    # A plain false, whatever stands beside it.
+    *(OFF + more for more in ("mcp_shell_enabled = 1", 'mcp_config_web_base_url = "http://example.com"', "mcp_config_web_base_url = 3", "mcp_future = []")),
+    *(OFF + more for more in ("mcp_enable = true", "listen = 3", f"mcp_config_web_base_url = 0x{'f' * 5000}", "[[mcpboard]]", "[agent]\nmcp_enabled = true")),
+    # Two brackets for one, or a name in capitals, are slips as well: nobody meant MCP to stay on.
+    *("[[conversation_settings.agent]]\nmcp_enabled = false\n", "[[conversation_settings]]\n" + OFF, "conversation_settings = [[{agent = {mcp_enabled = false}}]]\n"),
+    *(TABLE + line for line in ("MCP_ENABLED = false\n", "mcpEnabled = false\n", "mcp_enable = false\n", "mcp_enaBled = false\n", "mcp.enabled = false\n")),
+    *("mcp_enabled = false\n" + TABLE, "[agent]\nmcp_enabled = false\n", "[conversation_settings.agenu]\nmcp_enabled = false\n", "[a.b.c.d]\nmcp_enabled = false\n"),
+]  # fmt: skip
+# What may be a false that was damaged; while MCP runs, the last good value counts.
+DOUBTFUL = [
+    *(TABLE + f"mcp_enabled = {value}\n" for value in ('"false"', "0", "[false]")),
+    "conversation_settings = 3\n",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "running"),
+    [*((text, running) for text in DISABLING for running in (False, True)), *((text, False) for text in DOUBTFUL)],
+    ids=lambda value: str(value)[:60],
+)
+def test_no_spelling_of_off_enables(board: Board, text: str, running: bool) -> None:
+    watched = board.watch()
+    board.agent.write_text(text)
+    settings = watched.current() if running else board.load()
+    assert switches(settings) == (False, False)
+    if not text.startswith(OFF):
+        assert str(settings.mcp_fault).startswith(f"{board.agent}: ")
+        assert any(line.startswith(str(settings.mcp_fault)) for line in settings.warnings)
+
+
+@pytest.mark.parametrize("last", [ON, OFF])
+def test_a_bad_key_of_the_agents_keeps_its_last_value_and_the_others_count(board: Board, lines: Lines, last: str) -> None:  # fmt: skip
+    board.agent.write_text(last)
+    watched = board.watch()
+    board.agent.write_text(TABLE + 'mcp_enabled = "no"\nmcp_shell_enabled = true\n')
+    settings = [watched.current() for _ in range(3)][-1]
+    assert switches(settings) == (last == ON, True)
+    place = f'{board.agent}: [conversation_settings.agent] mcp_enabled = "no"'
+    assert lines() == ["mcp_shell_enabled has changed", f"{place}: only true or false, without quotes {KEPT}"]
+
+
+def test_a_bad_key_of_ours_keeps_its_last_value_and_the_others_count(board: Board, lines: Lines) -> None:
+    board.write_ours("strict_meta = true", "support_bundle_max_bytes = 5")
+    watched = board.watch()
+    board.write_ours('strict_meta = "false"', "support_bundle_max_bytes = 6", f"freebind = 0x{'f' * 5000}")
+    settings = [watched.current() for _ in range(3)][-1]
+    assert (settings.strict_meta, settings.support_bundle_max_bytes) == (True, 6)
+    changed, *complaints = lines()
+    assert changed == "support_bundle_max_bytes has changed"
+    assert len(complaints) == 2
+    assert all(line.startswith(f"{board.ours}: [mcpboard] ") for line in complaints)
+
+
+@pytest.mark.parametrize("wrong", ["tokem_file", "[mcpbord]\ntoken_file", "[conversation_settings]\ntoken_file"])
+def test_a_mistyped_key_of_ours_is_not_the_wish_for_a_default(board: Board, wrong: str) -> None:
+    """A token that was required must not fall away with one letter."""
+    watched = board.watch()
+    board.ours.write_text(board.ours.read_text().replace("token_file", f"strict_meta = true\n{wrong}"))
+    settings = watched.current()
+    assert (settings.token, settings.strict_meta) == (TOKEN.encode(), True)
+    assert len(settings.warnings) == 1
+
+
+def test_a_token_stays_required_when_its_line_has_gone(board: Board, lines: Lines) -> None:
+    """The file may have been cut off there; its token is followed all the same, and a restart begins anew."""
+    watched = board.watch()
+    board.lines.pop()
+    board.write_ours()
+    assert watched.current().token == TOKEN.encode()
+    assert lines() == [f"{board.ours}: [mcpboard] token_file is gone; its token stays required until the server restarts"]  # fmt: skip
+    board.token.write_text(OTHER)
+    assert watched.current().token == OTHER.encode()
+    assert board.load().token is None
+
+
+def test_many_unknown_keys_are_told_in_few_short_lines(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    board.write_ours(*(f"k{number}{'k' * 500} = 1" for number in range(1000)))
+    watched.current()
+    assert len(lines()) == 9
+    assert max(map(len, lines())) < 600
+    assert "992 more keys like these" in lines()[-1]
+
+
+# --- the token, and paths --------------------------------------------------------------------------
+
+
+def test_a_new_token_counts_at_once_and_is_never_logged(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    board.token.write_text(OTHER)
+    assert watched.current().token == OTHER.encode()
+    assert lines() == ["the bearer token has changed"]
+    board.token.write_text("short")
+    assert watched.current().token == OTHER.encode()
+
+
+def test_a_token_file_that_is_not_there_yet_is_followed(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    other = board.token.with_name("other")
+    board.lines[1] = f'token_file = "{other}"'
+    board.write_ours()
+    assert watched.current().token == TOKEN.encode()
+    assert lines() == [f"{other}: no such file; token_file names it {KEPT}"]
+    other.touch(0o600)
+    other.write_text(OTHER)
+    assert watched.current().token == OTHER.encode()
+
+
+def test_a_token_that_cannot_be_read_from_the_beginning_lets_nobody_in(board: Board) -> None:
+    """Whoever wrote token_file wants one to be required; which is not known yet."""
+    named = board.lines.pop()
+    board.write_ours()
+    watched = board.watch()
+    assert watched.current().token is None
+    board.token.write_text("short")
+    board.write_ours(named)
+    first = watched.current().token
+    assert first not in (None, b"short", TOKEN.encode())
+    assert watched.current().token == first
+    board.token.write_text(TOKEN)
+    assert watched.current().token == TOKEN.encode()
+
+
+def test_a_path_that_leads_nowhere_leaves_the_last_one_followed(board: Board) -> None:
+    """One flipped bit in a path must not cut the server off from a new token, or from the switch."""
+    watched = board.watch()
+    board.ours.write_text(board.ours.read_text().replace("/token", "/tokem").replace("agent.toml", "agent.tomm"))
+    settings = watched.current()
+    assert (settings.token_file, settings.agent_config) == (str(board.token), str(board.agent))
+    assert len(settings.warnings) == 2
+    board.token.write_text(OTHER)
+    board.agent.write_text(OFF)
+    settings = watched.current()
+    assert (settings.token, settings.mcp_enabled) == (OTHER.encode(), False)
+    board.token.with_name("tokem").write_text(TOKEN)
+    board.agent.with_name("agent.tomm").write_text(ON)
+    settings = watched.current()
+    assert (settings.token, settings.mcp_enabled) == (TOKEN.encode(), True)
+
+
+def test_the_file_that_the_flag_names_is_the_one_that_is_read(board: Board, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(OFF)
+    watched = board.watch(agent_config=str(other))
+    settings = watched.current()
+    assert (settings.agent_config, settings.mcp_enabled) == (str(other), False)
+    assert settings.sources["mcp_enabled"] == str(other)
+    other.write_text(ON)
+    assert watched.current().mcp_enabled
+    board.agent.write_text(OFF)
+    assert watched.current().mcp_enabled, "the file that our own file names has no say"
+
+
+# --- looking, and what is said -----------------------------------------------------------------------
+
+
+def test_an_unchanged_file_is_looked_at_but_not_read(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = board.watch()
+    for path in (board.ours, board.agent, board.token):
+        settled(path)
+    watched.current()
+    monkeypatch.setattr(files, "read_file", None)
     assert watched.current() is watched.current()
 
 
-def test_an_unchanged_file_is_looked_at_but_not_read(agent: Path, ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch()
-    settled(agent)
-    settled(ours)
-    watched.current()
-    monkeypatch.setattr(files, "read_file", None)
-    assert watched.current().mcp_enabled
-
-
-@pytest.mark.parametrize(
-    "write", [pytest.param(replaced, id="renamed over"), pytest.param(Path.write_text, id="written in place")]
-)
-def test_the_switch_counts_from_the_next_request(agent: Path, write: Callable[[Path, str], object]) -> None:
-    watched = watch()
-    assert watched.current().mcp_enabled
-    write(agent, AGENT_TABLE + "mcp_enabled = false\n")
-    assert not watched.current().mcp_enabled
-    write(agent, AGENT_TABLE + "mcp_enabled = true\n")
-    assert watched.current().mcp_enabled
-
-
-def test_a_new_inode_of_the_same_size_and_time_is_a_change(agent: Path) -> None:
-    watched = watch({"config": None})
-    before = agent.stat()
-    beside = agent.with_suffix(".new")
-    beside.write_text(AGENT_TABLE + "mcp_enabled =false\n")
+def test_a_new_inode_of_the_same_size_and_time_is_a_change(board: Board) -> None:
+    watched, before = board.watch(), board.agent.stat()
+    beside = board.agent.with_suffix(".new")
+    beside.write_text(TABLE + "mcp_enabled =false\n")
     assert beside.stat().st_size == before.st_size
     os.utime(beside, ns=(before.st_atime_ns, before.st_mtime_ns))
-    beside.replace(agent)
+    beside.replace(board.agent)
     assert not watched.current().mcp_enabled
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda path: path.unlink(), id="gone"),
-        pytest.param(lambda path: path.write_text(""), id="emptied"),
-        pytest.param(lambda path: path.write_text("[conversation"), id="cut off"),
-        pytest.param(lambda path: path.write_text(AGENT_TABLE + 'mcp_enabled = "true"\n'), id="a quoted boolean"),
-        pytest.param(lambda path: path.write_bytes(b"\xef\xbb\xbf"), id="a BOM"),
-    ],
-)
-def test_a_spoilt_file_leaves_the_last_good_settings_and_one_line(
-    agent: Path, lines: Callable[[], list[str]], spoil: Callable[[Path], object]
-) -> None:
-    agent.write_text(AGENT_TABLE + "mcp_enabled = false\n")
-    watched = watch()
-    spoil(agent)
-    settings = [watched.current() for _ in range(3)]
-    assert not any(each.mcp_enabled for each in settings)
-    assert settings[0].mcp_fault
-    assert str(agent) in settings[0].mcp_fault
-    assert len(lines()) == 1
-    assert lines()[0].startswith(f"{agent}: ")
-    replaced(agent, AGENT_TABLE + "mcp_enabled = true\n")
-    assert watched.current().mcp_enabled
+def test_no_change_is_missed_within_one_tick_of_the_clock(board: Board) -> None:
+    """Written in place, as long as before, some within the same millisecond: none looks like the one before."""
+    watched = board.watch()
+    with board.token.open("r+b", buffering=0) as file:
+        for number in range(200):
+            token = b"token-%012d" % number
+            os.pwrite(file.fileno(), token, 0)
+            assert watched.current().token == token
 
 
-def test_our_own_file_gone_leaves_the_gate_closed(ours: Path, tmp_path: Path, lines: Callable[[], list[str]]) -> None:
-    """A token must not fall away because a file is being replaced."""
-    token = tmp_path / "token"
-    token.touch(0o600)
-    token.write_text(TOKEN)
-    text = f'[mcpboard]\ntoken_file = "{token}"\n'
-    ours.write_text(text)
-    watched = watch()
-    ours.unlink()
-    assert watched.current().token == TOKEN.encode()
-    ours.write_text("")
-    assert watched.current().token == TOKEN.encode()
-    assert len(lines()) == 2
-    ours.write_text(text + "strict_meta = true\n")
-    assert watched.current().strict_meta
+def test_a_look_settles_and_a_clock_that_was_set_back_does_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    assert files.settled(files.look(path)) != files.look(path)
+    later = time.time_ns() + 3600 * 10**9
+    os.utime(path, ns=(later, later))
+    assert files.settled(files.look(path)) == files.look(path)
 
 
-def test_a_change_behind_a_broken_file_is_no_second_line(
-    agent: Path, ours: Path, lines: Callable[[], list[str]]
-) -> None:
-    watched = watch()
-    ours.write_text("[mcpboard")
-    watched.current()
-    replaced(agent, AGENT_TABLE + "mcp_enabled = false\n")
-    for _ in range(3):
-        watched.current()
-    assert len(lines()) <= 2
-    ours.write_text(f'[mcpboard]\nagent_config = "{agent}"\n')
-    assert not watched.current().mcp_enabled
-
-
-def test_files_that_appear_later_are_picked_up(ours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = tmp_path / "default-agent.toml"
-    default = next(row for row in config.SETTINGS if row.key == "agent_config")
-    rows = tuple(dataclasses.replace(row, default=str(agent)) if row is default else row for row in config.SETTINGS)
-    monkeypatch.setattr(config, "SETTINGS", rows)
-    watched = watch()
-    ours.write_text("[mcpboard]\nstrict_meta = true\n")
-    assert watched.current().strict_meta
-    agent.write_text(AGENT_TABLE + "mcp_enabled = false\n")
-    assert not watched.current().mcp_enabled
-
-
-def test_a_new_token_counts_at_once(ours: Path, tmp_path: Path, lines: Callable[[], list[str]]) -> None:
-    token = tmp_path / "token"
-    token.touch(0o600)
-    token.write_text(TOKEN)
-    ours.write_text(f'[mcpboard]\ntoken_file = "{token}"\n')
-    watched = watch()
-    replaced(token, "fedcba9876543210")
-    assert watched.current().token == b"fedcba9876543210"
-    assert "fedcba98" not in "".join(lines())
-    token.write_text("short")
-    assert watched.current().token == b"fedcba9876543210"
-
-
-def test_a_cured_permission_is_seen(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch()
-    agent.write_text(AGENT_TABLE + "mcp_enabled = false\n")
-
+def test_a_cured_permission_is_seen(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
+    watched = board.watch()
+    board.agent.write_text(OFF)
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", refuse)
         assert watched.current().mcp_enabled
-    agent.chmod(0o640)
+    board.agent.chmod(0o640)
     assert not watched.current().mcp_enabled
 
 
-def test_what_needs_a_restart_keeps_its_value_and_says_so_once(ours: Path, lines: Callable[[], list[str]]) -> None:
-    watched = watch()
-    ours.write_text('[mcpboard]\nlisten = "127.0.0.1:1"\nstrict_meta = true\n')
+def test_a_folder_that_changes_all_the_time_is_one_line_and_what_is_cured_is_said(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    for _ in range(2):
+        board.agent.unlink()
+        board.agent.mkdir()
+        for number in range(20):
+            (board.agent / str(number)).touch()
+            watched.current()
+        for entry in board.agent.iterdir():
+            entry.unlink()
+        board.agent.rmdir()
+        board.agent.write_text(ON)
+        watched.current()
+    damaged, cured, *again = lines()
+    assert damaged.startswith(f"{board.agent}: is a directory")
+    assert cured == "the settings files are in order again"
+    assert again == [damaged, cured]
+
+
+def test_what_needs_a_restart_keeps_its_value_and_says_so_once(bare: Board, lines: Lines) -> None:
+    watched = bare.watch(agent_base_url="http://127.0.0.1:1")
+    text = '[mcpboard]\nlisten = "127.0.0.1:1"\nagent_base_url = "http://127.0.0.1:2"\n'
+    bare.ours.write_text(text + "strict_meta = true\n")
     settings = watched.current()
-    assert settings.listen == (Address("0.0.0.0", 8080),)
-    assert settings.sources["listen"] == "default"
+    assert (settings.listen, settings.sources["listen"]) == ((Address("0.0.0.0", 8080),), "default")
     assert settings.strict_meta
-    ours.write_text('[mcpboard]\nlisten = "127.0.0.1:1"\n')
+    assert settings.agent_base_url == "http://127.0.0.1:1", "a flag goes on beating the file"
+    bare.ours.write_text(text)
     assert watched.current().listen == settings.listen
-    assert lines() == [
-        "listen has changed; it takes effect at the next start",
-        "strict_meta has changed",
-        "strict_meta has changed",
-    ]
+    strict = "strict_meta has changed"
+    assert lines() == ["listen has changed; it takes effect at the next start", strict, strict]
 
 
-def test_a_flag_goes_on_beating_the_file(ours: Path) -> None:
-    watched = watch({"agent_base_url": "http://127.0.0.1:1"})
-    ours.write_text('[mcpboard]\nagent_base_url = "http://127.0.0.1:2"\n')
-    assert watched.current().agent_base_url == "http://127.0.0.1:1"
-
-
-def test_a_warning_that_a_change_brings_is_logged(agent: Path, lines: Callable[[], list[str]]) -> None:
-    watched = watch()
-    agent.write_text("mcp_shell_enabled = true\n")
+def test_a_warning_that_a_change_brings_is_logged(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    board.agent.write_text("mcp_shell_enabled = true\n")
     watched.current()
     assert "it has no effect" in lines()[-1]
 
 
-def test_at_start_a_broken_file_is_refused(ours: Path) -> None:
-    ours.write_text("[mcpboard")
+def test_at_start_a_broken_file_is_refused(bare: Board) -> None:
+    bare.ours.write_text("[mcpboard")
     with pytest.raises(ConfigError, match="not valid TOML"):
-        watch()
+        bare.watch()
 
 
-def test_many_threads_see_one_reading(agent: Path, lines: Callable[[], list[str]]) -> None:
-    watched = watch()
-    replaced(agent, AGENT_TABLE + "mcp_enabled = false\n")
+def test_many_threads_see_one_reading(board: Board, lines: Lines) -> None:
+    watched = board.watch()
+    replaced(board.agent, OFF)
     together = threading.Barrier(8, timeout=10)
     seen = []
 
