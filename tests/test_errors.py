@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mcpboard import errors
-from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, McpboardError, Refused, ToolError
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, McpboardError, ToolError
 
 BRANCH = re.compile(r"^ {4}(?P<lead>[│ ]*)[├└]── (?P<name>\w+)")
 
@@ -32,22 +32,19 @@ def test_the_tree_grows_as_it_is_drawn() -> None:
     assert sorted(drawn()) == sorted(grown())
 
 
-DELIVERIES = [
-    pytest.param(errors.BadArgument("x"), NOT_SENT, id="bad arguments"),
-    pytest.param(errors.Busy("x"), NOT_SENT, id="busy"),
-    pytest.param(errors.BackendUnreachable("x"), NOT_SENT, id="no connection"),
-    pytest.param(errors.NotOffered("x"), NOT_SENT, id="not offered"),
-    pytest.param(errors.BackendTimeout("x"), UNKNOWN, id="a deadline"),
-    pytest.param(errors.BackendBroken("x"), UNKNOWN, id="a broken answer"),
-    pytest.param(errors.ToolRefused("x"), UNKNOWN, id="a refusal"),
-    pytest.param(errors.BackendTimeout("x", delivery=NOT_SENT), NOT_SENT, id="a deadline before sending"),
-    pytest.param(errors.ToolRefused("x", delivery=DONE), DONE, id="a refusal after the deed"),
-]
-
-
-@pytest.mark.parametrize(("error", "delivery"), DELIVERIES)
-def test_a_tool_error_says_what_became_of_the_action(error: ToolError, delivery: str) -> None:
-    assert (error.delivery, error.text, str(error), error.structured) == (delivery, "x", "x", {})
+@pytest.mark.parametrize(
+    ("error", "delivery"),
+    [
+        *((error("x"), NOT_SENT) for error in (errors.BadArgument, errors.Busy, errors.BackendUnreachable, errors.NotOffered)),
+        *((error("x"), UNKNOWN) for error in (errors.BackendTimeout, errors.BackendBroken, errors.ToolRefused)),
+        (errors.BackendTimeout("x", delivery=NOT_SENT), NOT_SENT),
+        (errors.ToolRefused("x", delivery=DONE), DONE),
+        *((error("x"), UNKNOWN) for error in (errors.PeerTimeout, errors.PeerBroken)),
+        (errors.PeerUnreachable("x"), NOT_SENT),
+    ],
+)  # fmt: skip
+def test_an_error_says_what_became_of_the_action(error: ToolError | ClientError, delivery: str) -> None:
+    assert (error.delivery, error.text, str(error)) == (delivery, "x", "x")
 
 
 def test_one_error_does_not_share_its_structure_with_its_maker() -> None:
@@ -55,9 +52,3 @@ def test_one_error_does_not_share_its_structure_with_its_maker() -> None:
     error = ToolError("x", structured=structure)
     structure["a"] = 2
     assert error.structured == {"a": 1}
-
-
-def test_a_refusal_carries_its_whole_answer() -> None:
-    refused = Refused(405, {"error": "x"}, [("Allow", "POST")])
-    assert (refused.status, refused.body, refused.headers) == (405, {"error": "x"}, (("Allow", "POST"),))
-    assert "405" in str(refused)

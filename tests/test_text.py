@@ -24,18 +24,20 @@ from mcpboard.text import (
 
 DECODER = json.JSONDecoder()
 
-LINES = [
-    pytest.param("Unknown tool: x\n", "Unknown tool: x", id="a line"),
-    pytest.param("<p>\r\n\tone</p>", "<p> one</p>", id="spaces become one"),
-    pytest.param("a\x1b[31mb\x00c", "a [31mb c", id="control characters"),
-    pytest.param("a\u202eb", "a b", id="a mark that turns the line around"),
-    pytest.param("x" * (LINE_LIMIT + 1), "x" * LINE_LIMIT + "...", id="too long"),
-    pytest.param("你好 🎉", "你好 🎉", id="any script"),
-    pytest.param(" \n", "", id="nothing"),
-]
 
-
-@pytest.mark.parametrize(("text", "line"), LINES)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Unknown tool: x\n", "Unknown tool: x"),
+        ("<p>\r\n\tone</p>", "<p> one</p>"),
+        ("a\x1b[31mb\x00c", "a [31mb c"),
+        ("a\u202eb", "a b"),  # a mark that turns the line around
+        ("x" * (LINE_LIMIT + 1), "x" * LINE_LIMIT + "..."),
+        ("你好 🎉", "你好 🎉"),
+        (" \n", ""),
+    ],
+    ids=ascii,
+)
 def test_foreign_text_is_one_short_printable_line(text: str, line: str) -> None:
     assert one_line(text) == line
 
@@ -44,53 +46,46 @@ def test_a_terminal_is_not_steered() -> None:
     assert printable("a\x1b[2J\tb\n", keep="\n") == "a\ufffd[2J\ufffdb\n"
 
 
-NO_OBJECTS = [b"[]", b"null", b"{", b"", b"\xff", b'"{}"', b"[" * 100_000]
-
-
-@pytest.mark.parametrize("document", NO_OBJECTS, ids=range(len(NO_OBJECTS)))
-def test_anything_but_an_object_is_none(document: bytes) -> None:
-    assert json_object(document) is None
-
-
-def test_an_object_is_returned() -> None:
+def test_anything_but_an_object_is_none() -> None:
     assert json_object(b'{"a": [1]}') == {"a": [1]}
+    for document in (b"[]", b"null", b"{", b"", b"\xff", b'"{}"', b"[" * 100_000):
+        assert json_object(document) is None
+
+
+def test_a_mistyped_word_gets_a_hint() -> None:
+    hints = [did_you_mean(word, ["listen", "log"]) for word in ("lissen", "zzz")]
+    assert hints == ["did you mean listen?", "known there: listen, log"]
 
 
 @pytest.mark.parametrize(
-    ("word", "hint"), [("lissen", "did you mean listen?"), ("zzz", "known there: listen, log")], ids=["close", "far"]
+    ("text", "well"),
+    [
+        ("a\ud83d", "a\ufffd"),
+        ("\ude00b", "\ufffdb"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("\ud83d" + "\ude00", "\U0001f600"),
+        ("\U0001f600 \u00e9", "\U0001f600 \u00e9"),
+    ],
+    ids=["a first half", "a second half", "both in the wrong order", "both in order", "none"],
 )
-def test_a_mistyped_word_gets_a_hint(word: str, hint: str) -> None:
-    assert did_you_mean(word, ["listen", "log"]) == hint
-
-
-HALVES = [
-    pytest.param("a\ud83d", "a\ufffd", id="a first half"),
-    pytest.param("\ude00b", "\ufffdb", id="a second half"),
-    pytest.param("\ude00\ud83d", "\ufffd\ufffd", id="both in the wrong order"),
-    pytest.param("\ud83d" + "\ude00", "\U0001f600", id="both in order"),
-    pytest.param("\U0001f600 \u00e9", "\U0001f600 \u00e9", id="none"),
-]
-
-
-@pytest.mark.parametrize(("text", "well"), HALVES)
 def test_half_a_surrogate_pair_is_replaced(text: str, well: str) -> None:
     assert well_formed(text) == well
 
 
-NESTED = [
-    pytest.param("[" * 70 + "]" * 70, (70, 70), id="lists"),
-    pytest.param('{"a":' * 70 + "1" + "}" * 70, (70, 70), id="objects"),
-    pytest.param("[" + "[]," * 80 + "[]]", (2, 82), id="side by side"),
-    pytest.param('["' + "[" * 70 + '"]', (1, 1), id="in a string"),
-    pytest.param('["\\"' + "[" * 70 + '\\\\"]', (1, 1), id="behind escaped quotes"),
-    pytest.param('["\\\\",' + "[" * 70, (71, 71), id="behind an escaped backslash"),
-    pytest.param('["' + "[" * 70, (1, 1), id="a string without end"),
-    pytest.param("]" * 70 + "[" * 70, (0, 70), id="closed before it is opened"),
-    pytest.param("[]{}", (2, 2), id="few: an upper bound"),
-]
+NESTED = {
+    "lists": ("[" * 70 + "]" * 70, (70, 70)),
+    "objects": ('{"a":' * 70 + "1" + "}" * 70, (70, 70)),
+    "side by side": ("[" + "[]," * 80 + "[]]", (2, 82)),
+    "in a string": ('["' + "[" * 70 + '"]', (1, 1)),
+    "behind escaped quotes": ('["\\"' + "[" * 70 + '\\\\"]', (1, 1)),
+    "behind an escaped backslash": ('["\\\\",' + "[" * 70, (71, 71)),
+    "a string without end": ('["' + "[" * 70, (1, 1)),
+    "closed before it is opened": ("]" * 70 + "[" * 70, (0, 70)),
+    "few: an upper bound": ("[]{}", (2, 2)),
+}
 
 
-@pytest.mark.parametrize(("document", "counted"), NESTED)
+@pytest.mark.parametrize(("document", "counted"), NESTED.values(), ids=NESTED)
 def test_levels_and_containers_are_counted(document: str, counted: tuple[int, int]) -> None:
     assert nesting(document) == counted
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.errors import ProtocolError, ToolRefused
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.messages import (
-    CloseSession,
-    OpenSession,
-    Outcome,
-    Policy,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, OpenSession, Outcome, Policy, ToolCall
 from mcpboard.protocol.tools import Content, Image, Part, Text, Tool, ToolList, compact
 
 # --- blocks and an error that no tool of ours needs ------------------------------------------
@@ -33,50 +24,26 @@ class MissingCapability(ProtocolError):
 
 
 @dataclass(frozen=True)
-class Audio:
-    """A sound, as base64."""
+class Block:
+    """A block of content as it is written."""
 
-    data: str
-    mime: str
-
-    def parts(self) -> Sequence[Part]:
-        return (compact({"type": "audio", "data": self.data, "mimeType": self.mime}),)
-
-
-@dataclass(frozen=True)
-class EmbeddedText:
-    """A resource of text."""
-
-    uri: str
-    mime: str
-    text: str
+    members: Mapping[str, Any]
 
     def parts(self) -> Sequence[Part]:
-        return (compact({"type": "resource", "resource": {"uri": self.uri, "mimeType": self.mime, "text": self.text}}),)
-
-
-def _png() -> str:
-    """One red pixel."""
-
-    def chunk(name: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
-    pixel = zlib.compress(b"\0\xff\0\0")
-    picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
-    return b64encode(picture).decode("ascii")
-
-
-def _wav() -> str:
-    """Nothing to hear, mono, 8 bits at 8 kHz."""
-    form = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8) + b"data" + struct.pack("<I", 0)
-    return b64encode(b"RIFF" + struct.pack("<I", 4 + len(form)) + b"WAVE" + form).decode("ascii")
+        return (compact(self.members),)
 
 
 TEXT = Text("plain words")
-PICTURE = Image(_png(), "image/png")
-SOUND = Audio(_wav(), "audio/wav")
-RESOURCE = EmbeddedText("test://embedded", "text/plain", "words in a resource")
+# One red pixel.
+PICTURE = Image(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC", "image/png"
+)
+# Nothing to hear, mono, 8 bits at 8 kHz.
+SOUND = Block(
+    {"type": "audio", "data": "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=", "mimeType": "audio/wav"}
+)
+EMBEDDED = {"uri": "test://embedded", "mimeType": "text/plain", "text": "words in a resource"}
+RESOURCE = Block({"type": "resource", "resource": EMBEDDED})
 
 # --- rows ------------------------------------------------------------------------------------
 

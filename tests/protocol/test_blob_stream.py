@@ -14,8 +14,8 @@ from mcpboard.protocol.blob_stream import SHORT, BlobStream, placeholder
 LONG = bytes(range(256)) * 300  # 76,800 bytes: over SHORT as base64, and no multiple of three
 
 
-def streamed(text: bytes, size: int = 1 << 14) -> BlobStream:
-    stream = BlobStream()
+def streamed(text: bytes, size: int = 1 << 14, **limits: int) -> BlobStream:
+    stream = BlobStream(**limits)
     for start in range(0, len(text), size):
         stream.feed(text[start : start + size])
     return stream
@@ -35,19 +35,19 @@ def test_a_long_blob_is_taken_out_however_the_text_is_cut(size: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(document(b"short"), id="a short blob"),
-        pytest.param(document(b""), id="an empty blob"),
-        pytest.param(json.dumps({"text": '"blob":"' + "x" * SHORT * 2}).encode(), id="a text that quotes one"),
-        pytest.param(json.dumps({'a"blob': "x" * SHORT * 2}).encode(), id="a name that ends so"),
-        pytest.param(json.dumps({"data": "x" * SHORT * 2}).encode(), id="a long string of another name"),
-        pytest.param(b'{"blob":"cut', id="a text that breaks off"),
-        pytest.param(b"", id="nothing"),
+        document(b"short"),
+        document(b""),
+        json.dumps({"text": '"blob":"' + "x" * SHORT * 2}).encode(),
+        json.dumps({'a"blob': "x" * SHORT * 2}).encode(),
+        json.dumps({"data": "x" * SHORT * 2}).encode(),
+        b'{"blob":"cut',
+        b"",
     ],
-)
+    ids=["short", "empty", "a text that quotes one", "a name that ends so", "another name", "a text that breaks off", "nothing"],
+)  # fmt: skip
 def test_all_else_stays_as_it_is(text: bytes) -> None:
     stream = streamed(text)
-    assert stream.text == text
-    assert stream.blobs == []
+    assert (stream.text, stream.blobs) == (text, [])
 
 
 def test_several_blobs_keep_their_order() -> None:
@@ -67,17 +67,10 @@ def test_a_long_blob_that_is_no_base64_is_refused() -> None:
         streamed(b'{"blob":"' + b"*" * SHORT * 2)
 
 
-@pytest.mark.parametrize(
-    ("stream", "text"),
-    [
-        pytest.param(BlobStream(text_limit=100), b" " * 101, id="a text over the limit"),
-        pytest.param(BlobStream(blob_limit=len(LONG) - 1), document(LONG), id="a blob over the limit"),
-    ],
-)
-def test_more_than_the_limit_is_refused(stream: BlobStream, text: bytes) -> None:
-    with pytest.raises(PeerBroken, match="over the limit"):
-        for start in range(0, len(text), 1 << 14):
-            stream.feed(text[start : start + (1 << 14)])
+def test_more_than_the_limit_is_refused() -> None:
+    for limits, text in (({"text_limit": 100}, b" " * 101), ({"blob_limit": len(LONG) - 1}, document(LONG))):
+        with pytest.raises(PeerBroken, match="over the limit"):
+            streamed(text, **limits)
 
 
 def test_a_bundle_takes_little_more_memory_than_its_own_size() -> None:
