@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -334,3 +335,17 @@ def test_a_message_is_sent_and_answered(sim: Simulator) -> None:
     assert sim.phone.text == ""
     run_tool(sim, "keyboard_tap", keys=["enter"])
     assert len(sim.phone.view().thread) == 4, "a blank one is not sent"
+
+
+def test_the_phone_shows_this_machines_time_unless_told_a_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """India's half hour, and a zone that has summer time, in both halves of the year."""
+    noon, half_a_year = 1_779_105_600.0, 182 * 86400.0  # 2026-05-18 12:00 UTC
+    try:
+        for zone, summer, winter in (("Asia/Kolkata", "17:30", "17:30"), ("Europe/Berlin", "14:00", "13:00")):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            assert [Phone(lambda at=at: at).view().clock for at in (noon, noon + half_a_year)] == [summer, winter]  # type: ignore[misc]
+            assert Phone(lambda: noon, zone_s=-3600).view().clock == "11:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

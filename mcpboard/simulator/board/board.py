@@ -16,6 +16,7 @@ from mcpboard.simulator.phone import display
 from mcpboard.simulator.phone.phone import Phone
 
 INPUT_LIMIT_S = 300.0  # the Agent ends an input tool after that
+BOARD_ZONE_S = 8 * 3600  # east of Greenwich
 
 
 class Simulator:
@@ -52,7 +53,8 @@ class Simulator:
             sleep or (lambda seconds: self._stop.wait(seconds / speed)),  # ends early when the simulator does
             self._stop,
         )
-        self.phone = Phone(board_clock.now, seed)
+        # A clock that is not the machine's is read as the board reads it, so that screens are the same everywhere.
+        self.phone = Phone(board_clock.now, seed, None if clock is None else BOARD_ZONE_S)
         tools = ToolRunner(self.phone, self.faults, self._ledger, board_clock, input_limit_s)
         apis = LoopbackApis(self.phone, tools, self.faults, self._ledger, board_clock, seed)
         self.agent, self.config_web = (

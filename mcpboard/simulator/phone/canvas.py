@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
+from PIL import ImageDraw
 
-from PIL import Image, ImageDraw
-
-from mcpboard.simulator.phone import drawings, fonts, masks
+from mcpboard.simulator.phone import fonts, masks, sprites
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.view import Box
 
 LEADING = 1.25  # height of a line of text, in sizes
 BASELINE = 0.98  # where letters stand in it, in sizes from its top
+INK = "#1d1f25"  # of the date on the calendar's icon
 
 
 class Canvas:
@@ -63,34 +62,33 @@ class Canvas:
 
     def sign(self, name: str, left: float, top: float, side: float, color: str) -> None:
         """Paste a sign of that many points."""
-        self.stamp(drawings.sign(name, self.px(side), color), left, top)
+        self.stamp(sprites.sign(name, self.px(side), color), left, top)
 
     def icon(self, name: str, left: float, top: float, side: float, day: int) -> None:
-        """Paste the icon of an app, of that many points."""
-        self.stamp(drawings.icon(name, self.px(side), day), left, top)
+        """Paste the icon of an app, of that many points; `day` is the date on the calendar's."""
+        self.stamp(sprites.icon(name, self.px(side)), left, top)
+        if name == "Calendar":
+            self.middle(left + side / 2, top + side * 0.65, str(day), round(side * 0.52), INK, True)
 
     def stamp_round(self, image: Picture, left: float, top: float, radius: float) -> None:
         """Paste a picture with round corners."""
         self.image.paste(image, (self.px(left), self.px(top)), masks.rounded(*image.size, self.px(radius)))
 
     def text(self, x: float, y: float, text: str, size: int, color: str, bold: bool = False) -> None:
-        """Write one line from its left upper corner; what has no glyph is boxed with its code point."""
+        """Write one line from its left upper corner."""
         pixels = self.px(size)
         left, base = x * self.scale, round(y * self.scale + pixels * BASELINE)
         for by, letters in fonts.runs(text, bold):
-            if by == fonts.BOXED:
+            if by == fonts.PICTURED:
                 for index, letter in enumerate(letters):
-                    self._box(left + pixels * 1.3 * index, base - pixels * BASELINE, letter, pixels, color)
-            elif by == fonts.PICTURED:
-                for index, letter in enumerate(letters):
-                    image = _emoji(letter, round(pixels * 1.15))
+                    image = sprites.emoji(letter, round(pixels * 1.15))
                     corner = round(left + pixels * (1.3 * index + 0.07)), round(base - pixels * 0.95)
                     self.image.paste(image, corner, image)
             else:
-                face = fonts.font("" if by == "own" else by, pixels)
-                outline = hasattr(face, "getmetrics")  # the bitmap font knows no baseline
-                place = (round(left), base if outline else base - 11)
-                self._pen.text(place, letters, color, face, "ls" if outline else None)
+                # There is one weight of the East Asian font, which a thin outline makes bold.
+                thick = round(pixels / 40) if bold and by == "asian" else 0
+                face = fonts.font(by, pixels)
+                self._pen.text((round(left), base), letters, color, face, "ls", stroke_width=thick)
             left += fonts.run_width(by, letters, pixels)
 
     def middle(self, x: float, y: float, text: str, size: int, color: str, bold: bool = False) -> None:
@@ -100,22 +98,3 @@ class Canvas:
     def width(self, text: str, size: int, bold: bool = False) -> float:
         """Return the width of a line in points."""
         return fonts.width(text, self.px(size), bold) / self.scale
-
-    def _box(self, x: float, y: float, letter: str, size: int, color: str) -> None:
-        """Draw the code point in two short lines inside a box, so that foreign text can still be told apart."""
-        small = fonts.font((fonts.chain(False) or ("",))[0], max(6, size * 9 // 20))
-        code = f"{ord(letter):04X}"
-        half = (len(code) + 1) // 2
-        corners = (x + size * 0.05, y + size * 0.02, x + size * 1.2, y + size * 1.2)
-        self._pen.rounded_rectangle(corners, size * 0.2, outline=color)
-        for row, part in enumerate((code[:half], code[half:])):
-            self._pen.text((x + size * 0.22, y + size * (0.08 + 0.53 * row)), part, color, small)
-
-
-@functools.lru_cache(maxsize=256)
-def _emoji(letter: str, size: int) -> Picture:
-    """Draw a colored character, which its font has in one size only."""
-    full = Image.new("RGBA", (136, 128))  # pixels of a glyph of that font
-    face = fonts.font(fonts.EMOJI, fonts.EMOJI_SIZE)
-    ImageDraw.Draw(full).text((0, 0), letter, font=face, embedded_color=True)
-    return full.resize((size, round(size * 128 / 136)), Image.Resampling.LANCZOS)

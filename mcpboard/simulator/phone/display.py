@@ -13,7 +13,7 @@ from mcpboard.simulator.phone.apps import bars, home_screen, keyboard, layers, p
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, Node, decor, flat, node
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.scenery import wallpaper
+from mcpboard.simulator.phone.sprites import wallpaper
 from mcpboard.simulator.phone.view import FRAMES, HOME, Place, View
 
 FINGER = 23  # points of the radius of a finger that lies on the screen
@@ -28,7 +28,7 @@ def elements(view: View) -> tuple[Element, ...]:
     elif view.layer == "cards":
         shown = layers.cards(view, still)
     else:
-        shown = page(view).elements(view)
+        shown = page(view)[0](view)
     over = [bars.toast(view)] if view.toast else []
     if view.pressed and not view.lifted:
         x, y = view.point(view.pressed)

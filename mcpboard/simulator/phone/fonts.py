@@ -1,119 +1,54 @@
-"""Letters: which font has them, how wide they are, where a line breaks.
+"""Letters: their font, their widths, where a line breaks.
 
-The fonts are the system's, or the one that Pillow brings. What no font can draw is boxed with its code point.
+Three files in `art` draw all of them, whatever the machine has; 60 emoji are sprites. A character of neither is the
+box that its font has for it.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import unicodedata
-from typing import Any
 
 from PIL import ImageFont
 
-# Regular and bold, the handsomest first; the first family that is installed is the phone's.
-FAMILIES = (
-    ("Inter-Regular.ttf", "Inter-SemiBold.ttf"),
-    ("Roboto-Regular.ttf", "Roboto-Medium.ttf"),
-    ("NotoSans-Regular.ttf", "NotoSans-SemiBold.ttf"),
-    ("LiberationSans-Regular.ttf", "LiberationSans-Bold.ttf"),
-    ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
-)
-# Asked in turn for a letter that the family lacks.
-FALLBACKS = (
-    "DejaVuSans.ttf", "NotoSansCJK-Regular.ttc", "NotoSansCJKsc-Regular.otf", "wqy-microhei.ttc",
-    "DroidSansFallbackFull.ttf", "NotoSansSymbols2-Regular.ttf",
-)  # fmt: skip
-EMOJI = "NotoColorEmoji.ttf"
-EMOJI_SIZE = 109  # pixels, the only size that font has
-PROBE = 20  # pixels at which fonts are asked whether they have a letter
-NO_CHARACTER = "\U0010fffe"  # never assigned, so that its glyph is the font's sign for "I have none"
-PICTURED, BOXED = "emoji", "box"  # runs that no outline font draws
+from mcpboard.simulator.phone.sprites import ART, EMOJI
 
-Font = Any  # FreeTypeFont, or ImageFont where Pillow came without FreeType
+# First and last character of what `regular` and `bold` have: Latin, Greek and Cyrillic, then punctuation and signs.
+WESTERN = (("\0", "\u052f"), ("\u1e00", "\u22ff"))
+PICTURED = "emoji"  # runs that no font draws
 
-
-@functools.lru_cache(maxsize=64)
-def _installed(name: str, size: int) -> Font | None:
-    try:
-        return ImageFont.truetype(name, size, layout_engine=ImageFont.Layout.BASIC)
-    except (OSError, ImportError):
-        return None
-
-
-@functools.lru_cache(maxsize=2)
-def chain(bold: bool) -> tuple[str, ...]:
-    """Return the names of the fonts to ask for a letter, in order; empty where Pillow's own is all there is."""
-    family = next((pair[bold] for pair in FAMILIES if all(_installed(name, PROBE) for name in pair)), None)
-    names = [name for name in FALLBACKS if name != family and _installed(name, PROBE)]
-    return (family, *names) if family else tuple(names)
+Font = ImageFont.FreeTypeFont
 
 
 @functools.lru_cache(maxsize=128)
 def font(name: str, size: int) -> Font:
-    """Return a font in a size in pixels; the empty name is Pillow's own."""
-    if name and (installed := _installed(name, size)):
-        return installed
-    try:
-        return ImageFont.load_default(size)
-    except (TypeError, OSError, ImportError):
-        return ImageFont.load_default()  # before Pillow 10.1, or without FreeType: one size only
+    """Return the font of that name, `regular`, `bold` or `asian`, in a size in pixels."""
+    return ImageFont.truetype(str(ART / f"{name}.otf"), size, layout_engine=ImageFont.Layout.BASIC)
 
 
-@functools.lru_cache(maxsize=4096)
-def has(name: str, letter: str) -> bool:
-    """Return True when the font has a glyph of its own for this character."""
-    glyph = _glyph(name, letter)
-    return glyph is not None and (letter.isspace() or glyph != _glyph(name, NO_CHARACTER))
-
-
-def _glyph(name: str, letter: str) -> bytes | None:
-    """Return the pixels of one character, None where the font (Pillow's bitmap one, Latin-1 only) cannot even try."""
-    try:
-        return bytes(font(name, PROBE).getmask(letter))
-    except (UnicodeError, ValueError):
-        return None
-
-
-@functools.lru_cache(maxsize=4096)
-def drawn_by(letter: str, bold: bool = False) -> str:
-    """Return the font that draws a letter, PICTURED or BOXED where none does."""
-    names = chain(bold) or ("",)
-    if ord(letter) >= 0x1F000 and pictured(letter):
+def _drawn_by(letter: str, bold: bool) -> str:
+    if letter in EMOJI:
         return PICTURED
-    return next((name or "own" for name in names if has(name, letter)), PICTURED if pictured(letter) else BOXED)
-
-
-@functools.lru_cache(maxsize=256)
-def pictured(letter: str) -> bool:
-    """Return True when the font with colored pictures has this character."""
-    emoji = _installed(EMOJI, EMOJI_SIZE)
-    try:
-        return emoji is not None and emoji.getbbox(letter) != emoji.getbbox(NO_CHARACTER)
-    except (UnicodeError, ValueError, OSError):
-        return False
+    if any(first <= letter <= last for first, last in WESTERN):
+        return "bold" if bold else "regular"
+    return "asian"
 
 
 @functools.lru_cache(maxsize=2048)
 def runs(text: str, bold: bool) -> tuple[tuple[str, str], ...]:
-    """Return the text in pieces that one font draws, each as (font, letters)."""
-    pieces: list[tuple[str, str]] = []
-    for letter in text:
-        if unicodedata.category(letter) in ("Mn", "Cf", "Cc"):  # marks and controls take no room of their own here
-            continue
-        by = drawn_by(letter, bold)
-        if pieces and pieces[-1][0] == by:
-            pieces[-1] = by, pieces[-1][1] + letter
-        else:
-            pieces.append((by, letter))
-    return tuple(pieces)
+    """Return the text in pieces that one font draws, each as (font, letters).
+
+    Marks and controls take no room of their own; half a surrogate pair is U+FFFD.
+    """
+    kinds = ((unicodedata.category(letter), letter) for letter in text)
+    seen = ("\ufffd" if kind == "Cs" else letter for kind, letter in kinds if kind not in ("Mn", "Cf", "Cc"))
+    return tuple((by, "".join(run)) for by, run in itertools.groupby(seen, lambda letter: _drawn_by(letter, bold)))
 
 
 def run_width(by: str, letters: str, size: int) -> float:
     """Return the width of a run in pixels."""
-    if by in (PICTURED, BOXED):
-        return size * 1.3 * len(letters)
-    return float(font("" if by == "own" else by, size).getlength(letters))
+    return size * 1.3 * len(letters) if by == PICTURED else font(by, size).getlength(letters)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 from PIL import Image, ImageDraw, ImageFilter
 
@@ -30,18 +29,6 @@ def _disc(radius: int, alpha: int) -> Picture:
     side = 2 * radius * FINE
     big = Image.new("L", (side, side), 0)
     ImageDraw.Draw(big).ellipse((0, 0, side - 1, side - 1), fill=alpha)
-    return big.reduce(FINE)
-
-
-@functools.lru_cache(maxsize=8)
-def squircle(side: int) -> Picture:
-    """Draw the outline of an icon: a superellipse, whose corners begin without a kink."""
-    half, points = side * FINE / 2, []
-    for step in range(360):
-        cosine, sine = math.cos(math.radians(step)), math.sin(math.radians(step))
-        points.append(tuple(half + math.copysign(abs(part) ** 0.4, part) * half for part in (cosine, sine)))
-    big = Image.new("L", (side * FINE, side * FINE), 0)
-    ImageDraw.Draw(big).polygon(points, fill=255)
     return big.reduce(FINE)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,7 +23,6 @@ ANIMATION_S = 0.3  # seconds that a screen is in motion, as on a phone
 TOAST_S = 1.5  # seconds that a short message stays
 LIFT_S = 0.4  # seconds that a finger rests before an icon hangs on it
 RING_S = 0.6  # seconds that a touch can be seen in the live picture
-BOARD_OFFSET_S = 8 * 3600  # of the board's zone against UTC
 LOWER_EDGE, UPPER_EDGE, LEFT_EDGE = 950, 40, 30  # thousandths; strokes from there belong to the system
 THROW = 100  # thousandths that a card must climb to be thrown away
 
@@ -30,17 +30,19 @@ THROW = 100  # thousandths that a card must climb to be thrown away
 class Phone:
     """A phone in memory.
 
-    `clock` gives seconds since 1970; `seed` chooses wallpaper and battery. `bridge_connected`, `platform`,
+    `clock` gives seconds since 1970, of which the phone shows the time `zone_s` seconds east of Greenwich, this
+    machine's own where it is None; `seed` chooses wallpaper and battery. `bridge_connected`, `platform`,
     `device_type` and `clipboard` (what copy and cut left, and paste will write) are plain attributes that a test
     may set.
     """
 
-    def __init__(self, clock: Callable[[], float], seed: int = 0) -> None:
+    def __init__(self, clock: Callable[[], float], seed: int = 0, zone_s: int | None = None) -> None:
         chance = random.Random(seed)
         self.bridge_connected = True
         self.platform = "ios"
         self.device_type = "iOS"
         self._clock = clock
+        self._zone_s = zone_s
         self._lock = threading.RLock()
         self._animated = (clock() - ANIMATION_S, ANIMATION_S)  # start and length in seconds
         self._state = View(battery=chance.randint(35, 98), hue=chance.choice(HUES))
@@ -79,9 +81,10 @@ class Phone:
         with self._lock:
             now, before, (began, length) = self._clock(), self._state.before, self._animated
             frame = max(0, min(FRAMES, int((now - began) / length * FRAMES + 1e-6)))
-            minute = int((now + BOARD_OFFSET_S) // 60)
+            zone_s = time.localtime(now).tm_gmtoff if self._zone_s is None else self._zone_s
+            minute = int((now + zone_s) // 60)
             toast = self._state.toast if now < self._toasted + TOAST_S else ""
-            view = replace(self._state, minute=minute, toast=toast)
+            view = replace(self._state, minute=minute, zone=zone_s // 60, toast=toast)
             if frame >= FRAMES or before is None:
                 return view.still()
             return replace(view, frame=frame, before=replace(before, minute=minute, toast=""))
@@ -229,7 +232,7 @@ def _stroked(view: View, start: Place, end: Place) -> View:
         if element is not None and element.role == "card" and climb > THROW:
             return moves.forgotten(view, element.text)
         return view
-    return moves.scrolled(view, climb, page(view).extent(view))
+    return moves.scrolled(view, climb, page(view)[1](view))
 
 
 def _slid(view: View, start: Place, end: Place) -> View:

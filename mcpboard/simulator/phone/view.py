@@ -6,9 +6,12 @@ phone stands upright, more when it lies on its side and fills the width of the v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 HOME = "Home"
 FRAMES = 12  # steps an animation is drawn in; fewer would jump, more would never repeat
@@ -17,6 +20,8 @@ FRAME_WIDTH = 1920  # pixels of the video frame, which a phone on its side fills
 HUES = (262, 168, 18, 212)  # degrees; the wallpapers to choose from
 FIELDS = {"Notes": "notes", "Browser": "address", "Messages": "draft"}  # app -> the part of the view its field fills
 GREETING = ((False, "Welcome! This phone is pretended."), (False, "Write something, and I will answer."))
+# Names, words and colors, where they decide nothing.
+CONTENT: Mapping[str, Any] = json.loads(Path(__file__).with_name("content.json").read_text("utf-8"))
 USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
 
 Place = tuple[float, float]
@@ -31,28 +36,7 @@ class App:
     aliases: tuple[str, ...] = ()
 
 
-APPS = (
-    App("Settings", ("preferences", "system settings")),
-    App("Notes", ("notepad", "memo")),
-    App("Photos", ("gallery", "pictures")),
-    App("Clock", ("alarm", "world clock")),
-    App("Calendar"),
-    App("Maps"),
-    App("Weather"),
-    App("Camera"),
-    App("Calculator"),
-    App("Health", ("fitness",)),
-    App("Wallet"),
-    App("Files", ("documents",)),
-    App("Translate"),
-    App("Podcasts"),
-    App("Contacts", ("people",)),
-    App("Store", ("app store", "play store")),
-    App("Browser", ("safari", "chrome", "web")),
-    App("Messages", ("sms",)),
-    App("Mail", ("email",)),
-    App("Music", ("player",)),
-)
+APPS = tuple(App(name, tuple(aliases)) for name, aliases in CONTENT["apps"].items())
 NAMES = tuple(app.name for app in APPS)
 DOCK = 4  # the last four stand in the dock
 
@@ -81,14 +65,7 @@ class Theme:
     shadow: float  # strength, 0 to 1
 
 
-LIGHT = Theme(
-    paper="#f2f2f7", card="#ffffff", ink="#17181c", pale="#85868d", line="#e3e3e8", accent="#0a74ff", on="#34c759",
-    off="#e4e4e9", board="#d3d6dd", key="#ffffff", dull_key="#aeb4bf", shadow=0.14,
-)  # fmt: skip
-DARK = Theme(
-    paper="#0b0c10", card="#1d1f25", ink="#f4f5f8", pale="#9093a0", line="#30323a", accent="#4a9bff", on="#30d158",
-    off="#3d3f47", board="#1a1b20", key="#4a4d57", dull_key="#32343c", shadow=0.5,
-)  # fmt: skip
+LIGHT, DARK = (Theme(**CONTENT["themes"][name]) for name in ("light", "dark"))
 
 
 @dataclass(frozen=True)
@@ -119,7 +96,8 @@ class View:
     toast: str = ""  # a word that goes by itself
     pressed: Place | None = None  # where a finger lies
     lifted: str = ""  # the icon that hangs on it
-    minute: int = 0  # since 1970, board time
+    minute: int = 0  # since 1970, as the phone shows it
+    zone: int = 480  # minutes that it is ahead of UTC
     battery: int = 80  # percent
     hue: int = HUES[-1]
     before: View | None = None

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from mcpboard.simulator.phone.apps import browser, home_screen, photos, settings, simple_apps, writing
 from mcpboard.simulator.phone.elements import Element
 from mcpboard.simulator.phone.view import HOME, View
 
+Elements = Callable[[View], Iterator[Element]]  # in the order they are painted
+Extent = Callable[[View], float]  # of the scrolling, in thousandths of the height
 
-@dataclass(frozen=True)
-class AppPage:
-    """The elements of an app in the order they are painted, and the extent of its scrolling in thousandths."""
-
-    elements: Callable[[View], Iterator[Element]]
-    extent: Callable[[View], float] = lambda view: 0
-
-
-PAGES: Mapping[str, AppPage] = {
-    HOME: AppPage(home_screen.elements),
-    "Settings": AppPage(settings.elements, settings.extent),
-    "Notes": AppPage(writing.notes),
-    "Browser": AppPage(browser.elements, browser.extent),
-    "Photos": AppPage(photos.elements, photos.extent),
-    "Clock": AppPage(simple_apps.clock),
-    "Calculator": AppPage(simple_apps.calculator),
-    "Calendar": AppPage(simple_apps.calendar),
-    "Messages": AppPage(writing.messages),
-    "Weather": AppPage(simple_apps.weather),
+PAGES: Mapping[str, tuple[Elements, Extent]] = {
+    "Settings": (settings.elements, settings.extent),
+    "Browser": (browser.elements, browser.extent),
+    "Photos": (photos.elements, photos.extent),
 }
-FRONT = AppPage(simple_apps.front)
+STILL: Mapping[str, Elements] = {
+    HOME: home_screen.elements, "Notes": writing.notes, "Messages": writing.messages, "Clock": simple_apps.clock,
+    "Calculator": simple_apps.calculator, "Calendar": simple_apps.calendar, "Weather": simple_apps.weather,
+}  # fmt: skip
 
 
-def page(view: View) -> AppPage:
+def page(view: View) -> tuple[Elements, Extent]:
     """Return the page of the app on the screen."""
-    return PAGES.get(view.app, FRONT)
+    return PAGES.get(view.app) or (STILL.get(view.app, simple_apps.front), lambda view: 0)

@@ -9,9 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 from mcpboard.simulator.phone import fonts, moves
 from mcpboard.simulator.phone.apps import bars, keyboard
+from mcpboard.simulator.phone.apps.writing import field_line
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, centered, clipped, decor, label
-from mcpboard.simulator.phone.scenery import landscape
+from mcpboard.simulator.phone.landscapes import landscape
 from mcpboard.simulator.phone.view import Box, View
 
 SIDE = 24  # points beside the text
@@ -57,20 +58,8 @@ def _address(canvas: Canvas, view: View, box: Box) -> None:
     secure = "lock" if view.url.startswith("https://") else "lens"
     canvas.sign(secure, box[0] + 16, box[1] + 16, 18, theme.pale)
     canvas.sign("reload", box[2] - 34, box[1] + 16, 18, theme.pale)
-    left, top, right = box[0] + 44, box[1] + 13, box[2] - 48
     text = view.address[:SHOWN]
-    if view.focused and not view.marked:
-        while text and canvas.width(text, 18) > right - left:
-            text = text[1:]
-    shown = fonts.fitted(text, canvas.px(18), canvas.px(right - left))
-    wide = canvas.width(shown, 18)
-    if view.marked:
-        canvas.fill((left - 2, top, left + wide + 2, top + 25), theme.accent, 4, 0.28)
-    if not view.address and not view.focused:
-        canvas.text(left, top, HINT, 18, theme.pale)
-    canvas.text(left, top, shown, 18, theme.ink)
-    if view.focused and not view.marked:
-        canvas.fill((left + wide + 1, top, left + wide + 3.2, top + 24), theme.accent, 1.1)
+    field_line(canvas, view, (box[0] + 44, box[1] + 13), box[2] - box[0] - 92, text, HINT)
 
 
 def _number(host: str) -> int:

@@ -8,7 +8,7 @@ from functools import partial
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, Shape, centered, decor, label
-from mcpboard.simulator.phone.scenery import glass
+from mcpboard.simulator.phone.sprites import glass
 from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Place, View
 
 ICON = 76  # points of an icon's side

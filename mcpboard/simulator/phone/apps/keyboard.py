@@ -42,33 +42,31 @@ def elements(view: View) -> Iterator[Element]:
     """Yield the keyboard with all its keys as its children."""
     width, height = view.size
     start = top(view) + 10
-    pitch = (height - 30 - start) / 4
-    step = (width - 2 * EDGE + GAP) / 10
+    pitch, step = (height - 30 - start) / 4, (width - 2 * EDGE + GAP) / 10
     keys: list[Element] = []
+
+    def add(row: int, left: float, right: float, cap: Cap, move: Move) -> None:
+        keys.append(_key(view, (left, start + pitch * row, right, start + pitch * (row + 1) - 10), cap, move))
+
     for row, letters in enumerate(ROWS[view.keys]):
-        left = (width - step * len(letters) + GAP) / 2
-        upper = start + pitch * row
         for column, letter in enumerate(letters):
-            x = left + step * column
-            box = (x, upper, x + step - GAP, upper + pitch - 10)
-            keys.append(_key(view, box, Cap(letter, letter, size=23, kind=PLAIN), partial(moves.typed, text=letter)))
-    upper = start + 2 * pitch
-    lower = upper + pitch - 10
+            left = (width - step * len(letters) + GAP) / 2 + step * column
+            add(
+                row,
+                left,
+                left + step - GAP,
+                Cap(letter, letter, size=23, kind=PLAIN),
+                partial(moves.typed, text=letter),
+            )
     if view.keys != "123":
         case, kind = ("abc", PLAIN) if view.keys == "ABC" else ("ABC", DULL)
-        shift = Cap("shift", image="shift", kind=kind)
-        keys.append(_key(view, (EDGE, upper, EDGE + step * 1.3, lower), shift, partial(replace, keys=case)))
-    right = (width - EDGE - step * 1.3, upper, width - EDGE, lower)
-    keys.append(_key(view, right, Cap("delete", image="erase"), moves.erased))
-    upper = start + 3 * pitch
-    side, lower = width * 0.24, upper + pitch - 10
-    other = "123" if view.keys != "123" else "abc"
-    keys.append(_key(view, (EDGE, upper, side, lower), Cap(other, other.upper()), partial(replace, keys=other)))
-    space = (side + GAP, upper, width - side - GAP, lower)
-    keys.append(_key(view, space, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" ")))
+        add(2, EDGE, EDGE + step * 1.3, Cap("shift", image="shift", kind=kind), partial(replace, keys=case))
+    add(2, width - EDGE - step * 1.3, width - EDGE, Cap("delete", image="erase"), moves.erased)
+    side, other = width * 0.24, "123" if view.keys != "123" else "abc"
+    add(3, EDGE, side, Cap(other, other.upper()), partial(replace, keys=other))
+    add(3, side + GAP, width - side - GAP, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" "))
     name = RETURNS.get(view.app, "return")
-    enter = Cap(name, name, kind=STRONG if view.app in RETURNS else DULL)
-    keys.append(_key(view, (width - side, upper, width - EDGE, lower), enter, moves.returned))
+    add(3, width - side, width - EDGE, Cap(name, name, kind=STRONG if view.app in RETURNS else DULL), moves.returned)
     ground = ((Canvas.fill, (0, start - 10, width, height), view.theme.board),)
     yield Element("keyboard", (0, start - 10, width, height), ground, id="keyboard", children=tuple(keys))
 

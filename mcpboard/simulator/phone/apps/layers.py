@@ -11,15 +11,10 @@ from mcpboard.simulator.phone.apps.settings import slider
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.scenery import glass
-from mcpboard.simulator.phone.view import Box, View
+from mcpboard.simulator.phone.sprites import glass
+from mcpboard.simulator.phone.view import CONTENT, Box, View
 
 TILES = (("Wi-Fi", "wifi"), ("Bluetooth", "bluetooth"), ("Focus", "moon"), ("Dark Mode", "sun"))
-NEWS = (
-    ("Calendar", "Nothing planned", "The rest of the day is free."),
-    ("Weather", "Mostly sunny, 21\u00b0", "No rain is expected this evening."),
-    ("Messages", "Welcome", "This phone is pretended, and at your service."),
-)
 WHITE, HAZE = "#ffffff", "#c9d3e6"
 NOTICE = 92  # points of one notification
 TOP, SIDE = 306, 16
@@ -63,7 +58,7 @@ def shade(view: View) -> Iterator[Element]:
         (Canvas.sign, "sun", bar[0] + 20, (bar[1] + bar[3]) / 2 - 13, 26, WHITE),
         *slider(view, track, WHITE),
     ), desc=f"Brightness {view.brightness} %", id="shade/Brightness", slide=moves.brightened)  # fmt: skip
-    for index, (app, title, text) in enumerate(NEWS):
+    for index, (app, title, text) in enumerate(CONTENT["news"]):
         x, y = news[0], news[1] + index * pitch
         box = (x, y, right, y + NOTICE)
         yield Element("notification", box, (

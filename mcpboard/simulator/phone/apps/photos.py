@@ -10,7 +10,7 @@ from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, clipped
-from mcpboard.simulator.phone.scenery import landscape
+from mcpboard.simulator.phone.landscapes import landscape
 from mcpboard.simulator.phone.view import View
 
 COUNT = 36  # photos there are

@@ -10,10 +10,10 @@ from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, Shape, centered, clipped, decor, label
-from mcpboard.simulator.phone.scenery import wallpaper
-from mcpboard.simulator.phone.view import HUES, Box, View
+from mcpboard.simulator.phone.sprites import wallpaper
+from mcpboard.simulator.phone.view import CONTENT, HUES, Box, View
 
-SWITCH, SLIDER, PAGE = "switch", "slider", "page"
+SWITCH, PAGE = "switch", "page"  # kinds of lines; the one other is a slider
 LINE = 58  # points of one line
 GAP = 24  # between two groups
 RADIUS = 16
@@ -30,45 +30,8 @@ class SettingsLine:
     color: str
 
 
-GROUPS = (
-    (
-        SettingsLine("Airplane Mode", SWITCH, "plane", "#ff9500"),
-        SettingsLine("Wi-Fi", SWITCH, "wifi", "#0a84ff"),
-        SettingsLine("Bluetooth", SWITCH, "bluetooth", "#0a6cff"),
-        SettingsLine("Mobile Data", SWITCH, "mast", "#34c759"),
-        SettingsLine("Personal Hotspot", SWITCH, "link", "#30b566"),
-    ),
-    (
-        SettingsLine("Dark Mode", SWITCH, "moon", "#5e5ce6"),
-        SettingsLine("Brightness", SLIDER, "sun", "#1f93ff"),
-        SettingsLine("Landscape", SWITCH, "turn", "#00a3a3"),
-        SettingsLine("Wallpaper", PAGE, "picture", "#35b6e6"),
-    ),
-    (
-        SettingsLine("Notifications", PAGE, "bell", "#ff3b30"),
-        SettingsLine("Sounds", PAGE, "speaker", "#ff2d55"),
-        SettingsLine("Focus", SWITCH, "moon", "#5856d6"),
-        SettingsLine("Screen Time", PAGE, "hourglass", "#7a5cf0"),
-    ),
-    (
-        SettingsLine("General", PAGE, "gear", "#8e8e93"),
-        SettingsLine("Accessibility", PAGE, "hand", "#0a84ff"),
-        SettingsLine("Battery", PAGE, "battery", "#34c759"),
-        SettingsLine("Privacy", PAGE, "hand", "#3478f6"),
-        SettingsLine("Storage", PAGE, "disk", "#8e8e93"),
-    ),
-    (
-        SettingsLine("Accounts", PAGE, "person", "#5b8def"),
-        SettingsLine("Passwords", PAGE, "key", "#6d6d72"),
-        SettingsLine("Language & Region", PAGE, "globe", "#0fa3b1"),
-        SettingsLine("About", PAGE, "info", "#8e8e93"),
-    ),
-)
+GROUPS = tuple(tuple(SettingsLine(*line) for line in group) for group in CONTENT["settings"])
 LINES = tuple(line for group in GROUPS for line in group)
-ABOUT = (
-    ("Name", "Pretend phone"), ("Model", "Simulated Phone"), ("Screen", "1179 x 2556"), ("Cable", "HDMI and USB"),
-    ("Seen by", "any MCP client"),
-)  # fmt: skip
 
 
 def extent(view: View) -> float:
@@ -169,8 +132,8 @@ def _nothing(view: View) -> Iterator[Element]:
 
 def _about(view: View) -> Iterator[Element]:
     top, theme = bars.head_height(view) + 10, view.theme
-    yield _card(view, top, len(ABOUT))
-    for index, (name, value) in enumerate(ABOUT):
+    yield _card(view, top, len(CONTENT["about"]))
+    for index, (name, value) in enumerate(CONTENT["about"].items()):
         y = top + LINE * index + 17
         yield label((SIDE + 22, y), name, 18, theme.ink, scale=view.scale)
         wide = label((0, y), value, 18, theme.pale, scale=view.scale).box[2]

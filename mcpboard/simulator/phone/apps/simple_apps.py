@@ -8,20 +8,22 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache, partial
 
+from PIL import Image, ImageDraw
+
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.drawings import Stencil
 from mcpboard.simulator.phone.elements import Element, centered, decor, label
 from mcpboard.simulator.phone.fonts import width
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.view import Box, Place, View
+from mcpboard.simulator.phone.masks import FINE
+from mcpboard.simulator.phone.view import Box, View
 
 FRONT = 120  # points of the icon in the middle of an app that is only a front
 
-# --- the clock: a dial with the board's time, and the hours of other cities ----------------------------------------
+# --- the clock: a dial with the phone's time, and the hours of other cities ----------------------------------------
 
-CITIES = (("London", -7), ("New York", -12), ("Tokyo", 1), ("Sydney", 2))  # hours against the board's zone, in summer
+CITIES = (("London", 1), ("New York", -4), ("Tokyo", 9), ("Sydney", 10))  # hours ahead of UTC, in summer
 DAYS = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
 DIAL = 300  # points across
 CITY = 74  # points of one city's line
@@ -49,11 +51,13 @@ def clock(view: View) -> Iterator[Element]:
         row = top + CITY * index
         if index:
             yield decor((Canvas.fill, (left + 22, row - 0.5, right, row + 0.5), theme.line))
-        there = view.moment + timedelta(hours=hours)
+        ahead = hours - view.zone / 60
+        there = view.moment + timedelta(hours=ahead)
         day = DAYS[(there.date() - view.moment.date()).days]
         yield label((left + 22, row + 13), city, 20, theme.ink, scale=view.scale)
-        yield label((left + 22, row + 41), f"{day}, {hours:+d} h", 14, theme.pale, scale=view.scale)
-        yield label((right - 104, row + 17), f"{there:%H:%M}", 31, theme.ink, scale=view.scale)
+        yield label((left + 22, row + 41), f"{day}, {ahead:+g} h", 14, theme.pale, scale=view.scale)
+        left_of_time = right - 22 - width(f"{there:%H:%M}", round(31 * view.scale)) / view.scale
+        yield label((left_of_time, row + 17), f"{there:%H:%M}", 31, theme.ink, scale=view.scale)
 
 
 def _paint_dial(canvas: Canvas, view: View, box: Box, side: float) -> None:
@@ -62,24 +66,30 @@ def _paint_dial(canvas: Canvas, view: View, box: Box, side: float) -> None:
 
 @lru_cache(maxsize=4)
 def _dial(side: int, minute: int, ink: str, pale: str) -> Picture:
-    pen = Stencil(side)
+    """Draw the ticks and hands, large and then reduced, so that their edges are smooth."""
+    full = side * FINE
+    image = Image.new("RGBA", (full, full))
+    pen = ImageDraw.Draw(image)
+
+    def stroke(turn: float, inner: float, outer: float, thick: float, color: str) -> None:
+        """Draw a line from the middle, in hundredths of the side; a turn of 0 is at twelve."""
+        angle, half = math.tau * (turn - 0.25), full * thick / 200
+        ends = [(radius * math.cos(angle), radius * math.sin(angle)) for radius in (inner, outer)]
+        places = [(full * (50 + x) / 100, full * (50 + y) / 100) for x, y in ends]
+        pen.line(places, color, round(2 * half))
+        for x, y in places:
+            pen.ellipse((x - half, y - half, x + half, y + half), color)
+
     for tick in range(60):
-        long, thick = (6, 1.4) if tick % 5 == 0 else (2.5, 0.7)
-        pen.stroke([_on_dial(tick / 60, r) for r in (46 - long, 46)], thick, ink if tick % 5 == 0 else pale)
-    pen.stroke(((50, 50), _on_dial(minute / 720, 24)), 3.2, ink)
-    pen.stroke(((50, 50), _on_dial(minute % 60 / 60, 36)), 2.2, ink)
-    pen.stroke((_on_dial(0.5, 8), _on_dial(0, 40)), 0.9, "#ff9500")
-    pen.disc(50, 50, 2.2, "#ff9500")
-    return pen.image()
+        stroke(tick / 60, *((40, 46, 1.4, ink) if tick % 5 == 0 else (43.5, 46, 0.7, pale)))
+    stroke(minute / 720, 0, 24, 3.2, ink)
+    stroke(minute % 60 / 60, 0, 36, 2.2, ink)
+    stroke(0, -8, 40, 0.9, "#ff9500")
+    stroke(0, 0, 0, 4.4, "#ff9500")
+    return image.reduce(FINE)
 
 
-def _on_dial(turn: float, radius: float) -> Place:
-    """Return a place on the dial; a turn of 0 is at twelve."""
-    angle = math.tau * (turn - 0.25)
-    return 50 + radius * math.cos(angle), 50 + radius * math.sin(angle)
-
-
-# --- the calendar: the month of the board's clock, and an empty day below it ---------------------------------------
+# --- the calendar: the month of the phone's clock, and an empty day below it ---------------------------------------
 
 RED = "#f0483e"
 WEEKDAYS = ("M", "T", "W", "T", "F", "S", "S")

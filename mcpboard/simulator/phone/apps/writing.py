@@ -8,7 +8,7 @@ from mcpboard.simulator.phone import fonts, moves
 from mcpboard.simulator.phone.apps import bars, keyboard
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, Shape, clipped, decor, label
-from mcpboard.simulator.phone.view import Box, View
+from mcpboard.simulator.phone.view import Box, Place, View
 
 # --- notes ---------------------------------------------------------------------------------------------------------
 
@@ -108,16 +108,22 @@ def _thread(view: View, bottom: float) -> Iterator[Element]:
 
 
 def _draft(canvas: Canvas, view: View, box: Box) -> None:
-    theme, (left, top, right, _) = view.theme, box
-    canvas.outline(box, theme.line, 23, 1.5, theme.card)
+    canvas.outline(box, view.theme.line, 23, 1.5, view.theme.card)
     text = view.draft[-SHOWN:].replace("\n", " ")
-    while text and canvas.width(text, BUBBLE_SIZE) > right - left - 44:
+    field_line(canvas, view, (box[0] + 20, box[1] + 11), box[2] - box[0] - 44, text, "Message")
+
+
+def field_line(canvas: Canvas, view: View, at: Place, room: float, text: str, hint: str) -> None:
+    """Paint the text of a field of one line: the end of it while it is typed, else its beginning; or the hint."""
+    (x, y), theme, typing = at, view.theme, view.focused and not view.marked
+    while typing and text and canvas.width(text, BUBBLE_SIZE) > room:
         text = text[1:]
-    wide = canvas.width(text, BUBBLE_SIZE)
+    shown = fonts.fitted(text, canvas.px(BUBBLE_SIZE), canvas.px(room))
+    end = x + canvas.width(shown, BUBBLE_SIZE)
     if view.marked:
-        canvas.fill((left + 18, top + 11, left + 22 + wide, top + 35), theme.accent, 4, 0.28)
-    if not view.draft and not view.focused:
-        canvas.text(left + 20, top + 11, "Message", BUBBLE_SIZE, theme.pale)
-    canvas.text(left + 20, top + 11, text, BUBBLE_SIZE, theme.ink)
-    if view.focused and not view.marked:
-        canvas.fill((left + 21 + wide, top + 11, left + 23 + wide, top + 35), theme.accent, 1)
+        canvas.fill((x - 2, y, end + 2, y + 24), theme.accent, 4, 0.28)
+    if not text and not view.focused:
+        canvas.text(x, y, hint, BUBBLE_SIZE, theme.pale)
+    canvas.text(x, y, shown, BUBBLE_SIZE, theme.ink)
+    if typing:
+        canvas.fill((end + 1, y, end + 3.2, y + 24), theme.accent, 1.1)

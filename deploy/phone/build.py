@@ -1,21 +1,34 @@
-"""Small drawings with smooth edges, as data: the signs of the system and the icons of the apps.
+"""Build what the simulated phone is drawn with: fonts, icons, signs, emoji and wallpapers, as files beside its code.
 
-Each is a list of shapes on a grid of 100 by 100. It is drawn large and reduced, which makes the edges smooth.
+    python -m venv /tmp/phone && /tmp/phone/bin/pip install Pillow==11.3.0 fonttools==4.60.1
+    PYTHONPATH=. /tmp/phone/bin/python deploy/phone/build.py    # needs apt-get; says the files' sizes
+
+The fonts come from Debian's packages, unpacked and not installed; with `--fonts FOLDER` from a folder that holds their
+files. The drawings are below, as shapes on a grid of 100 by 100: each is drawn large and reduced, which makes its
+edges smooth. Nothing else than these two is read, so that the same versions give the same files.
 """
 
 from __future__ import annotations
 
-import functools
+import argparse
+import json
 import math
+import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageDraw
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-from mcpboard.simulator.phone import fonts, masks
+from mcpboard.simulator.phone import masks
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.masks import FINE
-from mcpboard.simulator.phone.view import Place
+from mcpboard.simulator.phone.view import HUES, Place
+
+ART = Path(__file__).parents[2] / "mcpboard/simulator/phone/art"
+FINE = masks.FINE
 
 GRID = 100.0  # units across, whatever the pixels
 CLEAR = (0, 0, 0, 0)
@@ -153,12 +166,11 @@ SIGNS: Mapping[str, tuple[Shape, ...]] = {
 }
 
 
-@functools.lru_cache(maxsize=256)
-def sign(name: str, side: int, color: str) -> Picture:
-    """Draw a sign of that many pixels in one color, the rest clear. Not to be drawn upon."""
+def sign(name: str, side: int) -> Picture:
+    """Draw a sign, white on nothing."""
     pen = Stencil(side)
     for draw, *arguments in SIGNS[name]:
-        draw(pen, *arguments, color)
+        draw(pen, *arguments, WHITE)
     return pen.image()
 
 
@@ -262,21 +274,177 @@ ICONS: Mapping[str, tuple[str, str, tuple[Shape, ...]]] = {
 }  # fmt: skip
 
 
-@functools.lru_cache(maxsize=256)
-def icon(name: str, side: int, day: int = 0) -> Picture:
-    """Draw an icon of that many pixels; `day` is the date on the calendar's. Not to be drawn upon."""
+def icon(name: str, side: int) -> Picture:
+    """Draw the icon of an app; the calendar's without its day."""
     top, bottom, shapes = ICONS[name]
     pen = Stencil(side, masks.slope(side, side, top, bottom))
     for draw, *arguments in shapes:
         draw(pen, *arguments)
     image = pen.image()
-    if name == "Calendar":
-        # letters, too, are drawn large and reduced, so that they are smooth at any size
-        full = side * FINE
-        letters, size, text = Image.new("L", (full, full), 0), full * 52 // 100, str(day)
-        face = (fonts.chain(True) or ("",))[0]
-        left = (full - fonts.run_width(face or "own", text, size)) / 2
-        ImageDraw.Draw(letters).text((left, full * 0.34), text, fill=255, font=fonts.font(face, size))
-        image.paste(INK, (0, 0, side, side), letters.reduce(FINE))
-    image.putalpha(masks.squircle(side))
+    image.putalpha(squircle(side))
     return image
+
+
+def squircle(side: int) -> Picture:
+    """Draw the outline of an icon: a superellipse, whose corners begin without a kink."""
+    half, points = side * FINE / 2, []
+    for step in range(360):
+        cosine, sine = math.cos(math.radians(step)), math.sin(math.radians(step))
+        points.append(tuple(half + math.copysign(abs(part) ** 0.4, part) * half for part in (cosine, sine)))
+    big = Image.new("L", (side * FINE, side * FINE), 0)
+    ImageDraw.Draw(big).polygon(points, fill=255)
+    return big.reduce(FINE)
+
+
+# --- scenery -------------------------------------------------------------------------------------------------------
+
+# Of each light: the place (shares of the sides), the reach (share of the longer one), the brightness (percent).
+LIGHTS = ((0.15, 0.1, 0.8, 74), (0.95, 0.34, 0.9, 66), (0.3, 0.78, 0.8, 62))
+USUAL_TURNS = (40, -38, 74)  # degrees from the wallpaper's hue to those of its lights
+TURNS = {18: (24, -40, -58)}  # where the usual ones would clash
+HILLS = ((0.70, 0.06, -6, 40, 90), (0.82, 0.045, -30, 28, 120))  # height, swing, turn of the hue, lightness, opacity
+
+
+def wallpaper(width: int, height: int, hue: int, dark: bool) -> Picture:
+    """Draw three lights over a slope of one hue, and two hills in front of them."""
+    depth = 0.5 if dark else 1.0
+    small = masks.slope(width // 6, height // 6, _hsl(hue + 18, 62, 52 * depth), _hsl(hue - 22, 58, 34 * depth)).copy()
+    for (x, y, reach, lightness), turn in zip(LIGHTS, TURNS.get(hue, USUAL_TURNS), strict=True):
+        side = int(max(small.size) * reach)
+        mask = ImageChops.invert(Image.radial_gradient("L")).resize((side, side)).point(lambda value: value * 0.85)
+        left, top = round(small.width * x - side / 2), round(small.height * y - side / 2)
+        small.paste(_hsl(hue + turn, 72, lightness * depth), (left, top, left + side, top + side), mask)
+    image = small.filter(ImageFilter.GaussianBlur(6)).resize((width, height), Image.Resampling.BICUBIC)
+    for base, swing, turn, lightness, alpha in HILLS:
+        crest = ((x, height * (base + swing * math.sin(x / width * 4.2 + base * 9))) for x in range(-1, width + 8, 8))
+        outline = [(2 * x, 2 * y) for x, y in (*crest, (width + 8, height), (-1, height))]
+        _fill(image, outline, _hsl(hue + turn, 60, lightness * depth), alpha)
+    return image
+
+
+def _hsl(hue: float, saturation: float, lightness: float) -> str:
+    return f"hsl({int(hue) % 360}, {saturation:.0f}%, {lightness:.0f}%)"
+
+
+def _fill(image: Picture, outline: Iterable[Place], color: str, alpha: int) -> None:
+    """Paint a polygon, its points in half pixels, translucent and with smooth edges."""
+    mask = Image.new("L", (image.width * 2, image.height * 2), 0)
+    ImageDraw.Draw(mask).polygon(list(outline), fill=alpha)
+    image.paste(color, (0, 0, *image.size), mask.reduce(2))
+
+
+# --- fonts and emoji -----------------------------------------------------------------------------------------------
+
+PACKAGES = ("fonts-inter", "fonts-noto-cjk", "fonts-noto-color-emoji")
+LATIN = [*range(0x20, 0x7F), *range(0xA0, 0x180), *range(0x370, 0x400), *range(0x400, 0x530), *range(0x1E00, 0x2000),
+         *range(0x2010, 0x2070), *range(0x20A0, 0x20C0), *range(0x2100, 0x2200), *range(0x2200, 0x2300)]  # fmt: skip
+KANA = [*range(0x3000, 0x3100), *range(0xFF01, 0xFFE6), 0xFFFD]  # with the punctuation and the wide forms of East Asia
+# File -> the package's file, the number of the font in it, and the characters that are kept.
+FONTS: Mapping[str, tuple[str, int, list[int]]] = {
+    "regular.otf": ("Inter-Regular.otf", 0, LATIN),
+    "bold.otf": ("Inter-SemiBold.otf", 0, LATIN),
+    "asian.otf": ("NotoSansCJK-Regular.ttc", 2, KANA),  # the Chinese one, to which the commonest Han characters come
+}
+EMOJI_FONT, EMOJI_PIXELS = "NotoColorEmoji.ttf", 109  # the only size that it has
+EMOJI = (
+    "\U0001f600\U0001f601\U0001f602\U0001f923\U0001f60a\U0001f60d\U0001f618\U0001f60e\U0001f914\U0001f622"
+    "\U0001f62d\U0001f621\U0001f631\U0001f634\U0001f973\U0001f917\U0001f644\U0001f605\U0001f609\U0001f642"
+    "\U0001f44d\U0001f44e\U0001f44f\U0001f64f\U0001f44b\U0001f4aa\U0001f91d\u270c\U0001f44c\u2764"
+    "\U0001f494\U0001f525\u2728\u2b50\U0001f389\U0001f382\U0001f381\U0001f339\u2600\U0001f319"
+    "\u2614\u2744\U0001f308\u2615\U0001f355\U0001f34e\U0001f37a\u26bd\U0001f3c6\U0001f697"
+    "\u2708\U0001f3e0\U0001f4f1\U0001f4bb\U0001f4f7\U0001f3b5\U0001f4a1\u2705\u274c\u26a0"
+)
+
+
+def han() -> list[int]:
+    """Return the 3,755 commonest Han characters: level 1 of GB 2312, rows 16 to 55."""
+    found = []
+    for row in range(16, 56):
+        for column in range(1, 95):
+            try:
+                found.append(ord(bytes((row + 0xA0, column + 0xA0)).decode("gb2312")))
+            except UnicodeDecodeError:  # the end of the last row
+                continue
+    return found
+
+
+def write_font(source: Path, number: int, characters: Iterable[int], file: Path) -> None:
+    """Write the font with these characters alone, without hints, layout rules and names but those of its license."""
+    options = subset.Options(layout_features=[], hinting=False, name_IDs=[0, 1, 2, 13, 14], notdef_outline=True,
+                             desubroutinize=False, font_number=number)  # fmt: skip
+    font = subset.load_font(str(source), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(font)
+    family = {"bold.otf": "Phone Bold", "regular.otf": "Phone", "asian.otf": "Phone Asian"}[file.name]
+    for record in font["name"].names:
+        if record.nameID == 1:
+            record.string = family
+    font["head"].modified = font["head"].created  # so that nothing is dated
+    font.recalcTimestamp = False
+    font.save(str(file))
+    TTFont(str(file)).close()
+
+
+def emoji(letter: str, font: Path, side: int) -> Picture:
+    """Draw a colored character in a square."""
+    face = ImageFont.truetype(str(font), EMOJI_PIXELS, layout_engine=ImageFont.Layout.BASIC)
+    full = Image.new("RGBA", (136, 136))  # pixels of a glyph of that font, which is 128 high
+    ImageDraw.Draw(full).text((0, 4), letter, font=face, embedded_color=True)
+    return full.resize((side, side), Image.Resampling.LANCZOS)
+
+
+def unpacked(folder: Path) -> Path:
+    """Return a folder with the files of the packages."""
+    for package in PACKAGES:
+        subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, check=True)
+    for archive in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
+    return folder
+
+
+# --- the files -----------------------------------------------------------------------------------------------------
+
+COLUMNS = 10
+SIDES = {"icons": 214, "signs": 96, "emoji": 72}  # pixels of one sprite: what the largest screen needs
+
+
+def sheet(sprites: list[Picture], side: int) -> Picture:
+    """Lay sprites out in rows."""
+    image = Image.new("RGBA", (COLUMNS * side, -(-len(sprites) // COLUMNS) * side))
+    for index, sprite in enumerate(sprites):
+        image.paste(sprite, (index % COLUMNS * side, index // COLUMNS * side))
+    return image
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fonts", type=Path, metavar="FOLDER", help="where the packages' files are")
+    with tempfile.TemporaryDirectory() as temporary:
+        fonts = parser.parse_args().fonts or unpacked(Path(temporary))
+        named = {path.name: path for path in fonts.rglob("*.[ot]t[fc]")}
+        for file, (source, number, characters) in FONTS.items():
+            wanted = [*characters, *han()] if characters is KANA else characters
+            write_font(named[source], number, wanted, ART / file)
+        pictures = {
+            "icons": [icon(name, SIDES["icons"]) for name in ICONS],
+            "signs": [sign(name, SIDES["signs"]) for name in SIGNS],
+            "emoji": [emoji(letter, named[EMOJI_FONT], SIDES["emoji"]) for letter in EMOJI],
+        }
+    for name, sprites in pictures.items():
+        image = sheet(sprites, SIDES[name])
+        (image.getchannel("A") if name == "signs" else image).save(ART / f"{name}.png", optimize=True)
+    names = {"icons": list(ICONS), "signs": list(SIGNS), "emoji": list(EMOJI)}
+    index = {name: {"side": SIDES[name], "columns": COLUMNS, "names": found} for name, found in names.items()}
+    (ART / "sprites.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")
+    for hue in HUES:
+        for dark in (False, True):
+            for form, size in {"upright": (498, 1080), "lying": (1920, 886)}.items():
+                wall = wallpaper(*size, hue, dark)
+                wall.save(ART / f"wall-{hue}-{'dark' if dark else 'light'}-{form}.jpg", quality=86)
+    for path in sorted(ART.iterdir()):
+        print(f"{path.stat().st_size:9,}  {path.name}")
+
+
+if __name__ == "__main__":
+    main()
