@@ -87,7 +87,7 @@ _NO_SEPARATORS = bytes(set(range(256)) - set(b'",'))
 _COMMAS_OR_STRING = re.compile(rb'(?P<commas>,+)|"[^"]*"?')
 _SHORT = 1024  # characters
 _LARGE = 1 << 20  # characters; shorter ones cannot hold values that matter
-_SPACE = re.compile(r"[ \t\n\r]+")
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class TooNested(ValueError):
@@ -101,7 +101,7 @@ def nesting(document: str | bytes | bytearray) -> tuple[int, int]:
     """
     openings: Any = ("[", "{") if isinstance(document, str) else (b"[", b"{")
     if len(document) <= _SHORT:
-        brackets = document.count(openings[0]) + document.count(openings[1])
+        brackets = sum(map(document.count, openings))
     else:
         # `find` skips the base64 of a picture sixteen bytes at a time, where `count` walks it.
         brackets, search = 0, document.find
@@ -111,9 +111,13 @@ def nesting(document: str | bytes | bytearray) -> tuple[int, int]:
                 brackets, position = brackets + 1, search(opening, position + 1)
     if brackets <= DEPTH_LIMIT:
         return brackets, brackets
+    return bracket_levels(_STRING.sub(b"", _unescaped(document).translate(None, _NEITHER)))
+
+
+def _unescaped(document: str | bytes | bytearray) -> bytes | bytearray:
+    """Return a JSON document as UTF-8 without the escapes that could end a string, or seem to."""
     text = document.encode("utf-8", "replace") if isinstance(document, str) else document
-    text = text.replace(rb"\\", b"").replace(rb"\"", b"")
-    return bracket_levels(_STRING.sub(b"", text.translate(None, _NEITHER)))
+    return text.replace(rb"\\", b"").replace(rb"\"", b"")
 
 
 def bracket_levels(brackets: bytes) -> tuple[int, int]:
@@ -156,58 +160,45 @@ def read_json(
 
 def _read_deep(text: str, decoder: json.JSONDecoder) -> Any:
     """Return the value of a JSON document of any depth, as `decoder` would, without recursion."""
-    opened: list[Any] = []  # containers that are not closed yet, the outermost first
+    opened: list[Any] = [[]]  # containers that are not closed yet, the outermost first; the first keeps the value
     names: list[str] = []  # under which the next value of each open object is kept
+    wanted, position = "value", 0
 
-    def skip(position: int) -> int:
-        """Return where the next thing but white space is."""
-        space = _SPACE.match(text, position)
-        return space.end() if space else position
-
-    def name(position: int) -> int:
-        """Read the name of a member; return where its value begins."""
-        if text[position : position + 1] != '"':
-            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, position)
-        read, position = decoder.raw_decode(text, position)
-        position = skip(position)
-        if text[position : position + 1] != ":":
-            raise json.JSONDecodeError("Expecting ':' delimiter", text, position)
-        names.append(read)
-        return skip(position + 1)
-
-    position = skip(0)
-    while True:
-        opening = text[position : position + 1]
-        if opening in ("[", "{"):
-            container: Any = [] if opening == "[" else {}
-            position = skip(position + 1)
-            if text[position : position + 1] != ("]" if opening == "[" else "}"):
-                opened.append(container)
-                position = position if opening == "[" else name(position)
-                continue
-            value, position = container, position + 1
+    def keep(value: Any) -> None:
+        if isinstance(opened[-1], dict):
+            opened[-1][names.pop()] = value
         else:
-            value, position = decoder.raw_decode(text, position)
-        # A value is whole: keep it, and close what ends behind it.
-        while True:
-            position = skip(position)
-            following = text[position : position + 1]
-            if not opened:
-                if following:
-                    raise json.JSONDecodeError("Extra data", text, position)
-                return value
-            inner = opened[-1]
-            if isinstance(inner, dict):
-                inner[names.pop()] = value
-            else:
-                inner.append(value)
-            if following == ",":
-                position = skip(position + 1)
-                position = name(position) if isinstance(inner, dict) else position
-                break
-            if following != ("}" if isinstance(inner, dict) else "]"):
-                raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
-            value, position = opened.pop(), position + 1
+            opened[-1].append(value)
+
+    while (position := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+        mark, end, in_object = text[position], position + 1, isinstance(opened[-1], dict)
+        may_close = len(opened) > 1 and wanted not in ("value", "name", "colon")
+        if may_close and mark == ("}" if in_object else "]"):
+            opened.pop()
+            wanted = "comma"
+        elif wanted.startswith("value") and mark in "[{":
+            container: Any = [] if mark == "[" else {}
+            wanted = "value or ]" if mark == "[" else "name or }"
+            keep(container)
+            opened.append(container)
+        elif wanted.startswith("value"):
+            value, end = decoder.raw_decode(text, position)
+            keep(value)
+            wanted = "comma"
+        elif wanted.startswith("name") and mark == '"':
+            name, end = decoder.raw_decode(text, position)
+            names.append(name)
+            wanted = "colon"
+        elif wanted == "colon" and mark == ":":
+            wanted = "value"
+        elif wanted == "comma" and mark == "," and len(opened) > 1:
+            wanted = "name" if in_object else "value"
+        else:
+            break
+        position = end
+    if position < len(text) or len(opened) > 1 or wanted != "comma":
+        raise json.JSONDecodeError(f"Expecting {wanted}", text, position)
+    return opened[0][0]
 
 
 def _has_more_values(document: str | bytes | bytearray, limit: int) -> bool:
@@ -215,11 +206,9 @@ def _has_more_values(document: str | bytes | bytearray, limit: int) -> bool:
     comma: Any = "," if isinstance(document, str) else b","
     if document.count(comma) < limit:
         return False
-    text = document.encode("utf-8", "replace") if isinstance(document, str) else document
-    text = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _NO_SEPARATORS)
     outside = 0
     # One at a time: a list of that many strings would take more than the values.
-    for part in _COMMAS_OR_STRING.finditer(text):
+    for part in _COMMAS_OR_STRING.finditer(_unescaped(document).translate(None, _NO_SEPARATORS)):
         outside += len(part["commas"] or b"")
         if outside >= limit:
             return True

@@ -64,10 +64,8 @@ def _check_media_type(head: RequestHead) -> None:
     """Raise Refused with 415 for every media type but JSON; simple clients on devices send none, and pass."""
     if head.content_encoding and head.content_encoding.strip().lower() != "identity":
         raise Refused(415, _rpc_error("send the body without Content-Encoding"))
-    if head.content_type is None:
-        return
-    media_type = head.content_type.partition(";")[0].strip().lower()
-    if media_type != "application/json":
+    media_type, _, _ = (head.content_type or "").partition(";")
+    if head.content_type is not None and media_type.strip().lower() != "application/json":
         raise Refused(415, _rpc_error("send the header Content-Type: application/json"))
 
 
@@ -93,9 +91,7 @@ def same_origin(origin: str | None, host: str | None) -> bool:
 
 def _with_port(text: str, default_port: int) -> Authority | None:
     authority = parse_authority(text)
-    if authority is None or authority[1] is not None:
-        return authority
-    return authority[0], default_port
+    return authority and (authority[0], authority[1] or default_port)
 
 
 # --- the bearer token ----------------------------------------------------------------------

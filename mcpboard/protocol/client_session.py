@@ -40,6 +40,8 @@ class HttpRequest:
 
 
 T = TypeVar("T")
+Members = Mapping[str, Any]  # of a JSON object
+Answered = tuple[Members, HttpResponse]
 RequestFlow = Generator[HttpRequest, HttpResponse, T]
 
 
@@ -98,23 +100,21 @@ class ClientSession:
         params: dict[str, Any] = {}
         for _ in range(PAGES_LIMIT):
             result, _response = yield from self._request("tools/list", params)
-            page = result.get("tools")
-            if not isinstance(page, list) or not all(
-                isinstance(t, dict) and isinstance(t.get("name"), str) for t in page
-            ):
+            page: Any = result.get("tools")
+            well = isinstance(page, list) and all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in page)
+            if not well:
                 raise NotMcp("the list of tools is malformed")
             tools += page
-            cursor = result.get("nextCursor")
-            if not isinstance(cursor, str):
+            if not isinstance(result.get("nextCursor"), str):
                 return tools
-            params = {"cursor": cursor}  # an empty one is a cursor, too
+            params = {"cursor": result["nextCursor"]}  # an empty one is a cursor, too
         raise PeerBroken(f"tools/list did not end after {PAGES_LIMIT} pages; the server's cursor is at fault")
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RequestFlow[CallResult]:
         """Return the result of one tool call, sent exactly once whatever the response."""
         yield from self.open()
         params = {"name": name, "arguments": dict(arguments)}
-        result, response = yield from self._request("tools/call", params, {"Mcp-Name": headers.encoded_name(name)})
+        result, response = yield from self._request("tools/call", params, name)
         return call_result(result, response.blobs)
 
     def ping(self) -> RequestFlow[None]:
@@ -165,11 +165,10 @@ class ClientSession:
 
     # --- requests ---
 
-    def _request(
-        self, method: str, params: Mapping[str, Any], extra: Mapping[str, str] | None = None
-    ) -> RequestFlow[tuple[Mapping[str, Any], HttpResponse]]:
+    def _request(self, method: str, params: Members, name: str | None = None) -> RequestFlow[Answered]:
+        """Return the result of a request, and the response that holds it; `name` is that of a tool."""
         request_id = next(self._ids)
-        response = yield self._http_request(method, request_id, params, self.version, extra)
+        response = yield self._http_request(method, request_id, params, self.version, name)
         try:
             return result_of(response, request_id), response
         except ClientError as error:
@@ -179,21 +178,17 @@ class ClientSession:
             raise
 
     def _http_request(
-        self,
-        method: str,
-        request_id: int,
-        params: Mapping[str, Any],
-        version: str | None,
-        extra: Mapping[str, str] | None = None,
+        self, method: str, request_id: int, params: Members, version: str | None, name: str | None = None
     ) -> HttpRequest:
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        sent = self.headers()
         if version == MODERN:
-            sent = self.headers() | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | dict(extra or {})
+            sent |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+            if name is not None:
+                sent["Mcp-Name"] = headers.encoded_name(name)
             meta = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
-            return HttpRequest(sent, verbatim(message | {"params": {**params, "_meta": meta}}))
-        if params:
-            message["params"] = params
-        return HttpRequest(self.headers(), verbatim(message))
+            params = {**params, "_meta": meta}
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        return HttpRequest(sent, verbatim(message | {"params": params} if params else message))
 
     def headers(self) -> dict[str, str]:
         """Return the headers of any request; both media types, as the specification demands of a client."""

@@ -1,6 +1,6 @@
 """The MCP endpoint: a POST becomes either a finished reply or the one step that is left to the role.
 
-    admit(head)              -> Admitted, or raises Refused        nothing of the body is read yet
+    access.admit(policy, head) -> Admitted, or raises Refused      nothing of the body is read yet
     receive(admitted, body)  -> Reply | ToolCall | ListTools | OpenSession | CloseSession
     reply(call, outcome)     -> Reply                              after the role has run the tool
 
@@ -14,43 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpboard.errors import (
-    UNKNOWN,
-    BadArgument,
-    InternalError,
-    InvalidParams,
-    InvalidRequest,
-    MethodNotFound,
-    ProtocolError,
-    SessionGone,
-    ToolError,
-    ToolFailed,
-    UnsupportedVersion,
-)
+from mcpboard import errors
+from mcpboard.errors import UNKNOWN, ProtocolError, ToolError
 from mcpboard.protocol import headers, jsonrpc, versions
-from mcpboard.protocol.access import admit
 from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
 from mcpboard.protocol.limits import ARGUMENTS_LIMIT, CLIENT_NAME_LIMIT
-from mcpboard.protocol.messages import (
-    Admitted,
-    CloseSession,
-    ListTools,
-    OpenSession,
-    Policy,
-    Reply,
-    RequestHead,
-    Step,
-    ToolCall,
-)
-from mcpboard.protocol.tools import (
-    ADVICE,
-    Content,
-    Part,
-    ToolList,
-    check_arguments,
-    compact,
-    error_content,
-)
+from mcpboard.protocol.messages import Admitted, CloseSession, ListTools, OpenSession, Policy, Reply, Step, ToolCall
+from mcpboard.protocol.tools import ADVICE, Content, Part, ToolList, check_arguments, compact, error_content
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
@@ -83,10 +53,6 @@ class Endpoint:
 
     # --- a request comes in ---
 
-    def admit(self, head: RequestHead) -> Admitted:
-        """Let `head` in by the ladder of `access`; raises Refused at the first rung that refuses."""
-        return admit(self.policy, head)
-
     def receive(self, admitted: Admitted, body: bytes) -> Step:
         """Reply to `body` at once, or return the one step that is left to the role."""
         head = admitted.head
@@ -95,7 +61,7 @@ class Endpoint:
             if head.method == "DELETE":
                 knows = self.policy.knows_session
                 if knows is None or head.session is None or not knows(head.session, admitted.principal):
-                    raise SessionGone("the session is unknown or over: there is nothing to end")
+                    raise errors.SessionGone("the session is unknown or over: there is nothing to end")
                 return CloseSession(head.session, admitted.principal)
             try:
                 document = jsonrpc.load(body)
@@ -104,7 +70,7 @@ class Endpoint:
                     self._session(admitted, None)  # a dead session is reported before a broken body
                     raise
             if self.policy.disabled is not None:
-                raise MethodNotFound(self.policy.disabled)
+                raise errors.MethodNotFound(self.policy.disabled)
             session = self._session(admitted, document)
             message = jsonrpc.parse_message(document)
             if not isinstance(message, Request):
@@ -125,7 +91,7 @@ class Endpoint:
         if is_opening or head.standard.version == versions.MODERN:
             return None
         if not self.policy.knows_session(head.session, admitted.principal):
-            raise SessionGone("the session is unknown or over: initialize again")
+            raise errors.SessionGone("the session is unknown or over: initialize again")
         return head.session
 
     def _dispatch(self, admitted: Admitted, session: str | None, request: Request) -> Step:
@@ -134,7 +100,7 @@ class Endpoint:
         if method is not None and not (removed and version.enveloped):
             return method(self, request, version, session, admitted.principal)
         hint = f"; this is {versions.MODERN} traffic, {request.method} belongs to {versions.LEGACY}" if removed else ""
-        error = MethodNotFound(f"method not found: {ascii(request.method)[:80]}{hint}")
+        error = errors.MethodNotFound(f"method not found: {ascii(request.method)[:80]}{hint}")
         if not version.modern:
             error.status = self.policy.unknown_method_legacy
         raise error
@@ -144,7 +110,7 @@ class Endpoint:
     def _initialize(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         requested = request.params.get("protocolVersion")
         if not isinstance(requested, str):
-            raise InvalidParams("initialize needs protocolVersion, a string")
+            raise errors.InvalidParams("initialize needs protocolVersion, a string")
         negotiated = versions.negotiate(requested, self.policy.echoed_versions)
         if version.modern or self.policy.knows_session is None:
             return self._handshake(request.id, negotiated, modern=version.modern)
@@ -153,16 +119,14 @@ class Endpoint:
         client = one_line(" ".join(name for name in names if isinstance(name, str))[:CLIENT_NAME_LIMIT])
         return OpenSession(request.id, negotiated, client, principal)
 
-    def _handshake(
-        self, request_id: Id, version: str, extra: tuple[tuple[str, str], ...] = (), *, modern: bool = False
-    ) -> Reply:
+    def _handshake(self, request_id: Id, version: str, *extra: tuple[str, str], modern: bool = False) -> Reply:
         result = {
             "protocolVersion": version,
             "capabilities": {"tools": {}},
             "serverInfo": dict(self.policy.server),
             "instructions": self.policy.instructions,
         }
-        return self._result(request_id, compact(result)[1:-1], extra, modern=modern)
+        return self._result(request_id, compact(result)[1:-1], *extra, modern=modern)
 
     def _ping(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         # One family of clients rejects any member in the result of a ping sent under a legacy header;
@@ -176,26 +140,26 @@ class Endpoint:
 
     def _list(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         if request.params.get("cursor") is not None:
-            raise InvalidParams("there is one page only: no cursor was ever given out")
+            raise errors.InvalidParams("there is one page only: no cursor was ever given out")
         return ListTools(request.id, version)
 
     def _call(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         name, arguments = request.params.get("name"), request.params.get("arguments")
         if not isinstance(name, str):
-            raise InvalidParams('tools/call needs "name", a string')
+            raise errors.InvalidParams('tools/call needs "name", a string')
         if arguments is not None and not isinstance(arguments, dict):
-            raise InvalidParams('"arguments" must be an object')
+            raise errors.InvalidParams('"arguments" must be an object')
         tool = self.tool_list.tools.get(name)
         if tool is None:
-            raise InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
+            raise errors.InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
         arguments = arguments or {}
         call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal)
         try:
             check_arguments(tool.input_schema, arguments)
-        except BadArgument as error:
+        except errors.BadArgument as error:
             if self.policy.faults_as_results:
                 return self.reply(call, error)
-            raise InvalidParams(error.text) from error
+            raise errors.InvalidParams(error.text) from error
         return call
 
     # --- replies ---
@@ -207,7 +171,8 @@ class Endpoint:
         if isinstance(outcome, ToolError):
             acts = self.tool_list.acts(call.name)
             if not self.policy.faults_as_results:
-                return self.refuse(call.id, ToolFailed(outcome.text, delivery=outcome.delivery if acts else None))
+                delivery = outcome.delivery if acts else None
+                return self.refuse(call.id, errors.ToolFailed(outcome.text, delivery=delivery))
             outcome = error_content(outcome, acts)
         fixed = self._fixed["modern" if call.request_version.modern else "legacy"]
         return Reply(200, (JSON,), result_parts(call.id, outcome, fixed))
@@ -218,7 +183,7 @@ class Endpoint:
 
     def opened(self, step: OpenSession, session_id: str) -> Reply:
         """Reply to the handshake with the session id that the role minted."""
-        return self._handshake(step.id, step.version, (("Mcp-Session-Id", session_id),))
+        return self._handshake(step.id, step.version, ("Mcp-Session-Id", session_id))
 
     def closed(self) -> Reply:
         """Reply to a DELETE that ended a session."""
@@ -230,17 +195,17 @@ class Endpoint:
 
     def crashed(self, request_id: Id | None) -> Reply:
         """Reply after a bug of ours: no details leave the process."""
-        return self.refuse(request_id, InternalError(INTERNAL))
+        return self.refuse(request_id, errors.InternalError(INTERNAL))
 
     def crashed_call(self, call: ToolCall) -> ToolError | ProtocolError:
         """Return the outcome of a call after a bug of ours or for lack of memory: an action may have been executed."""
         if not self.tool_list.acts(call.name):
-            return InternalError(INTERNAL)
+            return errors.InternalError(INTERNAL)
         if self.policy.faults_as_results:
             return ToolError(INTERNAL, delivery=UNKNOWN)
-        return ToolFailed(f"{INTERNAL}. {ADVICE[UNKNOWN]}", delivery=UNKNOWN)
+        return errors.ToolFailed(f"{INTERNAL}. {ADVICE[UNKNOWN]}", delivery=UNKNOWN)
 
-    def _result(self, request_id: Id, body: bytes, extra: tuple[tuple[str, str], ...] = (), *, modern: bool) -> Reply:
+    def _result(self, request_id: Id, body: bytes, *extra: tuple[str, str], modern: bool) -> Reply:
         fixed = self._fixed["modern" if modern else "legacy"]
         return Reply(200, (JSON, *extra), (jsonrpc.result(request_id, b"{", body, b",", fixed, b"}"),))
 
@@ -250,29 +215,21 @@ def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, 
 
     In parts, so that no image is ever escaped and no bundle ever held.
     """
-    parts: list[Part] = [jsonrpc.result_head(request_id) + b'{"content":[']
-    for number, block in enumerate(content.blocks):
-        if number:
-            parts.append(b",")
-        parts += block.parts()
-    parts.append(b"],")
-    if content.structured is not None:
-        parts.append(b'"structuredContent":' + compact(content.structured) + b",")
-    if content.is_error:
-        parts.append(b'"isError":true,')
-    parts.append(fixed + b"}}")
-    return tuple(parts)
+    blocks = [part for block in content.blocks for part in (b",", *block.parts())][1:]
+    structured = () if content.structured is None else (b'"structuredContent":', compact(content.structured), b",")
+    end = (b'"isError":true,' if content.is_error else b"") + fixed + b"}}"
+    return (jsonrpc.result_head(request_id) + b'{"content":[', *blocks, b"],", *structured, end)
 
 
 def _acknowledge(message: Notification | Response, version: str | None) -> Reply:
     """Reply 202 without a byte to what is never acted on; an error to what ought not to be sent."""
     if isinstance(message, Notification) and message.method in METHODS:
-        raise InvalidRequest(f"{message.method} needs an id; nothing was done")
+        raise errors.InvalidRequest(f"{message.method} needs an id; nothing was done")
     if isinstance(message, Response) and version == versions.MODERN:
-        raise InvalidRequest("this server sends no requests, so there is nothing to respond to")
+        raise errors.InvalidRequest("this server sends no requests, so there is nothing to respond to")
     try:
         headers.check_version(version)
-    except UnsupportedVersion as error:
+    except errors.UnsupportedVersion as error:
         return Reply(jsonrpc.status(error), (JSON,), (jsonrpc.error(error, None, with_id=False),))
     return Reply(202)
 
@@ -285,11 +242,11 @@ def _argument_bytes(arguments: Mapping[str, Any]) -> bytes:
     try:
         written = _arguments.encode(arguments).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidParams("the arguments hold half a surrogate pair, which is no character") from error
+        raise errors.InvalidParams("the arguments hold half a surrogate pair, which is no character") from error
     except ValueError as error:
-        raise InvalidParams("the arguments hold a number that is not finite") from error
+        raise errors.InvalidParams("the arguments hold a number that is not finite") from error
     if len(written) > ARGUMENTS_LIMIT:
-        raise InvalidParams(f"the arguments are over the limit of {ARGUMENTS_LIMIT} bytes")
+        raise errors.InvalidParams(f"the arguments are over the limit of {ARGUMENTS_LIMIT} bytes")
     return written
 
 

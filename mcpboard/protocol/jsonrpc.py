@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
-from mcpboard.protocol.limits import CONTAINERS_LIMIT, DEEP_LIMIT, DEPTH_LIMIT, DIGITS_LIMIT, ID_LIMIT, LARGE_BODY
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, DIGITS_LIMIT, ID_LIMIT, LARGE_BODY
 from mcpboard.protocol.tools import compact, verbatim
-from mcpboard.text import TooNested, read_json
+from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT, TooNested, read_json
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
 # 200; the others are fixed by the 2026-07-28 revision of MCP.
@@ -37,14 +36,12 @@ class Request(NamedTuple):
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Notification:
+class Notification(NamedTuple):
     """A message without id: acknowledged, never acted on."""
 
     method: str
 
 
-@dataclass(frozen=True)
 class Response:
     """A response that the client posts; nothing here ever sent a request for one."""
 
@@ -141,15 +138,13 @@ def parse_message(document: Any) -> Message:
     method, params = document["method"], document.get("params")
     if not isinstance(method, str):
         raise InvalidRequest('"method" must be a string')
-    if "id" not in document:
-        if params is not None and not isinstance(params, dict):
-            raise InvalidRequest('"params" must be an object')
-        return Notification(method)
-    if not valid_id(document["id"]):
+    is_request = "id" in document
+    if is_request and not valid_id(document["id"]):
         raise InvalidRequest(f'"id" must be an integer, or a string of at most {ID_LIMIT} characters')
-    if "params" in document and not isinstance(params, dict):
+    # Null stands for no params in a notification alone.
+    if not isinstance(params, dict) and (params is not None or (is_request and "params" in document)):
         raise InvalidRequest('"params" must be an object')
-    return Request(document["id"], method, params or {})
+    return Request(document["id"], method, params or {}) if is_request else Notification(method)
 
 
 def result(request_id: Id, *body: bytes) -> bytes:

@@ -1,39 +1,9 @@
 """Every limit of a request and of a reply, with what reaching it costs a board with 64 MB of memory.
 
-`docs/limits.md` lists them for people; a test compares the two.
+Those of any JSON are in `mcpboard/text.py`. `docs/limits.md` lists both for people; a test compares them.
 """
 
 from __future__ import annotations
-
-from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT, LINE_LIMIT
-
-__all__ = [
-    "ANSWER_LIMIT",
-    "ARGUMENTS_LIMIT",
-    "BLOB_LIMIT",
-    "BODY_LIMIT",
-    "CLIENT_NAME_LIMIT",
-    "CONTAINERS_LIMIT",
-    "DEEP_LIMIT",
-    "DEPTH_LIMIT",
-    "DIGITS_LIMIT",
-    "HOST_STACK_BYTES",
-    "ID_LIMIT",
-    "LARGE_BODY",
-    "LINE_LIMIT",
-    "OUTPUT_LIMIT",
-    "PAGES_LIMIT",
-    "QUOTED_BYTES",
-    "QUOTE_LIMIT",
-    "RESPONSE_LIMIT",
-    "SCHEMA_DEPTH_LIMIT",
-    "SESSIONS_LIMIT",
-    "SETTINGS_LIMIT",
-    "STACK_BYTES",
-    "TOKEN_FILE_LIMIT",
-    "TOML_DEPTH_LIMIT",
-    "VALUES_LIMIT",
-]
 
 # --- a request ---------------------------------------------------------------------------------
 

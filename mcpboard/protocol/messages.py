@@ -81,8 +81,7 @@ class ListTools(NamedTuple):
     request_version: RequestVersion
 
 
-@dataclass(frozen=True)
-class OpenSession:
+class OpenSession(NamedTuple):
     """A legacy `initialize` on a role with sessions: the role mints the id."""
 
     id: Id
@@ -91,8 +90,7 @@ class OpenSession:
     principal: str
 
 
-@dataclass(frozen=True)
-class CloseSession:
+class CloseSession(NamedTuple):
     """DELETE with a session id: the role ends the session and its leases."""
 
     session: str
@@ -104,8 +102,7 @@ Step = Reply | ToolCall | ListTools | OpenSession | CloseSession
 Arrived = Callable[[], bool]  # True once the reply has reached the client
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Result of a tool call, and a callback for what becomes of its reply.
 
     `on_delivered` is called once: with None for a reply that was not handed over whole, else with a

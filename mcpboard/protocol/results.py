@@ -185,31 +185,25 @@ def call_result(raw: Mapping[str, Any], blobs: Sequence[bytes | bytearray] = ())
     images: list[Picture] = []
     attachments: list[Attachment] = []
     try:
-        content = raw["content"]
-        if not isinstance(content, list):
+        if not isinstance(raw["content"], list):
             raise TypeError
-        for block in content:
+        for block in raw["content"]:
             if block["type"] == "text":
                 texts.append(str(block["text"]))
             elif block["type"] == "image":
                 images.append(Picture(base64.b64decode(block["data"], validate=True), str(block["mimeType"])))
             elif block["type"] == "resource":
                 resource = block["resource"]
-                mime, uri = str(resource.get("mimeType", "application/octet-stream")), str(resource["uri"])
                 file = streamed.get(resource.get("blob"))
                 if "blob" not in resource:
                     file = str(resource["text"]).encode("utf-8", "replace")
                 elif file is None:
                     file = base64.b64decode(resource["blob"], validate=True)
-                attachments.append(Attachment(file, mime, uri))
+                mime = str(resource.get("mimeType", "application/octet-stream"))
+                attachments.append(Attachment(file, mime, str(resource["uri"])))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotMcp("the tool's result is malformed") from error
-    return CallResult(
-        texts=tuple(texts),
-        images=tuple(images),
-        blobs=tuple(attachments),
-        structured=raw.get("structuredContent"),
-        # Whatever is not plainly false counts: a failure must not pass for a success.
-        is_error=raw.get("isError") not in (None, False, "false"),
-        raw=raw,
-    )
+    # Whatever is not plainly false counts: a failure must not pass for a success.
+    is_error = raw.get("isError") not in (None, False, "false")
+    structured = raw.get("structuredContent")
+    return CallResult(tuple(texts), tuple(images), tuple(attachments), structured, is_error, raw)

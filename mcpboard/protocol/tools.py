@@ -86,11 +86,8 @@ class Image:
     mime: str
 
     def parts(self) -> Sequence[Part]:
-        return (
-            b'{"type":"image","data":"',
-            self.data.encode("ascii"),
-            b'","mimeType":' + compact(self.mime) + b"}",
-        )
+        mime = b'","mimeType":' + compact(self.mime) + b"}"
+        return (b'{"type":"image","data":"', self.data.encode("ascii"), mime)
 
 
 @dataclass(frozen=True)
@@ -103,11 +100,7 @@ class Blob:
 
     def parts(self) -> Sequence[Part]:
         head = compact({"uri": self.uri, "mimeType": self.mime})[:-1]
-        return (
-            b'{"type":"resource","resource":' + head + b',"blob":"',
-            self.source,
-            b'"}}',
-        )
+        return (b'{"type":"resource","resource":' + head + b',"blob":"', self.source, b'"}}')
 
 
 Block = Text | Image | Blob

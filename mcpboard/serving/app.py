@@ -20,7 +20,7 @@ from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import get_content_length
 
 from mcpboard.errors import Busy, ProtocolError, Refused, ToolError
-from mcpboard.protocol.access import MCP_PATHS, check_origin
+from mcpboard.protocol.access import MCP_PATHS, admit, check_origin
 from mcpboard.protocol.endpoint import INTERNAL, JSON, Endpoint
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.limits import LARGE_BODY
@@ -141,7 +141,7 @@ class Application:
         """Return the response to one JSON-RPC message."""
         role = self._current()
         endpoint = role.endpoint()
-        admitted = endpoint.admit(head_of(request))
+        admitted = admit(endpoint.policy, head_of(request))
         step = self._receive(endpoint, admitted, request)
         if isinstance(step, Reply):
             return response_of(step)

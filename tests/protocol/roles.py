@@ -60,7 +60,7 @@ class Role:
     def post(self, head: RequestHead, body: bytes = b"") -> RenderedReply:
         """Return what a client gets for this head and body."""
         try:
-            admitted = self.endpoint.admit(head)
+            admitted = access.admit(self.endpoint.policy, head)
         except Refused as refused:
             return RenderedReply(refused.status, dict(refused.headers), json.dumps(refused.body).encode())
         self.steps.append(self.endpoint.receive(admitted, body))

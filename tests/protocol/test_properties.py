@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcpboard.errors import ParseError, Refused
 from mcpboard.net import parse_authority
 from mcpboard.protocol import headers, jsonrpc
-from mcpboard.protocol.access import same_origin
+from mcpboard.protocol.access import admit, same_origin
 from mcpboard.protocol.endpoint import METHODS, Endpoint
 from mcpboard.protocol.headers import StandardHeaders, decoded_name, encoded_name
 from mcpboard.protocol.messages import Policy, Reply, RequestHead, Step, ToolCall
@@ -98,7 +98,7 @@ def stepped(policy: Policy, head: RequestHead, body: bytes) -> Step | Refused:
     """Return the step that a post leads to; the only exception that may pass is Refused, and only from the head."""
     endpoint = Endpoint(policy, TOOL_LIST)
     try:
-        admitted = endpoint.admit(head)
+        admitted = admit(policy, head)
     except Refused as refused:
         return refused
     return endpoint.receive(admitted, body)

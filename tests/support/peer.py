@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from mcpboard.errors import Refused
+from mcpboard.protocol.access import admit
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.messages import (
@@ -102,7 +103,7 @@ class Peer(ThreadingHTTPServer):
         if self.legacy and head.standard.method is not None:
             return Reply(400, (("Content-Type", "text/plain"),), (b"Bad Request",))
         try:
-            return self._reply(self.endpoint.receive(self.endpoint.admit(head), body))
+            return self._reply(self.endpoint.receive(admit(self.endpoint.policy, head), body))
         except Refused as refused:
             return Reply(refused.status, (("Content-Type", "application/json"),), (json.dumps(refused.body).encode(),))
 

@@ -16,10 +16,9 @@ from typing import Any
 from mcpboard.errors import DONE, UNKNOWN, NotMcp, ParseError, PeerBroken, PeerError
 from mcpboard.protocol import jsonrpc, results
 from mcpboard.protocol.jsonrpc import Id
-from mcpboard.protocol.limits import DEPTH_LIMIT
 from mcpboard.protocol.results import HttpResponse
 from mcpboard.protocol.tools import compact, verbatim
-from mcpboard.text import nesting
+from mcpboard.text import DEPTH_LIMIT, nesting
 from mcpboard.transport.http import PIECE, StreamedResponse
 
 IN_MEMORY = 1 << 20  # bytes of one response; what is larger is a bundle or a screenshot, and goes to a file
