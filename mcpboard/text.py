@@ -170,7 +170,10 @@ def _read_deep(text: str, decoder: json.JSONDecoder) -> Any:
         else:
             opened[-1].append(value)
 
-    while (position := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+    while space := _SPACE.match(text, position):
+        position = space.end()
+        if position == len(text):
+            break
         mark, end, in_object = text[position], position + 1, isinstance(opened[-1], dict)
         may_close = len(opened) > 1 and wanted not in ("value", "name", "colon")
         if may_close and mark == ("}" if in_object else "]"):

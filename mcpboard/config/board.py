@@ -8,21 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpboard.config import schema
 from mcpboard.config.files import Document
-from mcpboard.config.schema import (
-    LOG_LEVELS,
-    MIB,
-    OURS,
-    Address,
-    Setting,
-    base_url,
-    boolean,
-    file_path,
-    listen,
-    log,
-    log_level,
-    size,
-)
+from mcpboard.config.schema import OURS, Address, Setting
 from mcpboard.errors import ConfigError
 from mcpboard.text import did_you_mean, one_line
 
@@ -33,30 +21,30 @@ KEY_WIDTH = 80  # characters of a foreign key that a complaint shows
 AGENT = "conversation_settings.agent"  # the table of the Agent's file, and of ours while that is not there
 
 SETTINGS = (
-    Setting("listen", "0.0.0.0:8080", listen, "address or list of addresses",
+    Setting("listen", "0.0.0.0:8080", schema.listen, "address or list of addresses",
             "where MCP is served; *:PORT is every address, port 0 any free one", "--listen HOST:PORT", live=False),
-    Setting("agent_base_url", "http://127.0.0.1:8081", base_url, "URL",
+    Setting("agent_base_url", "http://127.0.0.1:8081", schema.base_url, "URL",
             "the Agent's HTTP API, on loopback", "--agent-base-url URL"),
-    Setting("agent_config", "/userdata/agent/agent.toml", file_path, "path",
+    Setting("agent_config", "/userdata/agent/agent.toml", schema.file_path, "path",
             "the Agent's settings file, read for the mcp_ keys alone", "--agent-config FILE"),
-    Setting("strict_meta", False, boolean, "true or false",
+    Setting("strict_meta", False, schema.boolean, "true or false",
             "refuse modern requests whose _meta is missing, as the specification asks"),
-    Setting("token_file", None, file_path, "path",
+    Setting("token_file", None, schema.file_path, "path",
             "file with the bearer token that every client must send; without it there is no authentication",
             "--token-file FILE"),
-    Setting("log", "stderr", log, "stderr, syslog or a path",
+    Setting("log", "stderr", schema.log, "stderr, syslog or a path",
             "where the log goes", "--log stderr|syslog|FILE", live=False),
-    Setting("log_level", "info", log_level, "level",
-            f"what is logged: {', '.join(LOG_LEVELS)}", "--log-level LEVEL", live=False),
-    Setting("support_bundle_max_bytes", 32 * MIB, size, "bytes",
+    Setting("log_level", "info", schema.log_level, "level",
+            f"what is logged: {', '.join(schema.LOG_LEVELS)}", "--log-level LEVEL", live=False),
+    Setting("support_bundle_max_bytes", 32 * schema.MIB, schema.size, "bytes",
             "the largest support bundle that is passed on"),
-    Setting("freebind", False, boolean, "true or false",
+    Setting("freebind", False, schema.boolean, "true or false",
             "listen on an address that the machine does not have yet", live=False),
-    Setting("mcp_enabled", True, boolean, "true or false",
+    Setting("mcp_enabled", True, schema.boolean, "true or false",
             "serve MCP at all; when false, /mcp answers 404", table=AGENT),
-    Setting("mcp_shell_enabled", False, boolean, "true or false",
+    Setting("mcp_shell_enabled", False, schema.boolean, "true or false",
             "offer the shell tool over MCP", table=AGENT),
-    Setting("mcp_config_web_base_url", "http://127.0.0.1", base_url, "URL",
+    Setting("mcp_config_web_base_url", "http://127.0.0.1", schema.base_url, "URL",
             "Config Web's HTTP API, on loopback; for device_status and support_bundle",
             "--config-web-base-url URL", table=AGENT),
 )  # fmt: skip
@@ -85,13 +73,11 @@ def misplaced(place: str, key: str) -> str | None:
     where = f"in [{place}]" if place else "at the top of the file"
     known = PLACES.get(place, [])
     homes = [row.table for row in SETTINGS if row.key == key]
-    if key in known:
+    # The Agent's tables may be copied into our file whole: their other keys are no mistakes.
+    if key in known or (not homes and place not in ("", OURS) and not key.startswith("mcp_")):
         return None
     if homes:
         return f"{key} stands {where}, but belongs in [{homes[0]}]"
-    # The Agent's tables may be copied into our file whole: their other keys are no mistakes.
-    if place not in ("", OURS) and not key.startswith("mcp_"):
-        return None
     shown = one_line(key, KEY_WIDTH)
     return f"unknown {'key' if place else 'table or key'} {shown!r} {where}; {did_you_mean(shown, known)}"
 
@@ -112,21 +98,19 @@ def misspelt_off(document: Document) -> str | None:
 
     Whoever wrote that, or whatever damaged the line, MCP was meant to be disabled.
     """
-    tables: list[tuple[str, Mapping[str, Any]]] = [("", document.content)]
+    tables: list[tuple[str, Any]] = [("", document.content)]
     for place, table in tables:  # those inside are appended meanwhile
-        for key, value in table.items():
+        if isinstance(table, list):  # `[[conversation_settings.agent]]` makes a list of tables
+            tables += [(place, each) for each in table if isinstance(each, (dict, list))]
+        for key, value in table.items() if isinstance(table, dict) else ():
             inner = f"{place}.{key}" if place else key
-            lists = [value]
-            for each in lists:  # `[[conversation_settings.agent]]` makes a list of tables
-                if isinstance(each, list):
-                    lists += each
-                elif isinstance(each, dict):
-                    tables.append((inner, each))
             # A dot in the name makes a table of its first half.
             names = [name.lower() for name in (key, ".".join(inner.split(".")[-2:]))]
-            if value is False and key == "mcp_enabled":
+            if isinstance(value, (dict, list)):
+                tables.append((inner, value))
+            elif value is False and key == "mcp_enabled":
                 return misplaced(place, key) or f"{key} stands in a list of tables, but belongs in [{AGENT}]"
-            if value is False and difflib.get_close_matches("mcp_enabled", names, 1, NEARLY):
+            elif value is False and difflib.get_close_matches("mcp_enabled", names, 1, NEARLY):
                 return f"unknown key {one_line(inner, KEY_WIDTH)!r}; did you mean mcp_enabled in [{AGENT}]?"
     return None
 

@@ -13,8 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.errors import ConfigError
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, SETTINGS_LIMIT, TOKEN_FILE_LIMIT, TOML_DEPTH_LIMIT
@@ -46,8 +45,7 @@ _NO_SEPARATORS = bytes(set(range(256)) - set(b".=,[]{}\n"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """One settings file: where it is, and its tables."""
 
     path: str
@@ -145,7 +143,8 @@ def read_file(path: str, largest: int = SETTINGS_LIMIT) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise FileMissing(f"{path}: no such file") from None
     except PermissionError:
-        user = _user()
+        account = _account()
+        user = account.pw_name if account else os.geteuid() if pwd else "this"
         raise ConfigError(
             f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
             f"above) and put {user} into that group"
@@ -171,27 +170,26 @@ class Files:
     def __init__(self) -> None:
         self.looks: dict[str, tuple[int, ...] | None] = {}
 
-    def toml(self, path: str, named_by: str | None) -> Document | None:
-        """Return the file's tables, or None when it is missing and nobody named it."""
+    def _content(self, path: str, named_by: str | None, largest: int) -> bytes | None:
         self.looks[path] = settled(look(path))
         try:
-            content = read_file(path)
+            return read_file(path, largest)
         except FileMissing as error:
             if named_by:
                 raise FileMissing(f"{error}; {named_by} names it") from None
             return None
+
+    def toml(self, path: str, named_by: str | None) -> Document | None:
+        """Return the file's tables, or None when it is missing and nobody named it."""
+        content = self._content(path, named_by, SETTINGS_LIMIT)
         # As a crash leaves it, a full disk, or an editor in the middle of its work.
-        if not content and path != os.devnull:
+        if content == b"" and path != os.devnull:
             raise ConfigError(f"{path}: is empty; restore its content, or put a comment into it")
-        return Document(path, _parsed(path, content))
+        return None if content is None else Document(path, _parsed(path, content))
 
     def token(self, path: str) -> bytes:
         """Return the bearer token that a token file holds, without the spaces around it; ConfigError with the cure."""
-        self.looks[path] = settled(look(path))
-        try:
-            token = read_file(path, TOKEN_FILE_LIMIT).strip()
-        except FileMissing as error:
-            raise FileMissing(f"{error}; token_file names it") from None
+        token = (self._content(path, "token_file", TOKEN_FILE_LIMIT) or b"").strip()
         if not token:
             raise ConfigError(f"{path}: the token file is empty; write a token into it, or leave token_file out")
         if len(token) < SHORTEST_TOKEN:
@@ -201,22 +199,18 @@ class Files:
         return token
 
 
-def _user() -> str:
-    """Return the name of this process's user, or its number, as a service may have."""
-    if pwd is None:
-        return "this"
+def _account() -> Any:
+    """Return this process's entry in the system's list of users; None where there is none, or no such list."""
     try:
-        return str(pwd.getpwuid(os.geteuid()).pw_name)
-    except KeyError:
-        return str(os.geteuid())
+        return pwd.getpwuid(os.geteuid()) if pwd else None
+    except KeyError:  # as for a service that runs under a number
+        return None
 
 
 def user_home() -> str:
     """Return the home folder in this system's list of users, "" where there is none."""
-    try:
-        return os.path.expanduser("~") if pwd is None else str(pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError:
-        return ""
+    account = _account()
+    return str(account.pw_dir) if account else "" if pwd else os.path.expanduser("~")
 
 
 def _parsed(path: str, raw: bytes) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mcpboard.config.files import Document
 from mcpboard.errors import ConfigError
-from mcpboard.net import HIGHEST_PORT, host_port, in_url, is_loopback
+from mcpboard.net import HIGHEST_PORT, host_port, in_url, is_loopback, parse_authority
 
 OURS = "mcpboard"  # the table of our own file
 MIB = 1 << 20  # bytes
@@ -28,15 +28,9 @@ LOG_PLACES = ("stderr", "syslog")
 
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^:\[\]]+)):(?P<port>[0-9]{1,5})")
 _HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
-_BASE_URL = re.compile(
-    r"http://(?:\[(?P<v6>[0-9a-f.]*:[0-9a-f:.]*)\]|(?P<host>[a-z0-9.]+))(?::(?P<port>[0-9]{1,5}))?/?", re.IGNORECASE
-)
 
 _ADDRESS_FORMS = "an address is HOST:PORT, [IPv6]:PORT or *:PORT, such as 127.0.0.1:8090"
-_BASE_URL_FORM = (
-    "only http:// to this machine itself (127.0.0.0/8, [::1] or localhost), with a port or without, "
-    "and nothing after it"
-)
+_BASE_URL_FORM = "only http:// to this machine itself (127.0.0.0/8, [::1] or localhost), with a port or without"
 
 
 class Address(NamedTuple):
@@ -125,14 +119,12 @@ def base_url(value: object) -> str:
 
     The backends trust whoever reaches them, so nothing but this machine may be named.
     """
-    found = _BASE_URL.fullmatch(value) if isinstance(value, str) else None
-    host = (found["v6"] or found["host"]) if found else ""
-    if found is None or not is_loopback(host):
+    scheme, _, rest = value.partition("://") if isinstance(value, str) else ("", "", "")
+    authority = parse_authority(rest.removesuffix("/"))
+    if authority is None or scheme.lower() != "http" or not is_loopback(str(authority[0])):
         raise ConfigError(_BASE_URL_FORM)
-    port = int(found["port"]) if found["port"] else None
-    if port is not None and not 0 < port <= HIGHEST_PORT:
-        raise ConfigError(f"a port is 1 to {HIGHEST_PORT}")
-    return f"http://{in_url(host.lower())}" + (f":{port}" if port else "")
+    host, port = authority
+    return f"http://{in_url(str(host))}" + (f":{port}" if port else "")
 
 
 # --- rows and layers -----------------------------------------------------------------------------
@@ -219,7 +211,7 @@ def read(row: Setting, value: object, place: str) -> Any:
             written = json.dumps(value, ensure_ascii=False, default=str)
         except ValueError:  # a whole number written with thousands of digits
             written = "a huge number"
-        before, at, after = written.rpartition("@")
-        shown = f"...@{after}" if at else before + after  # without the user info that a URL may carry
+        _, at, after = written.rpartition("@")
+        shown = f"...@{after}" if at else written  # without the user info that a URL may carry
         shown = shown if len(shown) <= 80 else f"{shown[:77]}..."  # characters; the message keeps to a line
         raise ConfigError(f"{place} = {shown}: {error}") from None

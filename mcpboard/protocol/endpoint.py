@@ -63,15 +63,16 @@ class Endpoint:
                 if knows is None or head.session is None or not knows(head.session, admitted.principal):
                     raise errors.SessionGone("the session is unknown or over: there is nothing to end")
                 return CloseSession(head.session, admitted.principal)
+            broken = None
             try:
                 document = jsonrpc.load(body)
-            except ProtocolError:
-                if self.policy.disabled is None:
-                    self._session(admitted, None)  # a dead session is reported before a broken body
-                    raise
+            except ProtocolError as error:
+                broken = error
             if self.policy.disabled is not None:
                 raise errors.MethodNotFound(self.policy.disabled)
-            session = self._session(admitted, document)
+            session = self._session(admitted, document)  # a dead one is reported before a broken body
+            if broken is not None:
+                raise broken
             message = jsonrpc.parse_message(document)
             if not isinstance(message, Request):
                 return _acknowledge(message, head.standard.version)

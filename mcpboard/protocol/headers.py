@@ -15,15 +15,14 @@ from mcpboard.errors import HeaderMismatch, InvalidEnvelope, UnsupportedVersion
 from mcpboard.protocol.jsonrpc import Request
 from mcpboard.protocol.versions import KNOWN, LEGACY, MODERN, SUPPORTED, RequestVersion
 
-_PREFIX = "io.modelcontextprotocol/"
-VERSION_KEY = _PREFIX + "protocolVersion"
-CAPABILITIES_KEY = _PREFIX + "clientCapabilities"
-CLIENT_KEY = _PREFIX + "clientInfo"
-LOG_LEVEL_KEY = _PREFIX + "logLevel"
-SERVER_KEY = _PREFIX + "serverInfo"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 _RESERVED = (VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY)
-_LOG_LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 _SENTINEL = re.compile(r"=\?base64\?(?P<payload>.*)\?=", re.DOTALL)
 
@@ -43,20 +42,18 @@ def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False)
     """
     meta = request.params.get("_meta", {})
     envelope = meta if isinstance(meta, dict) else {}
-    if request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope:
-        _check_is_object(meta)
-        # A legacy handshake settles the version in its body, so its header is not judged.
+    # A legacy handshake settles the version in its body, so its header is not judged.
+    is_handshake = request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope
+    if not is_handshake:
+        _check_agreement(sent, request, envelope, strict_meta)
+        check_version(sent.version)
+    if not isinstance(meta, dict):
+        raise InvalidEnvelope('"_meta" must be an object')
+    if is_handshake:
         return RequestVersion(modern=False, enveloped=False, header=sent.version)
-    _check_agreement(sent, request, envelope, strict_meta)
-    check_version(sent.version)
-    _check_is_object(meta)
     _check_envelope(sent, envelope, strict_meta)
-    return RequestVersion(
-        modern=sent.version == MODERN,
-        enveloped=envelope.get(VERSION_KEY) == MODERN,
-        header=sent.version,
-        capabilities=envelope[CAPABILITIES_KEY] if VERSION_KEY in envelope else {},
-    )
+    capabilities = envelope[CAPABILITIES_KEY] if VERSION_KEY in envelope else {}
+    return RequestVersion(sent.version == MODERN, envelope.get(VERSION_KEY) == MODERN, sent.version, capabilities)
 
 
 # --- rung 1: headers agree with each other and with the body (-32020) ----------------------
@@ -85,8 +82,7 @@ def _check_agreement(sent: StandardHeaders, request: Request, envelope: Mapping[
 
 def decoded_name(value: str) -> str:
     """Return the name behind an `Mcp-Name` value; the base64 sentinel form is decoded, all else is literal."""
-    sentinel = _SENTINEL.fullmatch(value)
-    if sentinel is None:
+    if not (sentinel := _SENTINEL.fullmatch(value)):
         return value
     payload = sentinel["payload"]
     try:
@@ -100,8 +96,7 @@ def decoded_name(value: str) -> str:
 
 def encoded_name(name: str) -> str:
     """Return `name` as an `Mcp-Name` value: as it is, or in the sentinel form where a header could not carry it."""
-    sentinel = name.startswith("=?base64?") and name.endswith("?=")
-    if name and name.isascii() and name.isprintable() and name == name.strip() and not sentinel:
+    if name and name.isascii() and name.isprintable() and name == name.strip() and not _SENTINEL.fullmatch(name):
         return name
     return "=?base64?" + base64.b64encode(name.encode("utf-8", "replace")).decode("ascii") + "?="
 
@@ -128,11 +123,6 @@ def check_version(version: str | None) -> None:
 # --- rung 3: the envelope is whole (-32602 at 400) -----------------------------------------
 
 
-def _check_is_object(meta: object) -> None:
-    if not isinstance(meta, dict):
-        raise InvalidEnvelope('"_meta" must be an object')
-
-
 def _check_envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta: bool) -> None:
     modern = sent.version == MODERN
     if VERSION_KEY in meta:
@@ -144,11 +134,8 @@ def _check_envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta:
         return
     elif strict_meta or any(key in meta for key in _RESERVED):
         raise InvalidEnvelope(f"_meta lacks {VERSION_KEY}")
-    client = meta.get(CLIENT_KEY)
-    if CLIENT_KEY in meta and not (
-        isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
-    ):
+    client = meta.get(CLIENT_KEY, {"name": "", "version": ""})
+    if not (isinstance(client, dict) and all(isinstance(client.get(key), str) for key in ("name", "version"))):
         raise InvalidEnvelope(f"_meta {CLIENT_KEY} must be an object with name and version")
-    level = meta.get(LOG_LEVEL_KEY)
-    if LOG_LEVEL_KEY in meta and not (isinstance(level, str) and level in _LOG_LEVELS):
+    if LOG_LEVEL_KEY in meta and meta[LOG_LEVEL_KEY] not in LOG_LEVELS:
         raise InvalidEnvelope(f"_meta {LOG_LEVEL_KEY} is not a log level")

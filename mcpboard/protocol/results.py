@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, NotMcp, ParseError, PeerError, PeerRefused
 from mcpboard.protocol import jsonrpc
@@ -76,16 +76,15 @@ def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
     _, message = answer_in(response, request_id)
     error = message.get("error")
     if isinstance(error, dict):
-        text, data = error.get("message"), error.get("data")
+        code, text, data = error["code"], error.get("message"), error.get("data")
         delivery = data.get("delivery") if isinstance(data, dict) else None
         if delivery not in (NOT_SENT, DONE, UNKNOWN):
-            delivery = NOT_SENT if error["code"] in REFUSALS else UNKNOWN
+            delivery = NOT_SENT if code in REFUSALS else UNKNOWN
         text = one_line(text) if isinstance(text, str) else "no message"
-        raise PeerError(error["code"], text, data, response.status, delivery=delivery)
+        raise PeerError(code, text, data, response.status, delivery=delivery)
     if response.status != 200:
         raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
-    result: Mapping[str, Any] = message["result"]
-    return result
+    return cast("Mapping[str, Any]", message["result"])
 
 
 def events(body: bytes) -> Iterator[bytes]:
@@ -104,16 +103,12 @@ def _answers(document: Any, request_id: Id) -> bool:
     if not isinstance(document, dict):
         return False
     number, error = document.get("id"), document.get("error")
-    # True and 1 are equal only in Python.
-    ours = not isinstance(number, bool) and (number == request_id or _spells(number, request_id))
+    # True and 1 are equal only in Python; and some servers echo a whole number as text.
+    spelt = {type(number), type(request_id)} == {int, str} and str(number) == str(request_id)
+    ours = not isinstance(number, bool) and (number == request_id or spelt)
     if isinstance(error, dict):
         return type(error.get("code")) is int and (ours or number is None)
     return ours and isinstance(document.get("result"), dict)
-
-
-def _spells(number: object, request_id: Id) -> bool:
-    """Return True when the one is a whole number and the other the text of it, as some servers echo it."""
-    return {type(number), type(request_id)} == {int, str} and str(number) == str(request_id)
 
 
 def _without_message(response: HttpResponse, documents: Sequence[Any], problem: str) -> ClientError:

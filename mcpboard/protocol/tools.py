@@ -129,7 +129,7 @@ def _number(value: object) -> float | None:
         return None
     try:
         number = float(value) if isinstance(value, (float, str)) else math.nan
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
     return number if math.isfinite(number) else None
 
