@@ -291,9 +291,7 @@ class PeerRefused(ClientError):
 class PeerError(ClientError):
     """The server responded with a JSON-RPC error: `code`, `message` and `data` are its own."""
 
-    def __init__(
-        self, code: int, message: str, data: object = None, status: int | None = None, *, delivery: str | None = None
-    ) -> None:
+    def __init__(self, code: int, message: str, data: object, status: int, delivery: str) -> None:
         super().__init__(f"{message} (JSON-RPC error {code})", delivery=delivery, status=status)
         self.code = code
         self.message = message

@@ -168,13 +168,10 @@ class _Loader:
         self._problems += _without_effect(own.agents, agent.document)
         agent.document = None  # its other tables are nothing to keep in memory
         self._effective, self.looks = found, files.looks
-        return Settings(
-            **{key: each.value for key, each in found.items()},
-            token=self._token,
-            sources={key: each.source for key, each in found.items()},
-            warnings=tuple(self._problems),
-            mcp_fault=None if found["mcp_enabled"].value else fault,
-        )
+        values = {key: each.value for key, each in found.items()}
+        sources = {key: each.source for key, each in found.items()}
+        fault = None if values["mcp_enabled"] else fault
+        return Settings(**values, token=self._token, sources=sources, warnings=tuple(self._problems), mcp_fault=fault)
 
     def _keep_paths(self, files: Files, found: dict[str, Found]) -> None:
         """Keep the last path of a file where the new one leads to none that can be used: it may be damaged.

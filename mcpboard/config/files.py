@@ -145,10 +145,8 @@ def read_file(path: str, largest: int = SETTINGS_LIMIT) -> bytes:
     except PermissionError:
         account = _account()
         user = account.pw_name if account else os.geteuid() if pwd else "this"
-        raise ConfigError(
-            f"{path}: user {user} may not read it; let its group read it (chmod g+r, and g+x on the directories "
-            f"above) and put {user} into that group"
-        ) from None
+        cure = f"let its group read it (chmod g+r, and g+x on the directories above) and put {user} into that group"
+        raise ConfigError(f"{path}: user {user} may not read it; {cure}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; restore it, or name another file") from None
     if len(content) > largest:

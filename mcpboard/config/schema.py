@@ -166,9 +166,8 @@ Layer = Mapping[str, Found]  # by the key of a Setting
 
 def defaults(rows: Iterable[Setting]) -> Layer:
     """Return the layer under all others."""
-    return {
-        row.key: Found(None if row.default is None else read(row, row.default, "default"), "default") for row in rows
-    }
+    values = {row.key: None if row.default is None else read(row, row.default, "default") for row in rows}
+    return {key: Found(value, "default") for key, value in values.items()}
 
 
 def from_table(
@@ -195,11 +194,8 @@ def from_table(
 
 def from_flags(rows: Iterable[Setting], flags: Mapping[str, object]) -> Layer:
     """Return what the command line sets; None is the same as not given."""
-    return {
-        row.key: Found(read(row, flags[row.key], row.option), row.option)
-        for row in rows
-        if row.flag and flags.get(row.key) is not None
-    }
+    given = [row for row in rows if row.flag and flags.get(row.key) is not None]
+    return {row.key: Found(read(row, flags[row.key], row.option), row.option) for row in given}
 
 
 def read(row: Setting, value: object, place: str) -> Any:

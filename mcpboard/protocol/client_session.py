@@ -114,7 +114,7 @@ class ClientSession:
         """Return the result of one tool call, sent exactly once whatever the response."""
         yield from self.open()
         params = {"name": name, "arguments": dict(arguments)}
-        result, response = yield from self._request("tools/call", params, name)
+        result, response = yield from self._request("tools/call", params)
         return call_result(result, response.blobs)
 
     def ping(self) -> RequestFlow[None]:
@@ -165,10 +165,10 @@ class ClientSession:
 
     # --- requests ---
 
-    def _request(self, method: str, params: Members, name: str | None = None) -> RequestFlow[Answered]:
-        """Return the result of a request, and the response that holds it; `name` is that of a tool."""
+    def _request(self, method: str, params: Members) -> RequestFlow[Answered]:
+        """Return the result of a request, and the response that holds it."""
         request_id = next(self._ids)
-        response = yield self._http_request(method, request_id, params, self.version, name)
+        response = yield self._http_request(method, request_id, params, self.version)
         try:
             return result_of(response, request_id), response
         except ClientError as error:
@@ -177,17 +177,15 @@ class ClientSession:
                 self.forget()  # the next flow negotiates anew; this request is not repeated
             raise
 
-    def _http_request(
-        self, method: str, request_id: int, params: Members, version: str | None, name: str | None = None
-    ) -> HttpRequest:
+    def _http_request(self, method: str, number: int, params: Members, version: str | None) -> HttpRequest:
         sent = self.headers()
         if version == MODERN:
             sent |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
-            if name is not None:
-                sent["Mcp-Name"] = headers.encoded_name(name)
+            if method == "tools/call":
+                sent["Mcp-Name"] = headers.encoded_name(params["name"])
             meta = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
             params = {**params, "_meta": meta}
-        message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        message = {"jsonrpc": "2.0", "id": number, "method": method}
         return HttpRequest(sent, verbatim(message | {"params": params} if params else message))
 
     def headers(self) -> dict[str, str]:

@@ -41,15 +41,9 @@ class Endpoint:
         server = {headers.SERVER_KEY: dict(self.policy.server)}
         self._fixed["modern"] = b'"resultType":"complete","_meta":' + compact(server)
         self._fixed["legacy"] = b'"resultType":"complete"'
-        self._fixed["discover"] = compact(
-            {
-                "supportedVersions": list(versions.SUPPORTED),
-                "capabilities": {"tools": {}},
-                "instructions": self.policy.instructions,
-                "ttlMs": DISCOVER_TTL_MS,
-                "cacheScope": "private",
-            }
-        )[1:-1]
+        discover: dict[str, Any] = {"supportedVersions": list(versions.SUPPORTED), "capabilities": {"tools": {}}}
+        discover |= {"instructions": self.policy.instructions, "ttlMs": DISCOVER_TTL_MS, "cacheScope": "private"}
+        self._fixed["discover"] = compact(discover)[1:-1]
 
     # --- a request comes in ---
 
@@ -121,12 +115,8 @@ class Endpoint:
         return OpenSession(request.id, negotiated, client, principal)
 
     def _handshake(self, request_id: Id, version: str, *extra: tuple[str, str], modern: bool = False) -> Reply:
-        result = {
-            "protocolVersion": version,
-            "capabilities": {"tools": {}},
-            "serverInfo": dict(self.policy.server),
-            "instructions": self.policy.instructions,
-        }
+        server, text = dict(self.policy.server), self.policy.instructions
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server, "instructions": text}
         return self._result(request_id, compact(result)[1:-1], *extra, modern=modern)
 
     def _ping(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:

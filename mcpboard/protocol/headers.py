@@ -114,10 +114,9 @@ def _shown(value: object) -> str:
 def check_version(version: str | None) -> None:
     """Raise UnsupportedVersion unless `version` is absent or known."""
     if version is not None and version not in KNOWN:
-        raise UnsupportedVersion(
-            f"protocol version {_shown(version)} is not supported; use {MODERN} or {LEGACY}",
-            data={"supported": list(SUPPORTED), "requested": version},
-        )
+        data = {"supported": list(SUPPORTED), "requested": version}
+        message = f"protocol version {_shown(version)} is not supported; use {MODERN} or {LEGACY}"
+        raise UnsupportedVersion(message, data=data)
 
 
 # --- rung 3: the envelope is whole (-32602 at 400) -----------------------------------------

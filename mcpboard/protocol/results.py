@@ -81,7 +81,7 @@ def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
         if delivery not in (NOT_SENT, DONE, UNKNOWN):
             delivery = NOT_SENT if code in REFUSALS else UNKNOWN
         text = one_line(text) if isinstance(text, str) else "no message"
-        raise PeerError(code, text, data, response.status, delivery=delivery)
+        raise PeerError(code, text, data, response.status, delivery)
     if response.status != 200:
         raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
     return cast("Mapping[str, Any]", message["result"])

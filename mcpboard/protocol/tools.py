@@ -24,13 +24,9 @@ class Tool:
 
     def listed(self) -> dict[str, Any]:
         """Return the entry of this tool in a `tools/list` result."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": dict(self.input_schema),
-            "annotations": {"title": self.title, **self.annotations},
-        }
+        described = {"name": self.name, "title": self.title, "description": self.description}
+        annotations = {"title": self.title, **self.annotations}
+        return described | {"inputSchema": dict(self.input_schema), "annotations": annotations}
 
 
 # --- content -------------------------------------------------------------------------------
