@@ -5,34 +5,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from mcpboard.host.access.tokens import read_main_token
 from tests.support import ROOT
-from tests.support.piped import ENVIRONMENT
+from tests.support.http import Caller
+from tests.support.piped import ENVIRONMENT, bridge
+from tests.support.processes import first_line
+from tests.support.served import Board
 
 FOREIGN = os.pathsep.join(map(str, (ROOT / "tests/foreign", ROOT)))
-RUN_S = 120.0  # seconds for the tests of a whole room; ten on an idle machine
+RUN_S = 30.0  # seconds for one program; two on an idle machine
 PROOF = "import socket; assert not hasattr(socket, 'TCP_USER_TIMEOUT')\nimport fcntl"
 
 ROOMS = [room for room in ("laptop", "host") if (ROOT / "mcpboard" / room).is_dir()]
-# What takes seconds and has nothing to do with the system underneath.
-LEFT_OUT = (
-    "portability", "killed", "boots", "sixteen", "too_many", "answered", "beyond_ascii", "breaks_off", "stress", "windows",
-    "own_interface", "at_once_lose_nothing", "just_left", "launchd",  # what such a system cannot do
-)  # fmt: skip
 
 
 def python(*words: str, variables: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[bytes]:
     """What such a Python does, in an environment of `variables`."""
     return subprocess.run(
         [sys.executable, *words], check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=RUN_S, cwd=ROOT,
-        env={**variables, "PYTHONPATH": FOREIGN, "HYPOTHESIS_NO_PLUGINS": "1"},  # else it loads a guest that is for POSIX only
+        env={**variables, "PYTHONPATH": FOREIGN},
     )  # fmt: skip
 
 
@@ -63,13 +63,54 @@ def test_every_module_can_be_imported() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program that the test starts runs on such a system."""
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", FOREIGN)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [room for room in ROOMS if Path(ROOT, "tests", room).is_dir()])
-def test_the_rooms_own_tests_pass(room: str) -> None:
-    chosen = " and ".join(f"not {word}" for word in LEFT_OUT)
-    done = python("-m", "pytest", f"tests/{room}", "-m", "not tools and not slow", "-k", chosen)
-    assert done.returncode == 0, done.stdout.decode()
-    assert b" passed" in done.stdout
+@pytest.mark.usefixtures("there")
+def test_a_call_reaches_the_phone_by_every_way(board: Board, tmp_path: Path) -> None:
+    """The verb itself, through a relay, and through a bridge; a client is set up and set back."""
+    image = tmp_path / "screen.jpg"
+    with bridge(board.url) as client, relay(board.url) as relayed:
+        assert client.call(1, "phone_bridge_status")["result"]["content"]
+        for url in (board.url, relayed):
+            done = foreign("call", url, "screenshot", "-o", str(image))
+            assert done.returncode == 0, done.stderr
+            assert image.read_bytes().startswith(b"\xff\xd8")
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    for words in (["--write"], ["--undo"]):
+        done = python("-m", "mcpboard", "connect", "cursor", board.url, *words, variables={**ENVIRONMENT, **home})
+        assert done.returncode == 0, done.stderr
+
+
+@contextlib.contextmanager
+def relay(url: str) -> Iterator[str]:
+    """The URL of a relay in front of `url`, in a process of its own."""
+    command = [sys.executable, "-m", "mcpboard", "relay", url, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield first_line(child, RUN_S).split()[2]
+        finally:
+            child.terminate()
+
+
+@pytest.mark.slow
+def test_a_host_agent_serves_its_devices_there(tmp_path: Path) -> None:
+    """Its token and its files need nothing that such a system lacks."""
+    folder, variables = str(tmp_path / "data"), {**ENVIRONMENT, "PYTHONPATH": FOREIGN}
+    host = ["-m", "mcpboard", "host"]
+    added = python(*host, "devices", "add", "phone", "--kind", "simulated", "--data", folder, variables=variables)
+    assert added.returncode == 0, added.stderr
+    command = [sys.executable, *host, "run", "--port", "0", "--data", folder]
+    with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            caller = Caller(first_line(child, RUN_S).split()[-1], read_main_token(Path(folder)))
+            assert caller.open().call("tap", x=1, y=1).text == "tapped 1,1 on phone"
+        finally:
+            child.terminate()
 
 
 @pytest.mark.parametrize(

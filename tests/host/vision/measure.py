@@ -1,6 +1,6 @@
 """Measure vision, with the network cut: what is read, what is recognised, how long it takes and in how much memory.
 
-    python -m tests.host.vision.measure texts
+    python -m tests.host.vision.measure texts LOOK ...
     python -m tests.host.vision.measure icons NODE_MODULES FAMILY ...
     python -m tests.host.vision.measure odds FOLDER
 
@@ -30,11 +30,11 @@ from tests.host.vision import screens
 NEAR = 20  # pixels between the middle of an icon as drawn and as found
 
 
-def texts() -> dict[str, Any]:
+def texts(looks: list[str]) -> dict[str, Any]:
     """For each look: how many of the strings are found where they are, what was not, and the seconds."""
     engine, results = Engine(), {}
-    for name, look in screens.LOOKS.items():
-        picture = screens.text_screen(look)
+    for name in looks:
+        picture = screens.text_screen(screens.LOOKS[name])
         seconds, lines = _timed(engine.lines, picture)
         missed = [text for text in screens.STRINGS if not _found(text_in_picture(lines, text))]
         results[name] = {"of": len(screens.STRINGS), "missed": missed, "s": seconds}
@@ -139,7 +139,7 @@ def main() -> None:
     sys.addaudithook(_no_network)
     name, *rest = sys.argv[1:]
     measures: dict[str, Callable[[], Any]] = {
-        "texts": texts,
+        "texts": lambda: texts(rest),
         "icons": lambda: icons(Path(rest[0]), rest[1:]),
         "odds": lambda: odds(Path(rest[0])),
     }

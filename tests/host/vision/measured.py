@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.host.vision.screens import LOOKS
 from tests.support import ROOT, provision
 
 REQUIREMENTS = (
@@ -48,13 +49,14 @@ def node_modules() -> Path:
 
 
 @functools.lru_cache
-def texts() -> dict[str, Any]:
-    return _measured("texts")
+def texts(*looks: str) -> dict[str, Any]:
+    """Read a screen in each of these looks."""
+    return _measured("texts", *looks)
 
 
 @functools.lru_cache
-def icons() -> dict[str, Any]:
-    families = ("lucide", "tabler", "bootstrap", "ionicons", "mdi", "phosphor", "iconoir", "eva")
+def icons(*families: str) -> dict[str, Any]:
+    """Name the icons of these families."""
     return _measured("icons", str(node_modules()), *families)
 
 
@@ -73,7 +75,7 @@ def _measured(*arguments: str) -> dict[str, Any]:
 
 def rows() -> list[tuple[str, str, str, str, bool]]:
     """Metric, measured, beside, target and whether it was reached: of the OCR and of the icons."""
-    read, seen = texts(), icons()
+    read, seen = texts(*LOOKS), icons("lucide", "tabler", "bootstrap", "ionicons", "mdi", "phosphor", "iconoir", "eva")
     looks, families = read["looks"].values(), seen["families"]
     found = min(look["of"] - len(look["missed"]) for look in looks)
     seconds = sorted(look["s"] for look in looks)
