@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import subprocess
 import threading
@@ -15,6 +16,7 @@ CLONE_NEWNET = 0x40000000  # from sched.h; os.setns came with Python 3.12
 COMMAND_S = 20.0  # seconds an `ip` may take
 
 T = TypeVar("T")
+_numbers = itertools.count(1)  # of the namespaces that this process has made
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -62,7 +64,7 @@ class Namespace:
 @contextlib.contextmanager
 def namespace(label: str) -> Iterator[Namespace]:
     """A namespace whose name no other run has, its loopback up; removed when the block ends, whatever happened."""
-    made = Namespace(f"mcpb-{label}-{os.getpid()}")
+    made = Namespace(f"mcpb-{label}-{os.getpid()}-{next(_numbers)}")
     if Path(f"/run/netns/{made.name}").exists():  # left by a killed process of the same number
         ip(f"netns del {made.name}")
     ip(f"netns add {made.name}")
