@@ -84,7 +84,7 @@ def test_two_clients_exclude_each_other_until_one_has_gone(host: Agent, guest: G
         assert tap(second, device_id="Z")["error"]["message"].endswith("unknown device: Z")
 
 
-@pytest.mark.parametrize("guest", GUESTS, ids=str)
+@pytest.mark.parametrize("guest", [GUESTS[2], GUESTS[3], GUESTS[7]], ids=str)  # one of each SDK's ways
 def test_a_client_without_a_token_is_turned_away(host: Agent, guest: Guest) -> None:
     """It gives up at once, with a message of its own."""
     with pytest.raises(VisitFailed), visit(guest.client, [host.url]):
