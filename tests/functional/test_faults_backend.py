@@ -208,37 +208,6 @@ def test_an_agent_that_dies_before_it_reads_a_tap() -> None:
     assert "Whether it took place is not known; look at the screen" in failed.text
 
 
-def test_an_agent_that_dies_after_it_read_a_tap() -> None:
-    """One request on one connection; the arguments arrived as they were sent."""
-    with GoServer(Exchange.reset) as agent, rig.in_front_of(agent.url) as client:
-        failed = client.call("touch_gesture", type="tap", point={"x": 1, "y": 2})
-        assert agent.connections == 1
-        assert [exchange.input for exchange in agent.requests] == [{"type": "tap", "point": {"x": 1, "y": 2}}]
-    assert failed.delivery == UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("output", "is_error", "text"),
-    [
-        pytest.param("", False, "screenshot is missing", id="nothing put out"),
-        pytest.param("plain words", False, "plain words", id="text in place of JSON"),
-        pytest.param('{"ok":true,"action_output":"{\\"ok\\":true}"}', False, '{"ok":true}', id="JSON in JSON in JSON"),
-        pytest.param('{"ok":false,"suggestion":"tap first"}', True, "tap first", id="not ok outside"),
-        pytest.param('{"action_output":"{\\"ok\\":false}"}', True, "did not work", id="not ok inside"),
-        pytest.param("Error: no model is configured", True, "no model is configured", id="an old error"),
-    ],
-)
-def test_what_a_tool_put_out_is_read_for_what_it_means(output: str, is_error: bool, text: str) -> None:
-    """HTTP 200 with `is_error` false is no proof of success."""
-    with responses.mock, rig.in_front_of(URL) as client:
-        responses.post(f"{URL}/api/tools/keyboard_tap", body=tool_answer(output))
-        result = client.call("keyboard_tap", keys=["enter"])
-        assert len(responses.calls) == 1
-    assert result.is_error is is_error
-    assert text in result.text
-    assert result.delivery == (UNKNOWN if is_error else None)
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16"])
 def test_a_charset_label_is_not_believed(encoding: str) -> None:
     """JSON says itself how it is written."""
