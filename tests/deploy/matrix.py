@@ -36,18 +36,9 @@ SETS = (
         # The last one is requests' own: it takes urllib3 1 as well, which is without much that 2 has.
         ("werkzeug==2.3.8", "waitress==3.0.1", "requests==2.30.0", "tomli==2.0.1", "urllib3==1.26.18"),
     ),
-    Versions(
-        "OpenWrt 24.10", "3.11",
-        ("werkzeug==2.3.8", "waitress==3.0.2", "requests==2.32.3", "urllib3==2.5.0", "idna==3.6", "markupsafe==3.0.3"),
-    ),
-    Versions(
-        "Buildroot 2025.02", "3.12",
-        ("werkzeug==3.1.3", "waitress==3.0.2", "requests==2.33.1", "urllib3==2.7.0", "idna==3.10", "markupsafe==3.0.2"),
-    ),
-    Versions(
-        "OpenWrt 25.12", "3.13",
-        ("werkzeug==3.1.3", "waitress==3.0.2", "requests==2.32.5", "urllib3==2.6.3", "idna==3.11", "markupsafe==3.0.3"),
-    ),
+    Versions("OpenWrt 24.10", "3.11", ("werkzeug==2.3.8", "waitress==3.0.2", "requests==2.32.3", "urllib3==2.5.0", "idna==3.6", "markupsafe==3.0.3")),
+    Versions("Buildroot 2025.02", "3.12", ("werkzeug==3.1.3", "waitress==3.0.2", "requests==2.33.1", "urllib3==2.7.0", "idna==3.10", "markupsafe==3.0.2")),
+    Versions("OpenWrt 25.12", "3.13", ("werkzeug==3.1.3", "waitress==3.0.2", "requests==2.32.5", "urllib3==2.6.3", "idna==3.11", "markupsafe==3.0.3")),
 )  # fmt: skip
 FLOORS = SETS[0]
 

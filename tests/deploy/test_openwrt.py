@@ -155,16 +155,8 @@ PLAIN = [f"{COMMAND} --listen 192.168.1.1:8080", agent("http://127.0.0.1:8081")]
         pytest.param({**ON, "main_enabled": "0"}, [], id="disabled"),
         pytest.param(ON, instance(*PLAIN), id="enabled, standalone by default"),
         pytest.param({**ON, "main_profile": "alone"}, instance(*PLAIN), id="standalone as 0.1 called it"),
-        pytest.param(
-            {**ON, "main_profile": "alongside"},
-            instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")),
-            id="alongside a stock Agent",
-        ),
-        pytest.param(
-            {**ON, "main_profile": "beside"},
-            instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")),
-            id="alongside as 0.1 called it",
-        ),
+        pytest.param({**ON, "main_profile": "alongside"}, instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")), id="alongside a stock Agent"),
+        pytest.param({**ON, "main_profile": "beside"}, instance(f"{COMMAND} --listen 192.168.1.1:8090", agent("http://127.0.0.1:8080")), id="alongside as 0.1 called it"),
         pytest.param(
             {**ON, "main_profile": "alongside", "main_port": "9000", "main_agent_base_url": "http://127.0.0.1:7000"},
             instance(f"{COMMAND} --listen 192.168.1.1:9000", agent("http://127.0.0.1:7000")),
@@ -185,11 +177,7 @@ PLAIN = [f"{COMMAND} --listen 192.168.1.1:8080", agent("http://127.0.0.1:8081")]
             ["logged: interface usb has no address yet; it is served as soon as it has one", *instance(*PLAIN)],
             id="one interface of two without an address",
         ),
-        pytest.param(
-            {**ON, "ADDRESS_lan": ""},
-            ["logged: interface lan has no address yet; it is served as soon as it has one"],
-            id="no address is a wait",
-        ),
+        pytest.param({**ON, "ADDRESS_lan": ""}, ["logged: interface lan has no address yet; it is served as soon as it has one"], id="no address is a wait"),
         pytest.param(
             {
                 **ON, "main_config_web_base_url": "http://127.0.0.1:8000", "main_agent_config": "/opt/my agent.toml",

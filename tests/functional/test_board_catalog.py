@@ -131,12 +131,9 @@ ODD = [
     pytest.param({"body": ConnectionError()}, id="a broken connection"),
     pytest.param(offering({"name": "rm_rf", "args_schema": SCHEMA}), id="a tool that is not ours"),
     pytest.param(offering({"name": "open_app"}), id="an old tool list without schemas"),
-    pytest.param(
-        offering({"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}),
-        id="a schema that makes clients drop the tool",
-    ),
+    pytest.param(offering({"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}), id="a schema that makes clients drop the tool"),
     pytest.param(offering({"name": "open_app", "args_schema": {"type": ["object", "null"]}}), id="a type array"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -29,16 +29,10 @@ FOREIGN = [
     pytest.param(tool_answer(HALF + "x" * 300_000), "shell", {"command": "ls"}, id="shell, cut"),
     pytest.param(tool_answer(json.dumps({"app": HALF})), "open_app", {"app": "Notes"}, id="the name of an app"),
     pytest.param(tool_answer(HALF), "open_app", {"app": "Notes"}, id="plain text"),
-    pytest.param(
-        tool_answer(json.dumps({"ok": True, "data": PICTURE, "action_output": HALF})),
-        "keyboard_tap", {"keys": ["enter"]}, id="a caption",
-    ),
+    pytest.param(tool_answer(json.dumps({"ok": True, "data": PICTURE, "action_output": HALF})), "keyboard_tap", {"keys": ["enter"]}, id="a caption"),
     pytest.param(tool_answer(json.dumps({"data": HALF})), "screenshot", {}, id="instead of a picture"),
     pytest.param(refusal(message=HALF), "keyboard_tap", {"keys": ["enter"]}, id="the text of an error"),
-    pytest.param(
-        refusal(message="no", code=HALF, category=HALF, details={HALF: HALF}),
-        "open_app", {"app": "Notes"}, id="code and details of an error",
-    ),
+    pytest.param(refusal(message="no", code=HALF, category=HALF, details={HALF: HALF}), "open_app", {"app": "Notes"}, id="code and details of an error"),
     pytest.param(json.dumps({"state": HALF}).encode(), "phone_bridge_status", {}, id="a status"),
     pytest.param(json.dumps([HALF]).encode(), "phone_bridge_status", {}, id="a body that makes no sense"),
     pytest.param(b'"a\xed\xa0\xbdb"', "phone_bridge_status", {}, id="half a pair as bytes"),

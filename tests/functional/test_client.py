@@ -195,18 +195,13 @@ FAULTS = [
     pytest.param(resets, PeerBroken, "the connection broke", id="a reset"),
     pytest.param(says(b""), PeerBroken, "hung up without an answer", id="a server that hangs up"),
     pytest.param(says(RESULT[:-5]), PeerBroken, "broke off", id="an answer cut short"),
-    pytest.param(
-        says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
-        PeerBroken,
-        "broke",
-        id="a chunk cut short",
-    ),
+    pytest.param(says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"), PeerBroken, "broke", id="a chunk cut short"),
     pytest.param(says(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200), PeerBroken, "broke", id="headers without end"),
     pytest.param(says(http_answer(b"{}", "Content-Encoding: gzip")), PeerBroken, "compressed", id="gzip unasked"),
     pytest.param(says(b"SSH-2.0-OpenSSH_9.2\r\n"), NotMcp, "does not speak HTTP", id="another protocol"),
     pytest.param(says(http_answer(b"<html>")), NotMcp, "is not MCP", id="a web page"),
     pytest.param(says(http_answer(b"", status="503 Busy")), PeerRefused, "wait a while", id="503"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "expected", "message"), FAULTS)

@@ -51,34 +51,17 @@ FAULTS = [
     pytest.param(Fault(Exchange.hang, "within 0.4 s"), id="a hang"),
     pytest.param(Fault(Exchange.drip, "within 0.4 s"), id="a head that drips"),
     pytest.param(Fault(lambda went: went.raw(head()).drip(), "within 0.4 s"), id="a body that drips"),
-    pytest.param(
-        Fault(lambda went: went.raw(head(CHUNKED)).drip(b"1\r\n \r\n"), "within 0.4 s"), id="chunks that drip"
-    ),
-    pytest.param(
-        Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD[:9]).hang(), "within 0.4 s"),
-        id="a body that stops, its connection open",
-    ),
+    pytest.param(Fault(lambda went: went.raw(head(CHUNKED)).drip(b"1\r\n \r\n"), "within 0.4 s"), id="chunks that drip"),
+    pytest.param(Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD[:9]).hang(), "within 0.4 s"), id="a body that stops, its connection open"),
     pytest.param(Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)), "broke off"), id="chunks without the last"),
-    pytest.param(
-        Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)[:-20]), "broke off"), id="cut within a chunk"
-    ),
-    pytest.param(
-        Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD), "of 999 bytes"), id="shorter than announced"
-    ),
-    pytest.param(
-        Fault(lambda went: went.raw(head(f"Content-Length: {len(GOOD) - 9}"), GOOD), "no sense"),
-        id="longer than announced",
-    ),
-    pytest.param(
-        Fault(lambda went: went.raw(head("Content-Length: -5"), GOOD[:9]), ""), id="an announced length below zero"
-    ),
+    pytest.param(Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)[:-20]), "broke off"), id="cut within a chunk"),
+    pytest.param(Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD), "of 999 bytes"), id="shorter than announced"),
+    pytest.param(Fault(lambda went: went.raw(head(f"Content-Length: {len(GOOD) - 9}"), GOOD), "no sense"), id="longer than announced"),
+    pytest.param(Fault(lambda went: went.raw(head("Content-Length: -5"), GOOD[:9]), ""), id="an announced length below zero"),
     pytest.param(Fault(lambda went: went.raw(head(), GOOD[:20]), "no sense"), id="no length, closed midway"),
-    pytest.param(
-        Fault(lambda went: went.raw(head(f"Content-Length: {10 << 20}")).hang(), "limit of 4194304 bytes"),
-        id="10 MB announced",
-    ),
+    pytest.param(Fault(lambda went: went.raw(head(f"Content-Length: {10 << 20}")).hang(), "limit of 4194304 bytes"), id="10 MB announced"),
     pytest.param(Fault(lambda went: went.raw(b"SSH-2.0-dropbear\r\n"), "broke off"), id="no HTTP at all"),
-]
+]  # fmt: skip
 
 # Answers whose sockets do not matter: what `responses` is told, what the caller of an action hears, what became of it.
 ANSWERS = [

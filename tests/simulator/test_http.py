@@ -27,14 +27,8 @@ from tests.simulator.simulating import exchange, head, http_request, output, run
         pytest.param("POST", "/api/tools/nope", b"{}", 404, "Unknown tool: nope", id="an unknown tool"),
         pytest.param("POST", "/api/tools/wheel_nudge", b"{}", 404, "Unknown tool: wheel_nudge", id="a hidden tool"),
         pytest.param("POST", "/api/tools/shell", b"{", 400, "Invalid request: unexpected EOF", id="a body cut short"),
-        pytest.param(
-            "POST", "/api/tools/shell", b"x", 400,
-            "Invalid request: invalid character 'x' looking for beginning of value", id="no JSON",
-        ),
-        pytest.param(
-            "POST", "/api/tools/shell", b"[]", 400,
-            "Invalid request: json: cannot unmarshal array into Go value of type agent.toolRequest", id="an array",
-        ),
+        pytest.param("POST", "/api/tools/shell", b"x", 400, "Invalid request: invalid character 'x' looking for beginning of value", id="no JSON"),
+        pytest.param("POST", "/api/tools/shell", b"[]", 400, "Invalid request: json: cannot unmarshal array into Go value of type agent.toolRequest", id="an array"),
         pytest.param(
             "POST", "/api/tools/shell", b'{"raw_input": 1}', 400,
             "Invalid request: json: cannot unmarshal number into Go struct field toolRequest.raw_input of type string",
@@ -123,10 +117,7 @@ def test_a_request_that_cannot_be_read_is_answered_in_text(sim: Simulator, reque
     [
         pytest.param(b'{"input": {"command": "echo a"}}', "a\n", id="an object"),
         pytest.param(b'{"input": "{\\"command\\": \\"echo a\\"}"}', "a\n", id="an object in a string"),
-        pytest.param(
-            b'{"raw_input": "{\\"command\\":\\"echo raw\\"}", "input": {"command": "echo a"}}', "raw\n",
-            id="raw input wins",
-        ),
+        pytest.param(b'{"raw_input": "{\\"command\\":\\"echo raw\\"}", "input": {"command": "echo a"}}', "raw\n", id="raw input wins"),
         pytest.param(b'{"raw_input": "", "input": {"command": "echo a"}}', "a\n", id="empty raw input does not"),
         pytest.param(b'{"input": {"command": "echo a"}} and {more', "a\n", id="only the first value counts"),
         pytest.param(b'{"else": 1, "input": {"command": "echo a"}}', "a\n", id="unknown keys are ignored"),

@@ -97,16 +97,12 @@ def test_a_body_is_labelled_gzip(sim: Simulator, honest: bool) -> None:
     [
         pytest.param("html", {}, 200, ("Content-Type", "text/html; charset=utf-8"), b"<!DOCTYPE", id="a page"),
         pytest.param("redirect", {}, 302, ("Location", "/elsewhere"), b"", id="a redirect"),
-        pytest.param("redirect", {"status": 307, "location": "http://x/"}, 307, ("Location", "http://x/"), b"",
-                     id="a redirect that keeps the method"),
+        pytest.param("redirect", {"status": 307, "location": "http://x/"}, 307, ("Location", "http://x/"), b"", id="a redirect that keeps the method"),
         pytest.param("status", {}, 500, ("X-Content-Type-Options", "nosniff"), b"Internal", id="a failure"),
         pytest.param("status", {"status": 599, "text": "odd"}, 599, ("Content-Length", "4"), b"odd\n", id="odd"),
-        pytest.param("shutting_down", {}, 503, ("Content-Type", "text/plain; charset=utf-8"),
-                     b"Server is shutting down\n", id="shutting down"),
-        pytest.param("missing_tool", {}, 404, ("Content-Type", "text/plain; charset=utf-8"),
-                     b"Unknown tool: shell\n", id="a tool that is missing"),
-        pytest.param("charset", {}, 200, ("Content-Type", "application/json; charset=utf-16"), b'{"tool"',
-                     id="a label that lies"),
+        pytest.param("shutting_down", {}, 503, ("Content-Type", "text/plain; charset=utf-8"), b"Server is shutting down\n", id="shutting down"),
+        pytest.param("missing_tool", {}, 404, ("Content-Type", "text/plain; charset=utf-8"), b"Unknown tool: shell\n", id="a tool that is missing"),
+        pytest.param("charset", {}, 200, ("Content-Type", "application/json; charset=utf-16"), b'{"tool"', id="a label that lies"),
     ],
 )  # fmt: skip
 def test_another_answer_comes(
@@ -136,14 +132,11 @@ def test_an_old_catalogue_has_no_schemas(sim: Simulator) -> None:
     ("kind", "tool", "given", "is_error", "text"),
     [
         pytest.param("empty_output", "touch_gesture", TAP, False, "", id="no output"),
-        pytest.param("legacy_error", "open_app", {"app": "Maps"}, False, "error: no model is configured",
-                     id="an error in the old form"),
-        pytest.param("legacy_error", "screenshot", {}, False, "error: no model is configured",
-                     id="an error in the old form instead of a picture"),
+        pytest.param("legacy_error", "open_app", {"app": "Maps"}, False, "error: no model is configured", id="an error in the old form"),
+        pytest.param("legacy_error", "screenshot", {}, False, "error: no model is configured", id="an error in the old form instead of a picture"),
         pytest.param("stale_frame", "screenshot", {}, True, "frame service: STALE_FRAME", id="a stale frame"),
         pytest.param("tool_error", "keyboard_tap", {"keys": ["a"]}, True, "the HID device went away", id="a failure"),
-        pytest.param("bridge_down", "bridge_clipboard", {"action": "read"}, True, "phone bridge not connected",
-                     id="no bridge"),
+        pytest.param("bridge_down", "bridge_clipboard", {"action": "read"}, True, "phone bridge not connected", id="no bridge"),
     ],
 )  # fmt: skip
 def test_a_tool_answers_with_a_sentence(

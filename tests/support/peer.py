@@ -56,16 +56,11 @@ def _schema(*required: str, **types: str) -> Mapping[str, Any]:
 
 TOOLS = [
     Tool("status", "Status", "How it goes.", _schema()),
-    Tool(
-        "echo",
-        "Say it back",
-        "The arguments as JSON.",
-        _schema("text", text="string", x="number", n="integer", on="boolean", at="object", keys="array"),
-    ),
+    Tool("echo", "Say it back", "The arguments as JSON.", _schema("text", text="string", x="number", n="integer", on="boolean", at="object", keys="array")),
     Tool("screenshot", "Picture", "A picture.", _schema()),
     Tool("support_bundle", "Bundle", "A file.", _schema()),
     Tool("fail", "Fail", "Never works.", _schema()),
-]
+]  # fmt: skip
 
 CONTENTS: Mapping[str, Callable[[ToolCall], Content]] = {
     "status": lambda call: Content((Text("all is well"),)),

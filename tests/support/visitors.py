@@ -87,9 +87,7 @@ class Client:
 
 CLIENTS = [
     Client("Python mcp 2.3", "as it comes", python("mcp2.py", "mcp==2.3.0", "auto"), MODERN, MODERN),
-    Client(
-        "Python mcp 2.3", "asked for a handshake", python("mcp2.py", "mcp==2.3.0", "legacy"), LEGACY, LEGACY, pings=True
-    ),
+    Client("Python mcp 2.3", "asked for a handshake", python("mcp2.py", "mcp==2.3.0", "legacy"), LEGACY, LEGACY, pings=True),
     Client("Python mcp 1.30", "as it comes", python("mcp1.py", "mcp==1.30.0"), LEGACY, LEGACY, pings=True),
     Client("Python mcp 1.23", "as it comes", python("mcp1.py", "mcp==1.23.3"), LEGACY, LEGACY, pings=True),
     Client("Python mcp 1.20", "as it comes", python("mcp1.py", MCP_1_20), None, OLDER, pings=True),
@@ -101,7 +99,7 @@ CLIENTS = [
     Client("inspector 2.12", "as it comes", node("inspector.mjs", INSPECTOR, "legacy"), LEGACY, LEGACY, UNASKED),
     Client("curl", "with a whole envelope", curl(MODERN), MODERN, None),
     Client("curl", "with a handshake", curl(LEGACY), LEGACY, None, pings=True),
-]
+]  # fmt: skip
 
 
 # --- visits ----------------------------------------------------------------------------------

@@ -108,12 +108,10 @@ def test_no_cookie_of_one_answer_goes_out_with_the_next_request() -> None:
         pytest.param(ConnectTimeout(), 0, NOT_SENT, id="no connection"),
         pytest.param(ReadTimeout(), 1, UNKNOWN, id="nothing in time"),
         pytest.param(ConnectionError(), 2, UNKNOWN, id="a broken connection"),
-        pytest.param(
-            ConnectionError(ProtocolError("Aborted", RemoteDisconnected("gone"))), 2, UNKNOWN, id="a server gone"
-        ),
+        pytest.param(ConnectionError(ProtocolError("Aborted", RemoteDisconnected("gone"))), 2, UNKNOWN, id="a server gone"),
         pytest.param(None, 2, UNKNOWN, id="an address that is not registered"),
     ],
-)
+)  # fmt: skip
 def test_a_failure_is_told_as_a_real_one_and_nothing_is_sent_twice(
     send: Callable[[str], Any], failures: Failures, failure: Exception | None, kind: int, delivery: str
 ) -> None:

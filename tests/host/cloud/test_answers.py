@@ -32,21 +32,11 @@ Verb = Callable[[CloudApi], Any]
 
 VERBS = [
     pytest.param(lambda api: api.heartbeat({"a": 1}), "/v1/hosts/h/heartbeat", {"a": 1}, id="heartbeat"),
-    pytest.param(
-        lambda api: api.claim(5.0, ["X"], 10.0),
-        "/v1/hosts/h/claim",
-        {"wait_s": 5.0, "free_device_ids": ["X"]},
-        id="claim",
-    ),
+    pytest.param(lambda api: api.claim(5.0, ["X"], 10.0), "/v1/hosts/h/claim", {"wait_s": 5.0, "free_device_ids": ["X"]}, id="claim"),
     pytest.param(lambda api: api.start("a/b", "L"), "/v1/assignments/a%2Fb/start", {"lease_id": "L"}, id="start"),
-    pytest.param(
-        lambda api: api.progress("a", "L", 2, "tap"),
-        "/v1/assignments/a/progress",
-        {"lease_id": "L", "step": 2, "note": "tap"},
-        id="progress",
-    ),
+    pytest.param(lambda api: api.progress("a", "L", 2, "tap"), "/v1/assignments/a/progress", {"lease_id": "L", "step": 2, "note": "tap"}, id="progress"),
     pytest.param(lambda api: api.finish("a", {"ok": True}), "/v1/assignments/a/finish", {"ok": True}, id="finish"),
-]
+]  # fmt: skip
 
 BAD = [
     pytest.param({"status": 401}, PeerRefused, 401, id="401"),

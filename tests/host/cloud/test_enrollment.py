@@ -135,10 +135,8 @@ TIMES = [
     pytest.param({"heartbeat_s": 5, "claim_wait_s": 10.5, "lease_s": 60}, (5.0, 10.5, 60.0), id="as the cloud says"),
     pytest.param({"heartbeat_s": 600, "claim_wait_s": 600, "lease_s": 1e9}, (30.0, 50.0, 3600.0), id="too long"),
     pytest.param({"heartbeat_s": 0, "claim_wait_s": -1, "lease_s": 0}, (1.0, 1.0, 10.0), id="too short"),
-    pytest.param(
-        {"heartbeat_s": "5", "claim_wait_s": True, "lease_s": float("nan")}, (30.0, 25.0, 90.0), id="no numbers"
-    ),
-]
+    pytest.param({"heartbeat_s": "5", "claim_wait_s": True, "lease_s": float("nan")}, (30.0, 25.0, 90.0), id="no numbers"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sent", "kept"), TIMES)
@@ -274,14 +272,12 @@ def test_a_cloud_on_this_machine_needs_no_proxy(scheduler: Scheduler, tmp_path: 
 
 
 REFUSALS = [
-    pytest.param(
-        b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it requires a name"
-    ),
+    pytest.param(b"HTTP/1.1 407 x\r\n\r\n", "refused with HTTP 407 Proxy Authentication Required", id="it requires a name"),
     pytest.param(b"HTTP/1.0 503 x\r\nA: b\r\n\r\n", "refused with HTTP 503", id="it cannot"),
     pytest.param(b"SSH-2.0-x\r\n\r\n", "does not speak HTTP", id="it is none"),
     pytest.param(b"HTTP/1.1 2", "no whole answer", id="it breaks off"),
     pytest.param(b"HTTP/1.1 500 " + b"x" * 20000, "no whole answer", id="it never ends"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("response", "message"), REFUSALS)

@@ -34,15 +34,13 @@ REFUSED = [
     pytest.param(DeviceSpec("x", "toaster"), "kind is one of board, simulated, android, iphone", id="an unknown kind"),
     pytest.param(DeviceSpec("x", "simulated", url="http://x"), "url means nothing", id="a URL for a phone in memory"),
     pytest.param(DeviceSpec("x", "board", serial="s"), "serial means nothing", id="a serial number for a board"),
-    pytest.param(
-        DeviceSpec("x", "iphone", interface="usb0"), "interface means nothing", id="an interface for an iPhone"
-    ),
+    pytest.param(DeviceSpec("x", "iphone", interface="usb0"), "interface means nothing", id="an interface for an iPhone"),
     pytest.param(DeviceSpec("x", "android", serial="usb:1-4"), "usb:1-4 is no serial", id="a place for a serial"),
     pytest.param(DeviceSpec("x", "android", serial="model:Pixel_7"), "is no serial", id="a property for a serial"),
     pytest.param(DeviceSpec("x", "android", serial="tcp:10.0.0.1:5555"), "is no serial", id="a way for a serial"),
     pytest.param(DeviceSpec("x", "android", serial="10.0.0.1"), "is no serial", id="an address without its port"),
     pytest.param(DeviceSpec("taken", "board"), "there is a device taken already", id="an id that is taken"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spec", "complaint"), REFUSED)
@@ -165,10 +163,7 @@ SAME: list[tuple[DeviceSpec, DeviceSpec]] = [
     (DeviceSpec("a", "android", serial="emulator-5554"), DeviceSpec("b", "android", serial="localhost:5555")),
     (DeviceSpec("a", "iphone"), DeviceSpec("b", "iphone", url=f"{U}/")),
     (DeviceSpec("a", "iphone", url=U, serial=UDID), DeviceSpec("b", "iphone", url=f"{U[:-1]}1", serial=UDID.lower())),
-    (
-        DeviceSpec("a", "iphone", url=U, serial=UDID),
-        DeviceSpec("b", "iphone", url=f"{U[:-1]}1", serial=UDID.replace("-", "")),
-    ),
+    (DeviceSpec("a", "iphone", url=U, serial=UDID), DeviceSpec("b", "iphone", url=f"{U[:-1]}1", serial=UDID.replace("-", ""))),
 ]  # fmt: skip
 
 DIFFERENT: list[tuple[DeviceSpec, DeviceSpec]] = [

@@ -56,9 +56,7 @@ FAULTS = [
         {"host:devices-l": listing(f"{PHONE}   offline transport_id:1")},
         "cure: the phone is attached and silent: adb reconnect offline", NOT_SENT, 0, id="a phone that is offline",
     ),
-    pytest.param(
-        {"host:devices-l": listing(f"{PHONE}   recovery product:p")}, "adb reboot", NOT_SENT, 0, id="a phone in recovery",
-    ),
+    pytest.param({"host:devices-l": listing(f"{PHONE}   recovery product:p")}, "adb reboot", NOT_SENT, 0, id="a phone in recovery"),
     pytest.param(
         {"host:devices-l": listing(f"{PHONE}   no permissions (user in plugdev group; are your udev rules wrong?)")},
         "apt-get install android-sdk-platform-tools-common", NOT_SENT, 0, id="a USB device that may not be opened",
@@ -68,18 +66,13 @@ FAULTS = [
         {"host:transport:": fail("device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set")},
         "accept its question", NOT_SENT, 0, id="a phone whose trust ends between two requests",
     ),
-    pytest.param(
-        {"host:transport:": fail("device 'S1' not found")}, "plug the phone in", NOT_SENT, 0,
-        id="a phone that is unplugged between two requests",
-    ),
+    pytest.param({"host:transport:": fail("device 'S1' not found")}, "plug the phone in", NOT_SENT, 0, id="a phone that is unplugged between two requests"),
     pytest.param({"host:transport:": hang_up}, "hung up before anything was sent", NOT_SENT, 0, id="a server that hangs up"),
     pytest.param({"host:devices-l": raw(b"HTTP/1.1 400")}, "it is no adb server", NOT_SENT, 0, id="another kind of server"),
     pytest.param({"host:devices-l": raw(b"OKAYzzzz")}, "it is no adb server", NOT_SENT, 0, id="a length that is no number"),
     pytest.param({INPUT: fail("closed")}, "phones before Android 7", UNKNOWN, 1, id="a phone without that kind of shell"),
     pytest.param({INPUT: shell(exit_code=None)}, "was lost in the middle", UNKNOWN, 1, id="a stream without its exit code"),
-    pytest.param(
-        {INPUT: raw(b"OKAY" + packets(b"x" * 9)[:7])}, "was lost in the middle", UNKNOWN, 1, id="a packet that breaks off",
-    ),
+    pytest.param({INPUT: raw(b"OKAY" + packets(b"x" * 9)[:7])}, "was lost in the middle", UNKNOWN, 1, id="a packet that breaks off"),
     pytest.param(
         {INPUT: shell(stderr=b"SecurityException: needs INJECT_EVENTS permission", exit_code=137)},
         "enable 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside",

@@ -94,13 +94,9 @@ SCREENS = [
     pytest.param(b"Physical size: 30x60\n", (29, 59), id="as large as its picture"),
     pytest.param(b"Physical size: 60x120\nOverride size: 15x30\n", (14, 29), id="an override of the size"),
     pytest.param(b"Physical size: 60x120\n  init=60x120 cur=300x600 app=1x1\n", (290, 590), id="what is current wins"),
-    pytest.param(
-        b"Display: mDisplayId=2\n cur=9x9 app\nDisplay: mDisplayId=0 x\n cur=60x120 app\n",
-        (58, 118),
-        id="another display first",
-    ),
+    pytest.param(b"Display: mDisplayId=2\n cur=9x9 app\nDisplay: mDisplayId=0 x\n cur=60x120 app\n", (58, 118), id="another display first"),
     pytest.param(b"", (29, 59), id="a phone that does not tell"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("output", "point"), SCREENS)

@@ -189,13 +189,8 @@ PATHS = [
         [],
         id="the network has a name",
     ),
-    pytest.param(
-        [DeviceSpec("mine", "android", serial="10.0.0.7:5555")],
-        (BY_CABLE, f"{BY_CABLE},{BY_NETWORK}"),
-        [],
-        id="the network has a name and comes later",
-    ),
-]
+    pytest.param([DeviceSpec("mine", "android", serial="10.0.0.7:5555")], (BY_CABLE, f"{BY_CABLE},{BY_NETWORK}"), [], id="the network has a name and comes later"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("specs", "lists", "devices"), PATHS)

@@ -22,13 +22,11 @@ SCREEN = UiNode(
 TEXTS = [
     pytest.param("settings", [("Settings", 1.0, "exact"), ("Wi-Fi  Settings", 0.9, "contains")], id="best first"),
     pytest.param(" WI-FI settings ", [("Wi-Fi  Settings", 1.0, "exact")], id="blanks and case do not matter"),
-    pytest.param(
-        "setings", [("Settings", 0.93, "similar"), ("Wi-Fi  Settings", 0.84, "similar")], id="a slip of the pen"
-    ),
+    pytest.param("setings", [("Settings", 0.93, "similar"), ("Wi-Fi  Settings", 0.84, "similar")], id="a slip of the pen"),
     pytest.param("battery", [("Battery nearly empty", 0.9, "contains")], id="in what is read aloud"),
     pytest.param("bluetooth", [], id="not there"),
     pytest.param("", [], id="nothing matches nothing"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("query", "expected"), TEXTS)

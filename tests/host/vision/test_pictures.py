@@ -44,13 +44,11 @@ BACK = Icon((0, 40, 20, 60), (("chevron left", 0.99), ("arrow left", 0.7)))
 SMUDGE = Icon((40, 40, 60, 60), (("settings", 0.7),))
 
 ICONS = [
-    pytest.param(
-        "gear", [("settings", 0.97, True), ("settings", 0.84, False)], id="what may be meant is not confident"
-    ),
+    pytest.param("gear", [("settings", 0.97, True), ("settings", 0.84, False)], id="what may be meant is not confident"),
     pytest.param("brightness", [("sun", 0.86, False)], id="what is a lot more like something else is not meant"),
     pytest.param("返回", [("chevron left", 0.99, True)], id="either shape of a meaning"),
     pytest.param("camera", [], id="not there"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "expected"), ICONS)
@@ -81,10 +79,8 @@ WHOLES = [
     pytest.param([one(TILE, "mail", 0.7), one(CIRCLE, "person")], ["person"], id="unless it is like nothing"),
     pytest.param([one(TILE, "stop", 1.0), one(CIRCLE, "person")], ["person"], id="a tile is what is drawn on it"),
     pytest.param([one(CIRCLE, "stop")], ["stop"], id="a square with nothing on it is a stop button"),
-    pytest.param(
-        [one(TILE, "grid", 0.6), one(PLUS, "plus"), one((50, 50, 70, 70), "check")], ["plus", "check"], id="two in one"
-    ),
-]
+    pytest.param([one(TILE, "grid", 0.6), one(PLUS, "plus"), one((50, 50, 70, 70), "check")], ["plus", "check"], id="two in one"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("icons", "shapes"), WHOLES)

@@ -94,18 +94,11 @@ def test_characters_beyond_ascii_pass_both_ways_under_a_c_locale(bridged: Bridge
         pytest.param(b'{"id":5,"method":"ping"}', 5, -32600, id="no JSON-RPC version"),
         pytest.param(b'{"jsonrpc":"2.0","method":"tools/call"}', None, -32600, id="a call without id"),
         pytest.param(b" " * (1 << 20) + b'{"jsonrpc":"2.0"}', None, -32600, id="over the limit of a line"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}', 6, -32602, id="a handshake without version"
-        ),
+        pytest.param(b'{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}', 6, -32602, id="a handshake without version"),
         pytest.param(b'{"jsonrpc":"2.0","id":8,"method":"w\xc3\xb6rk"}', 8, -32601, id="a method beyond ASCII"),
         pytest.param(b'{"jsonrpc":"2.0","id":9,"method":"no/such"}', 9, -32601, id="an unknown method"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":7}}', 4, -32602, id="a name that is none"
-        ),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"x":1e999}}}',
-            3, -32602, id="a number that is not finite",
-        ),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":7}}', 4, -32602, id="a name that is none"),
+        pytest.param(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"x":1e999}}}', 3, -32602, id="a number that is not finite"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_answered_and_the_next_one_works(
@@ -123,11 +116,9 @@ def test_a_bad_line_is_answered_and_the_next_one_works(
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{}}', id="an answer that nobody asked for"),
         pytest.param(b"   ", id="a blank line"),
         pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}', id="no id"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}', id="nothing to cancel"
-        ),
+        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}', id="nothing to cancel"),
     ],
-)
+)  # fmt: skip
 def test_what_wants_no_answer_gets_none(bridged: Bridged, line: bytes) -> None:
     bridged.write(line)
     assert bridged.request("next", "ping")["result"] == {}

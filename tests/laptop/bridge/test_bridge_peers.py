@@ -215,14 +215,8 @@ def test_an_answer_becomes_one_line(answer: bytes) -> None:
         pytest.param(http(b"{}", "302 Found"), -32603, "redirects", id="a redirect"),
         pytest.param(http(b"oops", "500 Internal Server Error", "text/plain"), -32603, "HTTP 500", id="a failure"),
         pytest.param(http(RESULT.replace(b"7", b"8")), -32603, "not MCP", id="the answer to another request"),
-        pytest.param(
-            http(b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}', "413 Too Large"),
-            -32600, "no", id="an error without id",
-        ),
-        pytest.param(
-            http(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32020,"message":"mismatch"}}', "400 Bad Request"),
-            -32020, "mismatch", id="an error at 400",
-        ),
+        pytest.param(http(b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}', "413 Too Large"), -32600, "no", id="an error without id"),
+        pytest.param(http(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32020,"message":"mismatch"}}', "400 Bad Request"), -32020, "mismatch", id="an error at 400"),
         pytest.param(http(LARGE.replace(b"xx", b"\xff\xff", 1)), -32603, "UTF-8", id="a large answer that is no text"),
         pytest.param(http(b"[" + LARGE + b"]"), -32603, "one JSON object", id="a large answer that is no object"),
         pytest.param(http(RESULT, length=99), -32603, "broke off", id="half an answer"),

@@ -31,12 +31,8 @@ def parsed(format: str, text: str) -> Any:
 # --- JSON ----------------------------------------------------------------------------------------
 
 JSON = [
-    pytest.param(
-        "", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}\n', id="an empty file"
-    ),
-    pytest.param(
-        "{}", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}', id="an empty object"
-    ),
+    pytest.param("", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}\n', id="an empty file"),
+    pytest.param("{}", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}', id="an empty object"),
     pytest.param(
         '{"a": 1.50, "b":"\\u00e9"}\n',
         '{"a": 1.50, "b":"\\u00e9",\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}\n',
@@ -62,10 +58,8 @@ JSON = [
         '{"servers": {"phone-board": {\n      "url": "URL",\n      "autoApprove": [\n        "screenshot"\n      ]\n    }}}',
         id="what the owner added stays",
     ),
-    pytest.param(
-        '{"servers": null}', '{"servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}', id="null"
-    ),
-]
+    pytest.param('{"servers": null}', '{"servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}', id="null"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "after"), JSON)

@@ -69,59 +69,23 @@ NO_ROUTE = OSError(errno.EHOSTUNREACH, "No route to host")
 
 ROWS = [
     pytest.param(rules.address, AddressFacts(URL), CheckState.OK, URL, id="a good URL"),
-    pytest.param(
-        rules.address, AddressFacts("192.168.42.1:8080", "no URL"), CheckState.FAILED, "no URL", id="no scheme"
-    ),
+    pytest.param(rules.address, AddressFacts("192.168.42.1:8080", "no URL"), CheckState.FAILED, "no URL", id="no scheme"),
     pytest.param(rules.address, AddressFacts("https://b/mcp"), CheckState.OK, "boards speak http", id="https"),
     pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", 0.004), CheckState.OK, "4 ms", id="a port that answers"),
-    pytest.param(
-        rules.tcp,
-        TcpFacts("b", 8080, "linux", error=REFUSED),
-        CheckState.FAILED,
-        "nothing listens",
-        id="a refused port",
-    ),
-    pytest.param(
-        rules.tcp,
-        TcpFacts("b", 8080, "linux", error=TimeoutError()),
-        CheckState.FAILED,
-        "does not answer",
-        id="silence",
-    ),
-    pytest.param(
-        rules.tcp, TcpFacts("b", 8080, "darwin", error=NO_ROUTE), CheckState.FAILED, "macOS keeps", id="macOS' privacy"
-    ),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=REFUSED), CheckState.FAILED, "nothing listens", id="a refused port"),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=TimeoutError()), CheckState.FAILED, "does not answer", id="silence"),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "darwin", error=NO_ROUTE), CheckState.FAILED, "macOS keeps", id="macOS' privacy"),
     pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=NO_ROUTE), CheckState.FAILED, "No route", id="no route"),
-    pytest.param(
-        rules.tcp, TcpFacts("b", 8080, "linux", error=socket.gaierror("?")), CheckState.FAILED, "no conn", id="no name"
-    ),
-    pytest.param(
-        rules.tcp,
-        TcpFacts("b", 8080, "linux", error=UnicodeError("label")),
-        CheckState.FAILED,
-        "label",
-        id="an odd name",
-    ),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=socket.gaierror("?")), CheckState.FAILED, "no conn", id="no name"),
+    pytest.param(rules.tcp, TcpFacts("b", 8080, "linux", error=UnicodeError("label")), CheckState.FAILED, "label", id="an odd name"),
     pytest.param(rules.http, TEXT, CheckState.OK, "HTTP 404", id="any answer is HTTP"),
-    pytest.param(
-        rules.http, HttpFacts(error=NotMcp("no HTTP")), CheckState.FAILED, "speak HTTP", id="another protocol"
-    ),
+    pytest.param(rules.http, HttpFacts(error=NotMcp("no HTTP")), CheckState.FAILED, "speak HTTP", id="another protocol"),
     pytest.param(rules.http, HttpFacts(error=TIMEOUT), CheckState.FAILED, "within 10 s", id="a server that hangs"),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "mcpboard 1.2", id="mcpboard"
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, OFF, refused(404), False), CheckState.OK, "mcpboard 1.2", id="mcpboard, off"
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), CheckState.FAILED, "stock board", id="a stock Agent"
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, SETTLED, False), CheckState.FAILED, "other 3", id="another MCP server"
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, HTML, BROKEN, False), CheckState.FAILED, "web page", id="a web page"
-    ),
+    pytest.param(rules.identity, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "mcpboard 1.2", id="mcpboard"),
+    pytest.param(rules.identity, IdentityFacts(URL, OFF, refused(404), False), CheckState.OK, "mcpboard 1.2", id="mcpboard, off"),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), CheckState.FAILED, "stock board", id="a stock Agent"),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, SETTLED, False), CheckState.FAILED, "other 3", id="another MCP server"),
+    pytest.param(rules.identity, IdentityFacts(URL, HTML, BROKEN, False), CheckState.FAILED, "web page", id="a web page"),
     pytest.param(
         rules.identity,
         IdentityFacts(HOST_URL, TEXT, HOST_SETTLED),
@@ -136,24 +100,12 @@ ROWS = [
         "the host agent of a computer",
         id="a host agent, by its login page",
     ),
-    pytest.param(
-        rules.identity,
-        IdentityFacts(URL, TEXT, refused(401), False),
-        CheckState.FAILED,
-        "HTTP 401",
-        id="somebody with a token",
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, refused(404), False), CheckState.FAILED, "HTTP 404", id="somebody else"
-    ),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, refused(401), False), CheckState.FAILED, "HTTP 401", id="somebody with a token"),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, refused(404), False), CheckState.FAILED, "HTTP 404", id="somebody else"),
     pytest.param(rules.enabled, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "true", id="enabled"),
     pytest.param(rules.enabled, IdentityFacts(URL, OFF, BROKEN, False), CheckState.FAILED, "disabled", id="disabled"),
-    pytest.param(
-        rules.handshake, SETTLED, CheckState.OK, "no token is required; settled on 2026-07-28", id="a handshake"
-    ),
-    pytest.param(
-        rules.handshake, HandshakeFacts("2025-11-25", token_given=True), CheckState.OK, "accepted", id="a good token"
-    ),
+    pytest.param(rules.handshake, SETTLED, CheckState.OK, "no token is required; settled on 2026-07-28", id="a handshake"),
+    pytest.param(rules.handshake, HandshakeFacts("2025-11-25", token_given=True), CheckState.OK, "accepted", id="a good token"),
     pytest.param(
         rules.handshake,
         HandshakeFacts("2025-11-25", token_given=True, is_open=True),
@@ -186,78 +138,24 @@ ROWS = [
         "another token",
         id="a host agent, a wrong token",
     ),
-    pytest.param(
-        rules.host_handshake,
-        IdentityFacts(HOST_URL, TEXT, refused(404), console=True),
-        CheckState.FAILED,
-        "HTTP 404",
-        id="a host agent, another path",
-    ),
-    pytest.param(
-        rules.host_handshake,
-        IdentityFacts(HOST_URL, TEXT, refused(500), console=True),
-        CheckState.FAILED,
-        "HTTP 500",
-        id="a host agent that is broken",
-    ),
+    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(404), console=True), CheckState.FAILED, "HTTP 404", id="a host agent, another path"),
+    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(500), console=True), CheckState.FAILED, "HTTP 500", id="a host agent that is broken"),
     pytest.param(rules.origins, OriginFacts(True, 200, 403), CheckState.OK, "let in", id="Origin as it should be"),
     pytest.param(rules.origins, OriginFacts(True, 401, 403), CheckState.OK, "let in", id="Origin, and a token"),
     pytest.param(rules.origins, OriginFacts(False, 403, 403), CheckState.OK, "IP address", id="a name in the URL"),
-    pytest.param(
-        rules.origins, OriginFacts(True, 403, 403), CheckState.FAILED, "rewrites the Host", id="Host is rewritten"
-    ),
-    pytest.param(
-        rules.origins,
-        OriginFacts(True, 200, 200),
-        CheckState.FAILED,
-        "another site is let in",
-        id="Origin is taken away",
-    ),
-    pytest.param(
-        rules.origins, OriginFacts(True, None, 403), CheckState.FAILED, "not answered", id="no answer to a browser"
-    ),
+    pytest.param(rules.origins, OriginFacts(True, 403, 403), CheckState.FAILED, "rewrites the Host", id="Host is rewritten"),
+    pytest.param(rules.origins, OriginFacts(True, 200, 200), CheckState.FAILED, "another site is let in", id="Origin is taken away"),
+    pytest.param(rules.origins, OriginFacts(True, None, 403), CheckState.FAILED, "not answered", id="no answer to a browser"),
     pytest.param(rules.backend, CallFacts("t", result("{}")), CheckState.OK, "t answers", id="a backend"),
-    pytest.param(
-        rules.backend,
-        CallFacts("t", result("it is down", is_error=True)),
-        CheckState.FAILED,
-        "it is down",
-        id="a backend down",
-    ),
+    pytest.param(rules.backend, CallFacts("t", result("it is down", is_error=True)), CheckState.FAILED, "it is down", id="a backend down"),
     pytest.param(rules.backend, CallFacts("t", error=PeerBroken("cut")), CheckState.FAILED, "cut", id="a call cut"),
     pytest.param(rules.backend, CallFacts("t"), CheckState.SKIPPED, "no tool t", id="a server without backends"),
-    pytest.param(
-        rules.phone_bridge,
-        CallFacts("t", result(structured={"connected": True, "platform": "ios"})),
-        CheckState.OK,
-        "linked (ios)",
-        id="a phone linked",
-    ),
-    pytest.param(
-        rules.phone_bridge,
-        CallFacts("t", result(structured={"connected": True})),
-        CheckState.OK,
-        "linked",
-        id="a phone of no name",
-    ),
-    pytest.param(
-        rules.phone_bridge,
-        CallFacts("t", result(structured={"connected": False})),
-        CheckState.FAILED,
-        "not linked",
-        id="no phone",
-    ),
-    pytest.param(
-        rules.phone_bridge,
-        CallFacts("t", result(structured=None)),
-        CheckState.FAILED,
-        "not linked",
-        id="nothing said of a phone",
-    ),
+    pytest.param(rules.phone_bridge, CallFacts("t", result(structured={"connected": True, "platform": "ios"})), CheckState.OK, "linked (ios)", id="a phone linked"),
+    pytest.param(rules.phone_bridge, CallFacts("t", result(structured={"connected": True})), CheckState.OK, "linked", id="a phone of no name"),
+    pytest.param(rules.phone_bridge, CallFacts("t", result(structured={"connected": False})), CheckState.FAILED, "not linked", id="no phone"),
+    pytest.param(rules.phone_bridge, CallFacts("t", result(structured=None)), CheckState.FAILED, "not linked", id="nothing said of a phone"),
     pytest.param(rules.screenshot, shot(498, 1080), CheckState.OK, "498 x 1080", id="a picture"),
-    pytest.param(
-        rules.screenshot, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"
-    ),
+    pytest.param(rules.screenshot, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"),
     pytest.param(rules.screenshot, shot(498, 1080, 749_999), CheckState.OK, "1000 kB", id="a picture that just fits"),
     pytest.param(rules.screenshot, shot(1080, 2001), CheckState.FAILED, "2000 px", id="a picture too long"),
     pytest.param(
@@ -267,46 +165,22 @@ ROWS = [
         "webp",
         id="a size not known",
     ),
-    pytest.param(
-        rules.screenshot, CallFacts("screenshot", result("text")), CheckState.FAILED, "no image", id="no image"
-    ),
-    pytest.param(
-        rules.screenshot,
-        CallFacts("screenshot", error=TIMEOUT),
-        CheckState.FAILED,
-        "within 10 s",
-        id="a picture that does not come",
-    ),
+    pytest.param(rules.screenshot, CallFacts("screenshot", result("text")), CheckState.FAILED, "no image", id="no image"),
+    pytest.param(rules.screenshot, CallFacts("screenshot", error=TIMEOUT), CheckState.FAILED, "within 10 s", id="a picture that does not come"),
     pytest.param(rules.devices, listed(), CheckState.FAILED, "none", id="a host without devices"),
-    pytest.param(
-        rules.devices, listed(("p", "ready"), ("b", "ready")), CheckState.OK, "p ready, b ready", id="devices"
-    ),
-    pytest.param(
-        rules.devices, listed(("p", "ready"), ("b", "offline")), CheckState.FAILED, "b offline", id="one not ready"
-    ),
-    pytest.param(
-        rules.devices, listed(("p\x1b[2J", "ready")), CheckState.OK, "p [2J ready", id="a device that steers terminals"
-    ),
-    pytest.param(
-        rules.devices, CallFacts("list_devices", result("[]")), CheckState.FAILED, "no list", id="no list of devices"
-    ),
-    pytest.param(
-        rules.devices, CallFacts("list_devices", error=TIMEOUT), CheckState.FAILED, "within 10 s", id="devices unknown"
-    ),
+    pytest.param(rules.devices, listed(("p", "ready"), ("b", "ready")), CheckState.OK, "p ready, b ready", id="devices"),
+    pytest.param(rules.devices, listed(("p", "ready"), ("b", "offline")), CheckState.FAILED, "b offline", id="one not ready"),
+    pytest.param(rules.devices, listed(("p\x1b[2J", "ready")), CheckState.OK, "p [2J ready", id="a device that steers terminals"),
+    pytest.param(rules.devices, CallFacts("list_devices", result("[]")), CheckState.FAILED, "no list", id="no list of devices"),
+    pytest.param(rules.devices, CallFacts("list_devices", error=TIMEOUT), CheckState.FAILED, "within 10 s", id="devices unknown"),
     pytest.param(rules.clock, HttpFacts(date=1000.0, received=1200.0), CheckState.OK, "agree", id="a clock"),
-    pytest.param(
-        rules.clock,
-        HttpFacts(date=0.0, received=1e9),
-        CheckState.FAILED,
-        "1000000000 s behind",
-        id="a clock that was never set",
-    ),
+    pytest.param(rules.clock, HttpFacts(date=0.0, received=1e9), CheckState.FAILED, "1000000000 s behind", id="a clock that was never set"),
     pytest.param(rules.clock, HttpFacts(date=1000.0, received=0.0), CheckState.FAILED, "ahead", id="a clock ahead"),
     pytest.param(rules.clock, HttpFacts(), CheckState.SKIPPED, "time", id="a server without a clock"),
     pytest.param(rules.round_trip, PingFacts(0.004), CheckState.OK, "4 ms", id="a quick answer"),
     pytest.param(rules.round_trip, PingFacts(1.5), CheckState.FAILED, "slow", id="a slow network"),
     pytest.param(rules.round_trip, PingFacts(error=TIMEOUT), CheckState.FAILED, "not answered", id="a question lost"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("evaluate", "facts", "state", "message"), ROWS)
@@ -320,58 +194,28 @@ def test_facts_are_evaluated(
 
 
 REMEDIES = [
-    pytest.param(
-        rules.address, AddressFacts("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"
-    ),
+    pytest.param(rules.address, AddressFacts("192.168.42.1:8080", "x"), "doctor http://192.168.42.1:8080/mcp", id="the scheme"),
     pytest.param(rules.address, AddressFacts("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
     pytest.param(rules.address, AddressFacts("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
     pytest.param(rules.address, AddressFacts("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
     pytest.param(rules.address, AddressFacts("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"
-    ),
-    pytest.param(
-        rules.identity,
-        IdentityFacts("http://[::1]/mcp", HTML, BROKEN, False),
-        "doctor http://[::1]:8080/mcp",
-        id="IPv6",
-    ),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
+    pytest.param(rules.identity, IdentityFacts("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
     pytest.param(
         rules.host_handshake,
         IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
         f"mcpboard doctor {HOST_URL} --token-file FILE",
         id="a host agent's token",
     ),
-    pytest.param(
-        rules.host_handshake,
-        IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True),
-        "device-host-agent mcp-token",
-        id="a host agent's other token",
-    ),
-    pytest.param(
-        rules.devices, CallFacts("list_devices", error=TIMEOUT), "device-host-agent doctor", id="a host's devices"
-    ),
+    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True), "device-host-agent mcp-token", id="a host agent's other token"),
+    pytest.param(rules.devices, CallFacts("list_devices", error=TIMEOUT), "device-host-agent doctor", id="a host's devices"),
     pytest.param(rules.devices, listed(), "device-host-agent devices add ID --kind board", id="a host without devices"),
-    pytest.param(
-        rules.tcp,
-        TcpFacts("127.0.0.1", 8765, "linux", error=REFUSED),
-        "device-host-agent doctor",
-        id="no host agent",
-    ),
-    pytest.param(
-        rules.identity, IdentityFacts(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"
-    ),
-    pytest.param(
-        rules.identity,
-        IdentityFacts(URL, TEXT, refused(401, True), False),
-        "device-host-agent mcp-token",
-        id="another token",
-    ),
+    pytest.param(rules.tcp, TcpFacts("127.0.0.1", 8765, "linux", error=REFUSED), "device-host-agent doctor", id="no host agent"),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, refused(401), False), f"doctor {URL} --token-file FILE", id="a token"),
+    pytest.param(rules.identity, IdentityFacts(URL, TEXT, refused(401, True), False), "device-host-agent mcp-token", id="another token"),
     pytest.param(rules.clock, HttpFacts(date=0.0, received=1e9), "date -u -s @1000000000", id="the clock"),
-    pytest.param(
-        rules.tcp, TcpFacts("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"
-    ),
-]
+    pytest.param(rules.tcp, TcpFacts("b", 80, "darwin", error=NO_ROUTE), "mcpboard relay http://b:80/mcp", id="a relay"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("evaluate", "facts", "command"), REMEDIES)
@@ -402,12 +246,10 @@ def test_no_remedy_is_the_command_just_run(health: HttpFacts, handshake: Handsha
 @pytest.mark.parametrize(
     ("url", "remedy"),
     [
-        pytest.param(
-            URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"
-        ),
+        pytest.param(URL, "port 8080: mcpboard doctor --board; beside a stock Agent mcpboard is at port 8090", id="8080"),
         pytest.param("http://b:9/mcp", "check address and port of the board", id="any other"),
     ],
-)
+)  # fmt: skip
 def test_where_to_look_when_it_is_somebody_else(url: str, remedy: str) -> None:
     assert rules.identity(IdentityFacts(url, TEXT, refused(404), False)).remedy.endswith(remedy)
 

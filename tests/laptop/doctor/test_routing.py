@@ -44,32 +44,15 @@ def test_the_interface_is_that_of_the_narrowest_route(lines: list[str], address:
 
 
 ROUTES = [
-    pytest.param(
-        NetworkRoute("192.168.42.1", "linux", "192.168.42.100", "usb0"), CheckState.OK, "over usb0", id="by cable"
-    ),
+    pytest.param(NetworkRoute("192.168.42.1", "linux", "192.168.42.100", "usb0"), CheckState.OK, "over usb0", id="by cable"),
     pytest.param(NetworkRoute("10.1.1.5", "linux", "10.1.1.9", "wlan0"), CheckState.OK, "from 10.1.1.9", id="by Wi-Fi"),
-    pytest.param(
-        NetworkRoute("10.1.1.5", "win32", "10.1.1.9"), CheckState.OK, "from 10.1.1.9", id="no interface known"
-    ),
-    pytest.param(
-        NetworkRoute("127.0.0.1", "linux", "127.0.0.1", "eth0"), CheckState.OK, "this machine", id="this machine"
-    ),
-    pytest.param(
-        NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0"), CheckState.FAILED, "is not up", id="no USB network"
-    ),
-    pytest.param(
-        NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True),
-        CheckState.OK,
-        "wlan0",
-        id="routed on purpose",
-    ),
-    pytest.param(
-        NetworkRoute("192.168.42.1", "linux", error="Network is unreachable"), CheckState.FAILED, "no way", id="no way"
-    ),
-    pytest.param(
-        NetworkRoute("no.such.name", "linux", error="unknown"), CheckState.FAILED, "unknown", id="no such name"
-    ),
-]
+    pytest.param(NetworkRoute("10.1.1.5", "win32", "10.1.1.9"), CheckState.OK, "from 10.1.1.9", id="no interface known"),
+    pytest.param(NetworkRoute("127.0.0.1", "linux", "127.0.0.1", "eth0"), CheckState.OK, "this machine", id="this machine"),
+    pytest.param(NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0"), CheckState.FAILED, "is not up", id="no USB network"),
+    pytest.param(NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0", answers=True), CheckState.OK, "wlan0", id="routed on purpose"),
+    pytest.param(NetworkRoute("192.168.42.1", "linux", error="Network is unreachable"), CheckState.FAILED, "no way", id="no way"),
+    pytest.param(NetworkRoute("no.such.name", "linux", error="unknown"), CheckState.FAILED, "unknown", id="no such name"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("route", "state", "message"), ROUTES)
