@@ -11,6 +11,7 @@ Our file is `--config FILE`, else `MCPBOARD_CONFIG`, else /etc/mcpboard/mcpboard
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import ntpath
 import os
@@ -224,8 +225,9 @@ class _Loader:
                 self._token = secrets.token_bytes(SHORTEST_TOKEN)
             self._problems.append(f"{error} {KEPT}")
             return
-        if path and _readable_by_all(path):
-            self._problems.append(f"{path}: everyone on this machine may read the token; cure: chmod o-r {path}")
+        with contextlib.suppress(OSError):  # gone since it was read; the next look finds that out
+            if path and os.stat(path).st_mode & 0o004:
+                self._problems.append(f"{path}: everyone on this machine may read the token; cure: chmod o-r {path}")
 
 
 def _without_effect(in_ours: Layer, agent: Document | None) -> Iterable[str]:
@@ -237,10 +239,3 @@ def _without_effect(in_ours: Layer, agent: Document | None) -> Iterable[str]:
                     yield f"{agent.path}: {misplaced(place, row.key)}; it has no effect"
         if in_ours:
             yield f"{', '.join(in_ours)} in our own file: no effect while {agent.path} is there"
-
-
-def _readable_by_all(path: str) -> bool:
-    try:
-        return bool(os.stat(path).st_mode & 0o004)
-    except OSError:  # gone since it was read; the next look finds that out
-        return False

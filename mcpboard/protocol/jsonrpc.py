@@ -64,24 +64,20 @@ def _integer(digits: str) -> int:
 _decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
 
 
-def load(body: bytes) -> Any:
-    """Return the JSON document in the body of a request, strictly UTF-8; ParseError for everything that is none.
-
-    NaN, integers of more than 4300 digits, more than 64 levels and more than 10,000 lists and
-    objects count as broken JSON. A byte order mark is skipped, as both SDK servers do.
-    """
-    return _load(body, DEPTH_LIMIT, CONTAINERS_LIMIT)
-
-
 def load_response(body: bytes) -> Any:
     """Return the JSON document in the body of a response, as `load` does, but of up to 1,000 levels and any size.
 
     A result may hold the tree of a screen, and who asked for it may have got it through others.
     """
-    return _load(body, DEEP_LIMIT, None)
+    return load(body, DEEP_LIMIT, None)
 
 
-def _load(body: bytes, depth: int, containers: int | None) -> Any:
+def load(body: bytes, depth: int = DEPTH_LIMIT, containers: int | None = CONTAINERS_LIMIT) -> Any:
+    """Return the JSON document in the body of a request, strictly UTF-8; ParseError for everything that is none.
+
+    NaN, integers of more than 4300 digits, more than `depth` levels and more than `containers` lists
+    and objects count as broken JSON. A byte order mark is skipped, as both SDK servers do.
+    """
     try:
         text = body.removeprefix(_BOM).decode("utf-8")
         # Few brackets are few levels; so is nearly every request, and what `read_json` does besides costs

@@ -23,41 +23,30 @@ class Session:
     has_held: bool = False  # sessions that never held a device are evicted first
 
 
-class SessionBook:
-    """At most SESSIONS_LIMIT sessions, each kept KEEP_SECONDS after its last use.
+class SessionBook(dict[str, Session]):
+    """At most SESSIONS_LIMIT sessions by id, oldest first, each kept KEEP_SECONDS after its last use.
 
     Not locked: the role that owns the book owns the lock and the clock.
     """
 
-    def __init__(self) -> None:
-        self._sessions: dict[str, Session] = {}
-
     def add(self, session: Session, holding: Collection[str] = ()) -> None:
-        """Add `session`; make room first, never by dropping an id in `holding`."""
-        self.evict(session.opened, holding)
-        self._sessions[session.id] = session
+        """Add `session`; make room first, never by dropping an id in `holding`.
+
+        What is over goes; then, until one more fits, what never held a device and was used longest ago.
+        """
+        now = session.opened
+        idle = [s for s in self.values() if s.id not in holding]
+        over = [s for s in idle if now - s.used > KEEP_SECONDS]
+        excess = len(self) - len(over) - SESSIONS_LIMIT + 1
+        rest = sorted((s for s in idle if now - s.used <= KEEP_SECONDS), key=lambda s: (s.has_held, s.used))
+        for dropped in over + rest[: max(0, excess)]:
+            del self[dropped.id]
+        self[session.id] = session
 
     def find(self, session_id: str, now: float) -> Session | None:
         """Return the live session of that id, marked as used; None when unknown or over."""
-        session = self._sessions.get(session_id)
+        session = self.get(session_id)
         if session is None or now - session.used > KEEP_SECONDS:
             return None
         session.used = now
         return session
-
-    def end(self, session_id: str) -> Session | None:
-        """Remove and return the session; None when it was not there, so that a second end can say so."""
-        return self._sessions.pop(session_id, None)
-
-    def all(self) -> list[Session]:
-        """Return every session in the book, oldest first."""
-        return list(self._sessions.values())
-
-    def evict(self, now: float, holding: Collection[str] = ()) -> None:
-        """Drop what is over, then, until one more fits, first what never held a device and was used longest ago."""
-        idle = [s for s in self._sessions.values() if s.id not in holding]
-        over = [s for s in idle if now - s.used > KEEP_SECONDS]
-        excess = len(self._sessions) - len(over) - SESSIONS_LIMIT + 1
-        rest = sorted((s for s in idle if now - s.used <= KEEP_SECONDS), key=lambda s: (s.has_held, s.used))
-        for session in over + rest[: max(0, excess)]:
-            del self._sessions[session.id]

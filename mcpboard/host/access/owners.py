@@ -57,8 +57,8 @@ class Owners:
     def close(self, session_id: str, principal: str) -> Owner:
         """End a session of either sort; return the owner whose leases end with it."""
         with self._lock:
-            self._legacy.end(session_id)
-            self._named.end(session_id)
+            self._legacy.pop(session_id, None)
+            self._named.pop(session_id, None)
         return session_owner(session_id, principal)
 
     def close_principal(self, principal: str) -> list[Owner]:
@@ -66,15 +66,15 @@ class Owners:
         owners = [principal_owner(principal)]
         with self._lock:
             for book in (self._legacy, self._named):
-                for session in [each for each in book.all() if each.principal == principal]:
-                    book.end(session.id)
+                for session in [each for each in book.values() if each.principal == principal]:
+                    del book[session.id]
                     owners.append(session_owner(session.id, principal))
         return owners
 
     def sessions(self) -> list[Session]:
         """Return every session, oldest first, the legacy ones before the others."""
         with self._lock:
-            return [*self._legacy.all(), *self._named.all()]
+            return [*self._legacy.values(), *self._named.values()]
 
     # --- the owner of a call -------------------------------------------------------------------
 
