@@ -45,10 +45,3 @@ def test_the_tree_grows_as_it_is_drawn() -> None:
 )  # fmt: skip
 def test_an_error_says_what_became_of_the_action(error: ToolError | ClientError, delivery: str) -> None:
     assert (error.delivery, error.text, str(error)) == (delivery, "x", "x")
-
-
-def test_one_error_does_not_share_its_structure_with_its_maker() -> None:
-    structure = {"a": 1}
-    error = ToolError("x", structured=structure)
-    structure["a"] = 2
-    assert error.structured == {"a": 1}

@@ -13,7 +13,6 @@ from mcpboard.text import (
     DEEP_LIMIT,
     LINE_LIMIT,
     TooNested,
-    did_you_mean,
     json_object,
     nesting,
     one_line,
@@ -50,11 +49,6 @@ def test_anything_but_an_object_is_none() -> None:
     assert json_object(b'{"a": [1]}') == {"a": [1]}
     for document in (b"[]", b"null", b"{", b"", b"\xff", b'"{}"', b"[" * 100_000):
         assert json_object(document) is None
-
-
-def test_a_mistyped_word_gets_a_hint() -> None:
-    hints = [did_you_mean(word, ["listen", "log"]) for word in ("lissen", "zzz")]
-    assert hints == ["did you mean listen?", "known there: listen, log"]
 
 
 @pytest.mark.parametrize(

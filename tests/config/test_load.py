@@ -92,30 +92,6 @@ def test_everything_else_in_it_is_ignored(board: Board) -> None:
     assert board.load().mcp_enabled, "none of ours is disabled"
 
 
-def test_a_bad_value_in_it_disables_what_it_may_have_disabled(board: Board) -> None:
-    board.agent.write_text(TABLE + 'mcp_enabled = "false"\nmcp_config_web_base_url = "http://[::1]:8000"\n')
-    settings = board.load()
-    assert (settings.mcp_enabled, settings.mcp_config_web_base_url) == (False, "http://[::1]:8000")
-    fault = f'{board.agent}: [conversation_settings.agent] mcp_enabled = "false": only true or false, without quotes'
-    assert (settings.mcp_fault, settings.warnings[0]) == (fault, f"{fault} (until then mcp_enabled stays false)")
-
-
-@pytest.mark.parametrize(
-    ("text", "where"),
-    [
-        ("mcp_enabled = false\n", "at the top of the file"),
-        ("[agent]\nmcp_enabled = false\n", "in [agent]"),
-        ("[conversation_settings]\nmcp_enabled = false\n", "in [conversation_settings]"),
-    ],
-    ids=["at the top", "in a table of the old flat layout", "one level too high"],
-)
-def test_a_key_in_the_wrong_place_of_it_is_pointed_out(board: Board, text: str, where: str) -> None:
-    board.agent.write_text(text)
-    settings = board.load()
-    assert not settings.mcp_enabled, "whoever wrote it meant that"
-    assert f"mcp_enabled stands {where}, but belongs in [conversation_settings.agent]" in settings.warnings[0]
-
-
 def test_config_webs_flag_beats_it(board: Board) -> None:
     board.agent.write_text(TABLE + 'mcp_config_web_base_url = "http://127.0.0.1:1"\n')
     settings = board.load(mcp_config_web_base_url="http://localhost:2")
@@ -167,10 +143,6 @@ def test_our_file_is_refused_in_one_line_with_its_place(bare: Board, content: st
 
 def test_the_hosts_table_and_the_agents_other_keys_may_share_our_file(bare: Board) -> None:
     assert bare.load("[host]\nx = 1\n" + TABLE + "max_iterations = 3\n").warnings == ()
-
-
-def test_line_ends_of_windows_are_fine(bare: Board) -> None:
-    assert bare.load("[mcpboard]\r\nstrict_meta = true\r\n").strict_meta
 
 
 def test_the_null_device_stands_for_no_settings() -> None:

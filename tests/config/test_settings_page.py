@@ -312,10 +312,7 @@ def test_a_damaged_file_does_what_the_page_says(
     assert written()[damage, name] == (" / ".join(found) or "-")
 
 
-def test_every_row_of_the_page_is_run() -> None:
+def test_every_row_of_the_page_is_run_and_its_words_are_explained() -> None:
     assert {damage for damage, _ in written()} == {*ANY_FILE, *OwnFile.variants}
-
-
-def test_the_words_of_the_page_are_explained() -> None:
     words = {word for cell in written().values() for word in cell.split(" / ")} - {"-"}
     assert words == set(re.findall(r"^- \*\*([a-z ]+)\*\*:", PAGE, re.MULTILINE))

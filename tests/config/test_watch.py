@@ -13,9 +13,8 @@ import pytest
 
 from mcpboard import config
 from mcpboard.config import Address, files
-from mcpboard.errors import ConfigError
 from tests.config.conftest import OFF, ON, OTHER, TABLE, TOKEN, Board, switches
-from tests.config.test_settings_page import ANY_FILE, FORBIDDEN, MISSING
+from tests.config.test_settings_page import ANY_FILE, FORBIDDEN
 
 Lines = Callable[[], list[str]]
 KEPT = "(until then the last good settings stay effective)"
@@ -37,7 +36,7 @@ def settled(path: Path) -> None:
 
 # --- files ---------------------------------------------------------------------------------------
 
-DAMAGE = [name for name in ANY_FILE if name not in (MISSING, FORBIDDEN)]
+DAMAGE = [name for name in ANY_FILE if name != FORBIDDEN]
 LONG = 2.0  # seconds that no reading may take; the worst takes a tenth of one
 
 
@@ -85,53 +84,6 @@ def test_the_switch_counts_from_the_next_request(board: Board, write: Callable[[
     for text, enabled in ((OFF, False), (ON, True)):
         write(board.agent, text)
         assert watched.current().mcp_enabled is enabled
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.unlink(),
-        lambda path: path.write_text(""),
-        lambda path: path.write_text("[conversation"),
-        lambda path: path.write_text(TABLE + 'mcp_enabled = "true"\n'),
-        lambda path: path.write_bytes(b"\xef\xbb\xbf"),
-    ],
-    ids=["gone", "emptied", "cut off", "a quoted boolean", "a BOM"],
-)
-def test_no_damage_enables_what_was_disabled(board: Board, lines: Lines, damage: Callable[[Path], object]) -> None:
-    board.agent.write_text(OFF)
-    watched = board.watch()
-    damage(board.agent)
-    settings = [watched.current() for _ in range(3)]
-    assert not any(each.mcp_enabled for each in settings)
-    assert str(board.agent) in str(settings[0].mcp_fault)
-    (line,) = lines()
-    assert line.startswith(f"{board.agent}: ")
-    replaced(board.agent, ON)
-    assert watched.current().mcp_enabled
-
-
-def test_our_own_file_gone_or_empty_leaves_a_token_required(board: Board, lines: Lines) -> None:
-    """It must not fall away because a file is being replaced."""
-    watched = board.watch()
-    board.ours.unlink()
-    assert watched.current().token == TOKEN.encode()
-    board.ours.write_text("")
-    assert watched.current().token == TOKEN.encode()
-    assert len(lines()) == 2
-    board.write_ours("strict_meta = true")
-    assert watched.current().strict_meta
-
-
-def test_a_change_behind_a_broken_file_is_no_second_line(board: Board, lines: Lines) -> None:
-    watched = board.watch()
-    board.ours.write_text("[mcpboard")
-    watched.current()
-    replaced(board.agent, OFF)
-    for _ in range(3):
-        assert not watched.current().mcp_enabled
-    assert len(lines()) == 2
-    assert lines()[1] == "mcp_enabled has changed"
 
 
 def test_files_that_appear_later_are_picked_up(bare: Board, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,18 +250,6 @@ def test_a_new_token_counts_at_once_and_is_never_logged(board: Board, lines: Lin
     assert watched.current().token == OTHER.encode()
 
 
-def test_a_token_file_that_is_not_there_yet_is_followed(board: Board, lines: Lines) -> None:
-    watched = board.watch()
-    other = board.token.with_name("other")
-    board.lines[1] = f'token_file = "{other}"'
-    board.write_ours()
-    assert watched.current().token == TOKEN.encode()
-    assert lines() == [f"{other}: no such file; token_file names it {KEPT}"]
-    other.touch(0o600)
-    other.write_text(OTHER)
-    assert watched.current().token == OTHER.encode()
-
-
 def test_a_token_that_cannot_be_read_from_the_beginning_lets_nobody_in(board: Board) -> None:
     """Whoever wrote token_file wants one to be required; which is not known yet."""
     named = board.lines.pop()
@@ -447,12 +387,6 @@ def test_a_warning_that_a_change_brings_is_logged(board: Board, lines: Lines) ->
     board.agent.write_text("mcp_shell_enabled = true\n")
     watched.current()
     assert "it has no effect" in lines()[-1]
-
-
-def test_at_start_a_broken_file_is_refused(bare: Board) -> None:
-    bare.ours.write_text("[mcpboard")
-    with pytest.raises(ConfigError, match="not valid TOML"):
-        bare.watch()
 
 
 def test_many_threads_see_one_reading(board: Board, lines: Lines) -> None:

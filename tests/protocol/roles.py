@@ -129,7 +129,9 @@ class Case:
         if self.code is None:
             if self.result is not UNSENT:
                 assert {key: answer["result"].get(key, UNSENT) for key in self.result} == self.result
-        elif self.data is UNSENT:
+            return
+        assert len(answer["error"]["message"]) < 250, "whatever was sent, the message about it is short"
+        if self.data is UNSENT:
             assert "data" not in answer["error"] or self.code in (-32022, -32021)
         else:
             assert answer["error"]["data"] == self.data

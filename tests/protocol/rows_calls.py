@@ -87,6 +87,8 @@ CASES = [
     _came_to(78, "the device is busy", DeviceBusy("device X is busy", "cloud_assignment", None), -32000, data={"busy_owner": "cloud_assignment", "delivery": "not_sent"}),
     _came_to(79, "the device is unknown", InvalidParams("unknown device: X"), -32602, says="unknown device: X"),
     _came_to(80, "a tool of the host raised", ToolFailed("adb: device offline"), -32000, says="adb: device offline"),
+    _came_to(80, "a tool failed that only reads", Busy("busy"), -32000),
+    _called(80, "a tool failed that acts", {"name": "tap", "arguments": TAP}, -32000, HOST, outcome=Busy("busy"), data={"delivery": "not_sent"}),
     *(_came_to(81, f"our own bug, {policy.faults_as_results}", None, -32603, policy, says=INTERNAL) for policy in (HOST, BOARD)),
     *(Case(82, f"the session id {session[:10]!r} on a board", head(session=session), message("tools/list")) for session in ("stale", "", "x" * 8192)),
     Case(83, "a dead session beside the modern header", modern(session="gone", authorization=ALICE), policy=HOST),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolError
 from mcpboard.protocol import tools
 from mcpboard.protocol.endpoint import Endpoint, result_parts
-from mcpboard.protocol.messages import ListTools, OpenSession, ToolCall
+from mcpboard.protocol.messages import OpenSession, ToolCall
 from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, ToolList, check_arguments
 from mcpboard.protocol.versions import LEGACY
 from tests.protocol.http_messages import PLAIN, enveloped, head, message, meta, modern, odd, render, render_parts
@@ -160,15 +159,6 @@ def test_a_tool_is_listed_word_for_word_in_the_order_given() -> None:
     annotations = {"title": "B", **hints}
     listed = {"name": "b", "title": "B", "description": "A tool.", "inputSchema": schema, "annotations": annotations}
     assert written == {"tools": [listed, *written["tools"][1:]], "ttlMs": 0, "cacheScope": "private"}
-
-
-def test_a_list_follows_a_new_endpoint() -> None:
-    role = Role(BOARD)
-    role.post(head(), message("tools/list"))
-    (step,) = role.steps
-    assert isinstance(step, ListTools)
-    newer = Endpoint(BOARD, ToolList([replace(TOOLS[0], name="b")]))
-    assert render(newer.listed(step)).json["result"]["tools"][0]["name"] == "b"
 
 
 def test_a_tool_acts_unless_it_says_that_it_only_reads() -> None:
