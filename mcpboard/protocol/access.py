@@ -23,7 +23,7 @@ def _rpc_error(message: str) -> Mapping[str, Any]:
 
 
 MCP_PATHS = ("/mcp", "/mcp/")
-ORIGIN_REFUSED = "cross-origin browser request refused: Origin must equal Host; open the board by its IP address"
+ORIGIN_REFUSED = "cross-origin request refused: open the board by its IP address or localhost; Origin must equal Host"
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 _DEFAULT_PORT = {"http": 80, "https": 443}

@@ -9,8 +9,7 @@ sent twice, but for one second probe of a server that lists the revision it has 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
@@ -30,8 +29,7 @@ UNSUPPORTED = -32022
 SESSION = "Mcp-Session-Id"
 
 
-@dataclass(frozen=True)
-class HttpRequest:
+class HttpRequest(NamedTuple):
     """One HTTP request: its headers and body; the URL and the token are the caller's."""
 
     headers: Mapping[str, str]

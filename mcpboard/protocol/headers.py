@@ -133,8 +133,9 @@ def _check_envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta:
         return
     elif strict_meta or any(key in meta for key in _RESERVED):
         raise InvalidEnvelope(f"_meta lacks {VERSION_KEY}")
-    client = meta.get(CLIENT_KEY, {"name": "", "version": ""})
-    if not (isinstance(client, dict) and all(isinstance(client.get(key), str) for key in ("name", "version"))):
+    client = meta.get(CLIENT_KEY)
+    named = isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
+    if CLIENT_KEY in meta and not named:
         raise InvalidEnvelope(f"_meta {CLIENT_KEY} must be an object with name and version")
     if LOG_LEVEL_KEY in meta and meta[LOG_LEVEL_KEY] not in LOG_LEVELS:
         raise InvalidEnvelope(f"_meta {LOG_LEVEL_KEY} is not a log level")

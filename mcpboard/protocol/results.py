@@ -32,8 +32,7 @@ STATUSES: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     """One whole HTTP response; header names in lower case, `blobs` what a BlobStream took out of `body`."""
 
     status: int

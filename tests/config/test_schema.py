@@ -58,7 +58,7 @@ def test_a_value_that_is_in_doubt_is_refused(read: Any, value: object) -> None:
     [
         (schema.size, 1, 1),
         (schema.file_path, "x/../y", f"{os.getcwd()}/y"),
-        *((schema.log, value, read) for value, read in (("Syslog", "syslog"), ("/var/log/mcp", "/var/log/mcp"))),
+        *((schema.log, value, read) for value, read in (("Syslog", "syslog"), ("/var/log/Mcp", "/var/log/Mcp"))),
         (schema.log_level, "WARNING", "warning"),
         (schema.base_url, "http://127.0.0.1/", "http://127.0.0.1"),
         (schema.base_url, "http://127.9.8.7:8081", "http://127.9.8.7:8081"),
