@@ -34,8 +34,7 @@ from mcpboard.host.drivers.android.discovery import AdbDiscovery
 from mcpboard.host.drivers.base import Driver
 from mcpboard.host.tools import rows
 from mcpboard.host.tools.arguments import Arguments
-from mcpboard.host.tools.descriptions import INSTRUCTIONS
-from mcpboard.host.tools.rows import ROWS, LeasedTool, StatusTool
+from mcpboard.host.tools.rows import INSTRUCTIONS, ROWS, LeasedTool, StatusTool
 from mcpboard.host.vision.service import VisionService, create_service
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.messages import (
