@@ -6,10 +6,10 @@ It changes nothing and holds no device.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
+from typing import Any
 
 from mcpboard.client import Client
 from mcpboard.doctor import Check, CheckResult, CheckState, Finding, failed, ok, run
@@ -29,15 +29,7 @@ from mcpboard.text import one_line
 AGENT_S = 3.0  # seconds for the agent on this machine
 
 
-# --- probes ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TokenFacts:
-    """The file of the first start's token, and how many were given names."""
-
-    path: Path
-    named: int
+# --- probes: what is wrong with a file is a ConfigError ----------------------------------------
 
 
 @dataclass(frozen=True)
@@ -49,45 +41,30 @@ class AgentFacts:
     runs_here: bool = True
 
 
-@dataclass(frozen=True)
-class DeviceFacts:
-    """A device as it is written down, and as it is now."""
-
-    spec: DeviceSpec
-    probe: Probe
-
-
 class HostProbes:
-    """This host: each probe looks when a check needs it, and once; what is wrong with a file is a ConfigError."""
+    """This host: each probe looks when a check needs it, and only when the settings could be read."""
 
     def __init__(self, load: Callable[[], HostSettings]) -> None:
         self._load = load
 
     @cached_property
-    def loaded(self) -> HostSettings | ConfigError:
-        try:
-            return self._load()
-        except ConfigError as error:
-            return error
-
-    @property
     def settings(self) -> HostSettings:
-        """The effective settings; to be used only when they could be read."""
-        assert isinstance(self.loaded, HostSettings)
-        return self.loaded
+        """The effective settings."""
+        return self._load()
 
     @cached_property
-    def token(self) -> TokenFacts | ConfigError:
+    def devices(self) -> list[DeviceSpec]:
+        """The devices as they are written down."""
+        return registry.specs(self.settings.folder)
+
+    def token(self) -> str:
+        """Return where the token is that clients can use, and how many were given names."""
         folder = self.settings.folder
-        try:
-            tokens.read_main_token(folder)
-            return TokenFacts(folder / tokens.TOKEN_FILE, len(tokens.named(folder)))
-        except ConfigError as error:
-            return error
+        tokens.read_main_token(folder)
+        return f"{folder / tokens.TOKEN_FILE}, and {len(tokens.named(folder))} named"
 
-    @cached_property
     def agent(self) -> AgentFacts:
-        """The agent that runs, asked with the token; to be looked at only when that could be read."""
+        """Ask the agent that runs, with the token."""
         url, token = running.url(self.settings), tokens.read_main_token(self.settings.folder)
         try:
             with Client(url, token, timeout=AGENT_S) as client:
@@ -96,43 +73,16 @@ class HostProbes:
             return AgentFacts(url, error, running.find(self.settings.folder) is not None)
         return AgentFacts(url)
 
-    @cached_property
-    def cloud(self) -> Enrollment | ConfigError | None:
-        try:
-            return enrollment.read(self.settings.folder)
-        except ConfigError as error:
-            return error
-
-    @cached_property
-    def devices(self) -> list[DeviceSpec] | ConfigError:
-        try:
-            return registry.specs(self.settings.folder)
-        except ConfigError as error:
-            return error
-
-    def device(self, spec: DeviceSpec) -> DeviceFacts:
+    def device(self, spec: DeviceSpec) -> Probe:
+        """Ask a device how it is."""
         driver = factory.driver(spec, factory.adb_server(self.settings))
         try:
-            return DeviceFacts(spec, driver.probe())
+            return driver.probe()
         finally:
             driver.close()
 
 
 # --- rules -------------------------------------------------------------------------------------
-
-
-def settings(facts: HostSettings | ConfigError) -> CheckResult:
-    """Fail when the settings cannot be read."""
-    if isinstance(facts, ConfigError):
-        return _failed(facts, "correct that setting")
-    return ok(f"files in {facts.folder}, to be served at {facts.url}")
-
-
-def token(facts: TokenFacts | ConfigError) -> CheckResult:
-    """Fail when there is no token that clients could use."""
-    if isinstance(facts, ConfigError):
-        return _failed(facts, "device-host-agent run (generates a token where there is none)")
-    return ok(f"{facts.path}, and {facts.named} named")
 
 
 def agent(facts: AgentFacts) -> CheckResult:
@@ -146,17 +96,13 @@ def agent(facts: AgentFacts) -> CheckResult:
     return failed(f"{facts.url}: {facts.error}", "restart the agent: it needs that when its token was replaced")
 
 
-def cloud(facts: Enrollment | ConfigError | None) -> CheckResult:
-    """Fail when the enrollment cannot be read; a host without one is well."""
-    if isinstance(facts, ConfigError):
-        return _failed(facts, "delete the file and enroll again")
+def cloud(facts: Enrollment | None) -> CheckResult:
+    """Say where it is enrolled; a host without an enrollment is well."""
     return ok("not enrolled" if facts is None else f"enrolled at {facts.url} as {facts.host_id}")
 
 
-def devices(facts: list[DeviceSpec] | ConfigError) -> CheckResult:
-    """Fail when there is no device, or no list of them."""
-    if isinstance(facts, ConfigError):
-        return _failed(facts, "correct the file, or delete it and add the devices again")
+def devices(facts: Sequence[DeviceSpec]) -> CheckResult:
+    """Fail when there is no device, or one of them twice."""
     if not facts:
         return failed("none", "device-host-agent devices add ID --kind board")
     for at, spec in enumerate(facts):
@@ -166,9 +112,8 @@ def devices(facts: list[DeviceSpec] | ConfigError) -> CheckResult:
     return ok(", ".join(spec.id for spec in facts))
 
 
-def device(facts: DeviceFacts) -> CheckResult:
+def device(spec: DeviceSpec, probe: Probe) -> CheckResult:
     """Fail when the device is not ready; its driver mostly knows the remedy."""
-    spec, probe = facts.spec, facts.probe
     if probe.state == base.READY:
         return ok(probe.state)
     cause, *remedies = re.split(r";? cure: ", str(probe.details.get("error") or probe.state), maxsplit=1)
@@ -178,19 +123,39 @@ def device(facts: DeviceFacts) -> CheckResult:
     return failed(one_line(cause), one_line(remedies[0]))
 
 
-def _failed(error: ConfigError, remedy: str) -> CheckResult:
-    """Return what a ConfigError says; its part behind the last semicolon is the remedy, else it is `remedy`."""
-    cause, _, own_remedy = str(error).rpartition("; ")
-    return failed(cause, own_remedy) if cause else failed(own_remedy, remedy)
+def _check(name: str, needs: tuple[str, ...], look: Callable[[HostProbes], Any],
+           evaluate: Callable[[Any], CheckResult], remedy: str) -> Check[HostProbes]:  # fmt: skip
+    """Return the check that fails where the probe raises ConfigError.
+
+    The part of that behind its last semicolon is the remedy, else it is `remedy`.
+    """
+
+    def probe(host: HostProbes) -> Any:
+        try:
+            return look(host)
+        except ConfigError as error:
+            return error
+
+    def judge(facts: Any) -> CheckResult:
+        if not isinstance(facts, ConfigError):
+            return evaluate(facts)
+        cause, _, own_remedy = str(facts).rpartition("; ")
+        return failed(cause, own_remedy) if cause else failed(own_remedy, remedy)
+
+    return Check(name, name.capitalize(), needs, probe, judge)
 
 
 CHECKS: tuple[Check[HostProbes], ...] = (
-    Check("settings", "Settings", (), lambda host: host.loaded, settings),
-    Check("token", "Token", ("settings",), lambda host: host.token, token),
-    Check("agent", "Agent", ("token",), lambda host: host.agent, agent),
-    Check("cloud", "Cloud", ("settings",), lambda host: host.cloud, cloud),
-    Check("devices", "Devices", ("settings",), lambda host: host.devices, devices),
-)
+    _check("settings", (), lambda host: host.settings,
+           lambda facts: ok(f"files in {facts.folder}, to be served at {facts.url}"), "correct that setting"),
+    _check("token", ("settings",), HostProbes.token, ok,
+           "device-host-agent run (generates a token where there is none)"),
+    _check("agent", ("token",), HostProbes.agent, agent, "device-host-agent run"),
+    _check("cloud", ("settings",), lambda host: enrollment.read(host.settings.folder), cloud,
+           "delete the file and enroll again"),
+    _check("devices", ("settings",), lambda host: host.devices, devices,
+           "correct the file, or delete it and add the devices again"),
+)  # fmt: skip
 
 
 def examine(load: Callable[[], HostSettings]) -> Iterator[Finding]:
@@ -202,10 +167,10 @@ def examine(load: Callable[[], HostSettings]) -> Iterator[Finding]:
     done: dict[str, Finding] = {}
     yield from run(CHECKS, host, done)
     if done["devices"].result.state is CheckState.OK:
-        assert not isinstance(host.devices, ConfigError)
         yield from run([_device_check(spec) for spec in host.devices], host, done)
 
 
 def _device_check(spec: DeviceSpec) -> Check[HostProbes]:
     """Return the check of one device; its probe is tied to that device, as the table's rows are to none."""
-    return Check(f"device {spec.id}", f"Device {spec.id}", ("devices",), lambda host: host.device(spec), device)
+    look, title = partial(HostProbes.device, spec=spec), f"Device {spec.id}"
+    return Check(f"device {spec.id}", title, ("devices",), look, partial(device, spec))
