@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from mcpboard.host.cloud import enrollment
 from mcpboard.host.cloud.enrollment import Enrollment
 from mcpboard.host.cloud.worker import Worker
 from mcpboard.host.config import HostSettings
-from mcpboard.host.console import Console
+from mcpboard.host.console import Console, Presenter
 from mcpboard.host.devices import autodiscovery
 from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager
@@ -37,13 +37,7 @@ from mcpboard.host.tools.arguments import Arguments
 from mcpboard.host.tools.rows import INSTRUCTIONS, ROWS, LeasedTool, StatusTool
 from mcpboard.host.vision.service import VisionService, create_service
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.messages import (
-    CloseSession,
-    OpenSession,
-    Outcome,
-    Policy,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, OpenSession, Outcome, Policy, ToolCall
 from mcpboard.protocol.tools import Content, Text, ToolList
 from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
@@ -67,50 +61,40 @@ CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a boar
 HELD_BYTES = 256 << 20  # of replies at once; screenshots of a phone at full size have several MiB
 
 
+@dataclass(eq=False)
 class HostRole:
     """The role as the application sees it, and the thread that ends idle leases; `app` is the WSGI application.
 
     `follow` makes the manager do as `devices.json` says. To be closed when serving is over.
     """
 
-    def __init__(
-        self,
-        manager: DeviceManager,
-        owners: Owners,
-        tokens: Tokens,
-        statuses: DeviceStatuses,
-        vision: VisionService,
-        pages: Console,
-        follow: Callable[[], None],
-        cloud: Worker | None = None,
-        discovery: AdbDiscovery | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.manager = manager
-        self._owners = owners
-        self._tokens = tokens
-        self._vision = vision
-        self._follow = follow
-        self._statuses = statuses
-        self._console = pages
-        self._cloud = cloud
-        self._discovery = discovery
+    manager: DeviceManager
+    owners: Owners
+    tokens: Tokens
+    statuses: DeviceStatuses
+    vision: VisionService
+    console: Console
+    follow: Callable[[], None]
+    cloud: Worker | None
+    discovery: AdbDiscovery | None
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
         self._rows = {row.tool.name: row for row in ROWS}
-        self._clock = clock
         self._undelivered: dict[str, UndeliveredOutcomes] = {}  # by device
         self._undelivered_lock = threading.Lock()
         policy = Policy(
             server=SERVER,
             instructions=INSTRUCTIONS,
-            authorize=tokens.authorize,
-            knows_session=owners.knows,
+            authorize=self.tokens.authorize,
+            knows_session=self.owners.knows,
             echoed_versions=ECHOED,
             unknown_method_legacy=200,
             faults_as_results=False,
         )
         self._endpoint = Endpoint(policy, ToolList([row.tool for row in ROWS]))
         limit = ConcurrencyLimit(MOST_CALLS, HELD_BYTES)
-        self.app = Application(lambda: self, limit, console.URL_MAP.iter_rules(), pages.views())
+        self.app = Application(lambda: self, limit, console.URL_MAP.iter_rules(), self.console.views())
         self._stop = threading.Event()
         self._sweeping = threading.Thread(target=self._sweep, name="host sweep")
         self._sweeping.start()
@@ -129,10 +113,10 @@ class HostRole:
         """Run one tool call; an action's outcome begins with those of the same device that reached nobody."""
         row = self._rows[call.name]
         with self._in_its_words(call, NOT_SENT):
-            self._follow()
+            self.follow()
         if isinstance(row, StatusTool):
             with self._in_its_words(call):
-                return Outcome(row.work(self._statuses, call.arguments))
+                return Outcome(row.work(self.statuses, call.arguments))
         return self._run_leased(call, row)
 
     @contextmanager
@@ -152,36 +136,36 @@ class HostRole:
 
     def open_session(self, step: OpenSession) -> str:
         """Start a legacy session and return its id."""
-        return self._owners.open(step)
+        return self.owners.open(step)
 
     def close_session(self, step: CloseSession) -> None:
         """End a legacy session and its leases; a call inside finishes first."""
-        self.manager.end_owner(self._owners.close(step.session, step.principal), "its session ended")
+        self.manager.end_owner(self.owners.close(step.session, step.principal), "its session ended")
 
     def close(self) -> None:
         """Hand over to the cloud what it is owed, end every lease, let every device go, join every thread."""
-        if self._cloud is not None:
-            self._cloud.close()
+        if self.cloud is not None:
+            self.cloud.close()
         self._stop.set()
         self._sweeping.join()
-        self._console.close()
-        if self._discovery is not None:
-            self._discovery.close()
+        self.console.close()
+        if self.discovery is not None:
+            self.discovery.close()
         self.manager.close()
-        self._statuses.close()
-        self._vision.close()
+        self.statuses.close()
+        self.vision.close()
 
     # --- a call that leases its device ---
 
     def _run_leased(self, call: ToolCall, row: LeasedTool) -> Outcome:
-        owner, new_session = self._owners.owner(call)
+        owner, new_session = self.owners.owner(call)
         arguments = Arguments(call.arguments)
 
         def command(driver: Driver) -> Content:
-            if not self._owners.note_lease(owner):
+            if not self.owners.note_lease(owner):
                 self.manager.end_owner(owner, "its session ended")  # which had no lease to end yet
                 raise ToolFailed("the session ended before the call began", delivery=NOT_SENT)
-            return rows.run(row, driver, arguments, device, self._vision)
+            return rows.run(row, driver, arguments, device, self.vision)
 
         try:
             device = self._device(call.arguments, owner)
@@ -189,7 +173,7 @@ class HostRole:
                 content = self.manager.run(device, owner, command, call.gone)
         except BaseException as error:
             if new_session is not None:  # its caller never learns of it
-                self.manager.end_owner(self._owners.close(new_session, call.principal), "its first call failed")
+                self.manager.end_owner(self.owners.close(new_session, call.principal), "its first call failed")
             if isinstance(error, ToolFailed) and error.delivery != NOT_SENT:
                 return self._outcome(call, device, error)
             raise  # nothing was done, perhaps for somebody who does not even have the device
@@ -209,7 +193,7 @@ class HostRole:
         if isinstance(result, ToolFailed) and result.delivery == UNKNOWN and "look" not in result.message:
             result.message += f"; {LOOK_FIRST}"
         with self._undelivered_lock:
-            undelivered = self._undelivered.setdefault(device, UndeliveredOutcomes(self._clock))
+            undelivered = self._undelivered.setdefault(device, UndeliveredOutcomes(self.clock))
         return undelivered.outcome_of(call.name, result)
 
     def _device(self, arguments: Mapping[str, Any], owner: Owner) -> str:
@@ -232,9 +216,9 @@ class HostRole:
         while not self._stop.wait(SWEEP_SECONDS):
             try:
                 self.manager.sweep()
-                self._follow()
-                self._tokens.follow()
-                self._console.sweep()
+                self.follow()
+                self.tokens.follow()
+                self.console.sweep()
                 with self._undelivered_lock:
                     for gone in self._undelivered.keys() - set(self.manager.ids()):
                         del self._undelivered[gone]
@@ -281,20 +265,9 @@ def build(
     vision = vision or create_service(folder / ICONS)
     enrolled = enrolled or enrollment.read(folder)
     cloud = Worker(manager, statuses.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
-    cloud_status = cloud.status if cloud else None
+    presenter = Presenter(manager, statuses, owners.sessions, clock, cloud.status if cloud else None)
     usual_command = shlex.join(("device-host-agent", "mcp-token", "--data", str(folder)))
-    pages = console.build(
-        manager,
-        statuses,
-        owners.sessions,
-        folder,
-        registry.follow,
-        tokens.is_main,
-        clock,
-        cloud_status,
-        token_command or usual_command,
-        tokens.main_principal,
-    )
+    pages = console.build(presenter, tokens, folder, registry.follow, token_command or usual_command)
     return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery, clock)
 
 

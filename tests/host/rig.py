@@ -146,10 +146,10 @@ class Agent:
 
     def sessions(self) -> list[Session]:
         """Every session of a client, oldest first."""
-        return self.role._owners.sessions()
+        return self.role.owners.sessions()
 
     def cloud_status(self) -> CloudStatus:
-        worker = self.role._cloud
+        worker = self.role.cloud
         assert worker is not None, "it is not enrolled"
         return worker.status()
 

@@ -276,7 +276,7 @@ def test_a_silent_device_delays_no_list(tmp_path: Path, monkeypatch: pytest.Monk
         for _ in range(2):
             listed = json.loads(host.caller.call("list_devices").text)
             assert [each["state"] for each in listed] == ["no answer", "ready"]
-        assert silent in host.role._statuses._under_way
+        assert silent in host.role.statuses._under_way
         answered.set()
 
 

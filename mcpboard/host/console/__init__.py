@@ -7,7 +7,8 @@ waits for a device, so that pages never take the threads that MCP needs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -17,15 +18,12 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
 from mcpboard.errors import UnknownDevice
-from mcpboard.host.cloud.worker import CloudStatus
-from mcpboard.host.console.auth import LoginSessions, WrongLogins, visitor_of
+from mcpboard.host.access.tokens import Tokens
+from mcpboard.host.console.auth import LoginSessions, visitor_of
 from mcpboard.host.console.presenter import Presenter
 from mcpboard.host.console.routes import FRAGMENT, PUBLIC, URL_MAP, check_form, url_for
 from mcpboard.host.console.templating import LiveFragment, renderer
 from mcpboard.host.console.views import Views
-from mcpboard.host.devices.manager import DeviceManager
-from mcpboard.host.devices.status import DeviceStatuses
-from mcpboard.protocol.sessions import Session
 from mcpboard.serving.app import View
 
 log = logging.getLogger(__name__)
@@ -53,16 +51,13 @@ HEADERS = (
 )
 
 
+@dataclass
 class Console:
     """Every page of the host. To be closed before its devices are."""
 
-    def __init__(
-        self, views: Views | None, presenter: Presenter, logins: LoginSessions, wrong_logins: WrongLogins
-    ) -> None:
-        self._views = views
-        self._presenter = presenter
-        self._logins = logins
-        self._wrong_logins = wrong_logins
+    presenter: Presenter
+    logins: LoginSessions
+    pages: Views | None
 
     def views(self) -> Mapping[str | int, View]:
         """Return the view of each endpoint of URL_MAP, and that of the one error which is shown as a page."""
@@ -71,20 +66,20 @@ class Console:
 
     def sweep(self) -> None:
         """Log what was too much for lines of its own; to be called every few seconds."""
-        self._wrong_logins.report()
+        self.logins.report()
 
     def close(self) -> None:
         """Ask no device any more."""
-        self._presenter.close()
+        self.presenter.close()
 
     def _respond(self, endpoint: str | int, request: Request, **values: Any) -> Response:
         """Return the response of the view of that endpoint, with the headers that keep it to itself."""
-        if self._views is None:
+        if self.pages is None:
             response = Response(f"{NO_JINJA2}\n", 503)
         elif isinstance(endpoint, int):
-            response = self._views.method_not_allowed(request, **values)
+            response = self.pages.method_not_allowed(request, **values)
         else:
-            response = self._check_and_call(self._views, endpoint, request, **values)
+            response = self._check_and_call(self.pages, endpoint, request, **values)
         for name, value in HEADERS:
             response.headers.setdefault(name, value)
         return response
@@ -92,7 +87,7 @@ class Console:
     def _check_and_call(self, views: Views, endpoint: str, request: Request, mark: str = "", **values: str) -> Response:
         """Check the login, the form and its CSRF token, in this order, and call the view."""
         visitor = visitor_of(request)
-        if endpoint not in PUBLIC and not self._logins.knows(visitor):
+        if endpoint not in PUBLIC and not self.logins.knows(visitor):
             login = url_for("login_form")
             if endpoint.endswith(FRAGMENT):
                 return Response(status=401, headers={"HX-Redirect": login})  # the script opens the login page
@@ -101,7 +96,7 @@ class Console:
             return views.problem(request, 401, "You are not logged in", NOT_LOGGED_IN)
         if request.method not in ("GET", "HEAD"):
             check_form(request)
-            if not self._logins.may_write(visitor, request.form.get("csrf", "")):
+            if not self.logins.may_write(visitor, request.form.get("csrf", "")):
                 return views.problem(request, 403, "This form is no longer good", FOREIGN_FORM)
         try:
             shown: Response | LiveFragment = getattr(views, endpoint)(request, **values)
@@ -116,32 +111,18 @@ class Console:
 
 
 def build(
-    manager: DeviceManager,
-    statuses: DeviceStatuses,
-    sessions: Callable[[], Sequence[Session]],
-    folder: Path,
-    follow: Callable[[], None],
-    is_token: Callable[[str], bool],
-    clock: Callable[[], float],
-    cloud: Callable[[], CloudStatus] | None = None,
-    token_command: str = "device-host-agent mcp-token",
-    principal: Callable[[], str] = str,
+    presenter: Presenter, tokens: Tokens, folder: Path, follow: Callable[[], None], token_command: str
 ) -> Console:
     """Return the console over the host's parts; one that says what to install where Jinja2 is missing.
 
-    `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `is_token`
-    is true for the token that opens the console, which `token_command` prints in a shell, and
-    `principal` returns the id of who has it: a login ends with its token. `cloud` is left out on a host
-    that is not enrolled.
+    `folder` holds `devices.json`, and `follow` makes the manager do as that file says; `token_command`
+    is a line for a shell that prints the main token, which opens the console. A login ends with its token.
     """
-    presenter = Presenter(manager, statuses, sessions, clock, cloud)
-    logins, wrong_logins = LoginSessions(clock, principal), WrongLogins(clock)
-    render = renderer()
+    logins, render = LoginSessions(presenter.clock, tokens.main_principal), renderer()
     if render is None:
         log.info("%s", NO_JINJA2)
-        return Console(None, presenter, logins, wrong_logins)
-    views = Views(render, presenter, logins, folder, follow, is_token, token_command, wrong_logins)
-    return Console(views, presenter, logins, wrong_logins)
+        return Console(presenter, logins, None)
+    return Console(presenter, logins, Views(render, presenter, logins, folder, follow, tokens.is_main, token_command))
 
 
-__all__ = ["URL_MAP", "Console", "build"]
+__all__ = ["URL_MAP", "Console", "Presenter", "build"]

@@ -40,6 +40,7 @@ class LoginSessions:
     """Ids that browsers keep in a cookie: anybody's before the login, a new one after it. Safe to share.
 
     `principal` returns the id of whoever has the token now: a login ends with the token that opened it.
+    Nobody is locked out for wrong tokens: the token has 256 bits, and its owner may come from the same address.
     """
 
     def __init__(self, clock: Callable[[], float], principal: Callable[[], str] = str) -> None:
@@ -48,6 +49,8 @@ class LoginSessions:
         self._key = secrets.token_bytes(ID_BYTES)
         self._lock = threading.Lock()
         self._logins: dict[str, _LoginSession] = {}
+        self._wrong = 0  # logins with a wrong token since the last line about them
+        self._next_report = -math.inf
 
     def csrf(self, visitor: str) -> str:
         """Return the token that every form of this visitor has to carry."""
@@ -79,18 +82,32 @@ class LoginSessions:
     def set_flash(self, visitor: str, message: str) -> None:
         """Leave a message for the next page that this visitor opens."""
         with self._lock:
-            login = self._find(visitor)
-            if login is not None:
+            if login := self._find(visitor):
                 login.flash = message
 
     def take_flash(self, visitor: str) -> str:
         """Return the message that was left, once; an empty one when there is none."""
+        message = ""
         with self._lock:
-            login = self._find(visitor)
-            if login is None:
-                return ""
-            message, login.flash = login.flash, ""
-            return message
+            if login := self._find(visitor):
+                message, login.flash = login.flash, ""
+        return message
+
+    def note_wrong(self) -> None:
+        """Count a login with a wrong token."""
+        with self._lock:
+            self._wrong += 1
+        self.report()
+
+    def report(self) -> None:
+        """Log the wrong tokens since the last line, if that is REPORT_SECONDS old; to be called now and then."""
+        with self._lock:
+            now = self._clock()
+            if not self._wrong or now < self._next_report:
+                return
+            count, self._wrong = self._wrong, 0
+            self._next_report = now + REPORT_SECONDS
+        log.warning("console: %d login%s with a wrong token", count, "" if count == 1 else "s")
 
     def _find(self, visitor: str | None) -> _LoginSession | None:
         login = self._logins.get(visitor or "")
@@ -100,35 +117,6 @@ class LoginSessions:
             return None
         login.used = now
         return login
-
-
-class WrongLogins:
-    """Counts the logins with a wrong token, and logs them in one line for each REPORT_SECONDS. Safe to share.
-
-    Nobody is locked out for them: the token has 256 bits, and its owner may come from the same address.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._count = 0
-        self._next_report = -math.inf
-
-    def note(self) -> None:
-        """Count one."""
-        with self._lock:
-            self._count += 1
-        self.report()
-
-    def report(self) -> None:
-        """Log what was counted since the last line, if that is REPORT_SECONDS old; to be called now and then."""
-        with self._lock:
-            now = self._clock()
-            if not self._count or now < self._next_report:
-                return
-            count, self._count = self._count, 0
-            self._next_report = now + REPORT_SECONDS
-        log.warning("console: %d login%s with a wrong token", count, "" if count == 1 else "s")
 
 
 # --- the cookie --------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 log = logging.getLogger(__name__)
@@ -17,14 +16,6 @@ FORGET_SECONDS = 60.0  # a value that nobody has asked for so long is dropped: s
 LEAVE_SECONDS = 3.0  # for the renewals under way at the end, together
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class CachedValue(Generic[T]):
-    """A value and the time it is from."""
-
-    value: T
-    at: float
 
 
 class RevalidatingCache(Generic[T]):
@@ -42,13 +33,13 @@ class RevalidatingCache(Generic[T]):
         self._clock = clock
         self._fresh_seconds = fresh_seconds
         self._lock = threading.Lock()
-        self._values: dict[str, CachedValue[T]] = {}
+        self._values: dict[str, tuple[T, float]] = {}
         self._requested_at: dict[str, float] = {}
         self._under_way: dict[str, threading.Thread] = {}
         self._closed = False
 
-    def latest(self, key: str) -> CachedValue[T] | None:
-        """Return the value as it was fetched last; None before the first time."""
+    def latest(self, key: str) -> tuple[T, float] | None:
+        """Return the value as it was fetched last, and when that was; None before the first time."""
         with self._lock:
             now = self._clock()
             for old in [each for each, at in self._requested_at.items() if now - at > FORGET_SECONDS]:
@@ -56,7 +47,7 @@ class RevalidatingCache(Generic[T]):
                 self._values.pop(old, None)
             self._requested_at[key] = now
             cached = self._values.get(key)
-            fresh = cached is not None and now - cached.at < self._fresh_seconds
+            fresh = cached is not None and now - cached[1] < self._fresh_seconds
             full = key in self._under_way or len(self._under_way) >= MOST_UNDER_WAY
             if not (fresh or full or self._closed):
                 # A daemon: a device that hangs must not keep the process from ending.
@@ -88,4 +79,4 @@ class RevalidatingCache(Generic[T]):
         with self._lock:
             del self._under_way[key]
             if value is not None and key in self._requested_at:
-                self._values[key] = CachedValue(value, self._clock())
+                self._values[key] = value, self._clock()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpboard.errors import McpboardError, UnknownDevice
+from mcpboard.host.access.owners import SHOWN
 from mcpboard.host.cloud.worker import CloudStatus
-from mcpboard.host.console.cache import CachedValue, RevalidatingCache
+from mcpboard.host.console.cache import RevalidatingCache
 from mcpboard.host.devices.leases import IDLE_SECONDS, MCP
 from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.devices.status import DeviceStatuses
@@ -25,6 +26,8 @@ NO_VERSION = f"{versions.MODERN} or none"  # of MCP, where no session says which
 MIMES = frozenset({"image/png", "image/jpeg", "image/webp"})
 ASKING = "asking"  # the state of a device that has not answered yet
 
+Row = dict[str, Any]  # one device or session, as the templates read it
+
 SENTENCES = {
     ASKING: "It is being asked how it is.",
     OFFLINE: "It does not answer. Check its cable and power; it comes back by itself.",
@@ -35,49 +38,12 @@ SENTENCES = {
 
 
 @dataclass(frozen=True)
-class DeviceSummary:
-    """One device: its state, who uses it, and how its last lease came to an end."""
-
-    id: str
-    kind: str
-    state: str
-    sentence: str  # what the state means, "" when all is well
-    detail: str  # in the driver's own words
-    owner: str | None  # the label of who has the lease
-    in_call: bool  # a call is under way
-    idle_s: int | None
-    free_in_s: int | None
-    last_owner: str | None
-    last_end: str | None
-    idle_limit_s: int = int(IDLE_SECONDS)
-
-
-@dataclass(frozen=True)
-class SessionSummary:
-    """One MCP session, or a token that leases a device without one."""
-
-    prefix: str
-    client: str
-    version: str
-    last_call_s: float
-    devices: Sequence[str]
-
-
-@dataclass(frozen=True)
 class ConsoleScreenshot:
     """A screenshot that may be served, or the reason why there is none."""
 
     image: Screenshot | None
     mark: str = ""
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class ScreenshotState:
-    """A screenshot as a page shows it, None before the first; `old_s` is its age when it is stale."""
-
-    screenshot: ConsoleScreenshot | None
-    old_s: int | None = None
 
 
 @dataclass
@@ -103,11 +69,11 @@ class Presenter:
 
     # --- devices ---
 
-    def devices(self) -> list[DeviceSummary]:
+    def devices(self) -> list[Row]:
         """Return every device."""
         return [self._summary(state) for state in self.manager.states()]
 
-    def device(self, device_id: str) -> DeviceSummary:
+    def device(self, device_id: str) -> Row:
         """Return one of them; UnknownDevice."""
         return self._summary(self.manager.state(device_id))
 
@@ -117,24 +83,20 @@ class Presenter:
         self._states.drop(device_id)
         self._states.latest(device_id)
 
-    def _summary(self, device: DeviceState) -> DeviceSummary:
-        known = self._states.latest(device.id)
-        status: dict[str, Any] = {} if known is None or self._stale_s(known) is not None else known.value
+    def _summary(self, device: DeviceState) -> Row:
+        """Return the device with its state, what that means ("" when all is well), and how its last lease ended."""
+        status, at = self._states.latest(device.id) or ({}, 0.0)
+        if self._stale_s(at) is not None:
+            status = {}
         state = str(status.get("state", ASKING))
-        ended = self.manager.last_ended(device.id)
-        return DeviceSummary(
-            id=device.id,
-            kind=device.kind,
-            state=state,
-            sentence=SENTENCES.get(state, "" if state == READY else f"It cannot be used at the moment: {state}."),
-            detail=str(status.get("error", "")),
-            owner=None if device.owner is None else device.owner.label,
-            in_call=device.idle_s == 0,
-            idle_s=None if device.idle_s is None else int(device.idle_s),
-            free_in_s=device.free_in_s,
-            last_owner=None if ended is None else ended.owner.label,
-            last_end=None if ended is None else ended.why,
-        )
+        return {
+            **vars(device),
+            "state": state,
+            "sentence": SENTENCES.get(state, "" if state == READY else f"It cannot be used at the moment: {state}."),
+            "detail": str(status.get("error", "")),  # in the driver's own words
+            "ended": self.manager.last_ended(device.id),
+            "idle_limit_s": int(IDLE_SECONDS),
+        }
 
     def _fetch_state(self, device_id: str) -> dict[str, Any] | None:
         try:
@@ -144,14 +106,14 @@ class Presenter:
 
     # --- screenshots ---
 
-    def screenshot(self, device_id: str) -> ScreenshotState:
-        """Return the device's screen as it was last; UnknownDevice."""
+    def screenshot(self, device_id: str) -> tuple[ConsoleScreenshot | None, int | None]:
+        """Return the device's screen as it was last, None before the first, and its age when stale; UnknownDevice."""
         self.manager.state(device_id)
         known = self._screenshots.latest(device_id)
-        return ScreenshotState(None) if known is None else ScreenshotState(known.value, self._stale_s(known))
+        return (None, None) if known is None else (known[0], self._stale_s(known[1]))
 
-    def _stale_s(self, known: CachedValue[Any]) -> int | None:
-        seconds = self.clock() - known.at
+    def _stale_s(self, at: float) -> int | None:
+        seconds = self.clock() - at
         return int(seconds) if seconds >= STALE_SECONDS else None
 
     def _fetch_screenshot(self, device_id: str) -> ConsoleScreenshot | None:
@@ -169,20 +131,29 @@ class Presenter:
 
     # --- sessions ---
 
-    def mcp_sessions(self) -> tuple[list[SessionSummary], int]:
-        """Return the sessions, those used last first, and how many more there are than are shown."""
-        leases = self.manager.leases()
-        sessions = list(self.sessions())
+    def mcp_sessions(self) -> tuple[list[Row], int]:
+        """Return the sessions, those used last first, and how many more there are than are shown.
+
+        A token that leases a device without a session is one, too: its leases are all that is known of it.
+        """
+        leases, sessions = self.manager.leases(), list(self.sessions())
         ids = {session.id for session in sessions}
         rows = []
-        # Of a token without a session its leases are all that is known.
         for loose in dict.fromkeys(owner for owner in leases.values() if owner.kind == MCP and owner.key not in ids):
             idle = [each.idle_s for each in self.manager.states() if each.owner == loose and each.idle_s is not None]
-            devices = self.manager.leased_by(loose)
-            rows.append(SessionSummary(loose.prefix, "without a session", NO_VERSION, min(idle, default=0.0), devices))
-        for session in sessions:
-            devices = [device for device, owner in leases.items() if owner.key == session.id]
-            name, idle_s = session.client[:LONGEST_NAME] or "unknown client", self.clock() - session.used
-            rows.append(SessionSummary(session.id[:8], name, session.version or NO_VERSION, idle_s, devices))
-        rows.sort(key=lambda row: (not row.devices, row.last_call_s))
-        return rows[:MOST_ROWS], max(0, len(rows) - MOST_ROWS)
+            rows.append((loose.key, loose.prefix, "without a session", "", min(idle, default=0.0)))
+        for each in sessions:
+            client = each.client[:LONGEST_NAME] or "unknown client"
+            rows.append((each.id, each.id[:SHOWN], client, each.version, self.clock() - each.used))
+        shown = [
+            {
+                "prefix": prefix,
+                "client": client,
+                "version": version or NO_VERSION,
+                "last_call_s": last_call_s,
+                "devices": [device for device, owner in leases.items() if owner.key == key],
+            }
+            for key, prefix, client, version, last_call_s in rows
+        ]
+        shown.sort(key=lambda row: (not row["devices"], row["last_call_s"]))
+        return shown[:MOST_ROWS], max(0, len(shown) - MOST_ROWS)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpboard import __version__
 from mcpboard.host.console.routes import url_for
-from mcpboard.host.devices.leases import CLOUD, MCP
+from mcpboard.host.devices.leases import CLOUD, Owner
 from mcpboard.text import well_formed
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -50,11 +50,9 @@ class LiveFragment:
     html: str
 
 
-def live_fragment(
-    render: Renderer, endpoint: str, template: str, soon: bool, context: Mapping[str, Any], **values: str
-) -> LiveFragment:
-    """Render a fragment that polls that endpoint with those values, right after it is loaded when `soon`."""
-    inner = render(template, context)
+def live_fragment(render: Renderer, part: str, soon: bool, context: Mapping[str, Any], **values: str) -> LiveFragment:
+    """Render the part of a page that polls its own address, right after it is loaded when `soon`."""
+    endpoint, inner = f"{part}_fragment", render(f"live_{part}.html", context)
     mark = hashlib.sha256(inner.encode()).hexdigest()[:MARK_LENGTH]
     url = url_for(endpoint, mark=mark, **values)
     frame = {"inner": inner, "url": url, "name": "-".join((endpoint, *values.values())), "soon": soon}
@@ -71,8 +69,6 @@ def ago(seconds: float | None) -> str:
     return f"{int(seconds)} s ago" if seconds >= 1 else "just now"
 
 
-def person(label: str) -> str:
-    """Return an owner's label in words."""
-    if label == CLOUD:
-        return "a cloud assignment"
-    return f"MCP session {label.removeprefix(MCP + ':')}"
+def person(owner: Owner) -> str:
+    """Return the owner of a lease in words."""
+    return "a cloud assignment" if owner.kind == CLOUD else f"MCP session {owner.prefix}"

@@ -13,8 +13,8 @@ from werkzeug.utils import redirect, send_from_directory
 from werkzeug.wrappers import Request, Response
 
 from mcpboard.errors import ConfigError
-from mcpboard.host.console.auth import LoginSessions, WrongLogins, new_id, set_visitor, visitor_of
-from mcpboard.host.console.presenter import ASKING, DeviceSummary, Presenter
+from mcpboard.host.console.auth import LoginSessions, new_id, set_visitor, visitor_of
+from mcpboard.host.console.presenter import ASKING, Presenter, Row
 from mcpboard.host.console.routes import url_for
 from mcpboard.host.console.templating import LiveFragment, Renderer, live_fragment
 from mcpboard.host.devices import registry
@@ -46,7 +46,6 @@ class Views:
     follow: Callable[[], None]
     is_token: Callable[[str], bool]
     token_command: str
-    wrong_logins: WrongLogins
 
     # --- in and out ---
 
@@ -66,7 +65,7 @@ class Views:
     def login(self, request: Request) -> Response:
         """Log in with the token; the browser gets a new id."""
         if not self.is_token(request.form.get("token", "").strip()):
-            self.wrong_logins.note()
+            self.logins.note_wrong()
             return self.login_form(request, wrong=True)
         self.logins.close(visitor_of(request) or "")
         response = redirect(url_for("dashboard"), 303)
@@ -172,32 +171,28 @@ class Views:
         context: dict[str, Any] = {"devices": devices, "sessions": sessions, "more": more}
         context["cloud"] = self.presenter.cloud and self.presenter.cloud()
         context |= {"url": f"http://{request.host}/mcp", "token_command": self.token_command}
-        return live_fragment(self.render, "dashboard_fragment", "live_dashboard.html", _asking(devices), context)
+        return live_fragment(self.render, "dashboard", _asking(devices), context)
 
     def devices_fragment(self, request: Request) -> LiveFragment:
         """Return the list of devices."""
         devices = self.presenter.devices()
-        context = {"devices": devices}
-        return live_fragment(self.render, "devices_fragment", "live_devices.html", _asking(devices), context)
+        return live_fragment(self.render, "devices", _asking(devices), {"devices": devices})
 
     def device_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return state and owner of one device."""
         device = self.presenter.device(device_id)
-        soon, context = _asking([device]), {"device": device}
-        return live_fragment(self.render, "device_fragment", "live_device.html", soon, context, device_id=device_id)
+        return live_fragment(self.render, "device", _asking([device]), {"device": device}, device_id=device_id)
 
     def screenshot_fragment(self, request: Request, device_id: str) -> LiveFragment:
         """Return the frame around a device's screenshot."""
-        state = self.presenter.screenshot(device_id)
-        context = {"id": device_id, "screenshot": state.screenshot, "old_s": state.old_s}
-        soon = state.screenshot is None or state.old_s is not None
-        return live_fragment(
-            self.render, "screenshot_fragment", "live_screenshot.html", soon, context, device_id=device_id
-        )
+        screenshot, old_s = self.presenter.screenshot(device_id)
+        context = {"id": device_id, "screenshot": screenshot, "old_s": old_s}
+        soon = screenshot is None or old_s is not None
+        return live_fragment(self.render, "screenshot", soon, context, device_id=device_id)
 
     def screenshot(self, request: Request, device_id: str) -> Response:
         """Return the screenshot itself, the newest one whatever mark the URL has: that is for the browser's cache."""
-        found = self.presenter.screenshot(device_id).screenshot
+        found, _ = self.presenter.screenshot(device_id)
         if found is None or found.image is None:
             message = f"There is no screenshot of {device_id} at the moment."
             return self.problem(request, 404, "No screenshot", message)
@@ -235,5 +230,5 @@ class Views:
         return Response(self.render(template, {**common, **context}), status, mimetype="text/html")
 
 
-def _asking(devices: Iterable[DeviceSummary]) -> bool:
-    return any(device.state == ASKING for device in devices)
+def _asking(devices: Iterable[Row]) -> bool:
+    return any(device["state"] == ASKING for device in devices)

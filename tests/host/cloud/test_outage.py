@@ -412,7 +412,7 @@ def test_no_secret_is_ever_in_the_log(
 def test_an_agent_that_is_not_enrolled_starts_no_thread_and_sends_nothing(tmp_path: Path, posted: list[str]) -> None:
     with agent(tmp_path / "data", X=Fake()) as host:
         assert cloud_threads() == []
-        assert host.role._cloud is None
+        assert host.role.cloud is None
         host.caller.open().call("tap", x=1, y=2)
     assert posted == []
     assert not (tmp_path / "data" / "outbox").exists()

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request
 
 from mcpboard.host.access import tokens
 from mcpboard.host.console import auth
-from mcpboard.host.console.auth import REPORT_SECONDS, LoginSessions, WrongLogins
+from mcpboard.host.console.auth import REPORT_SECONDS, LoginSessions
 from mcpboard.host.console.routes import FRAGMENT, PUBLIC, URL_MAP
 from tests.host.console.rig import Agent, Browser, agent, path_of, settled
 from tests.host.rig import Fake, result, threads
@@ -325,28 +325,28 @@ def test_a_flood_of_wrong_tokens_is_one_line_for_each_interval(host: Agent, capl
     assert log_lines(caplog) == ["console: 1 login with a wrong token"]
     host.browser()
     host.clock.pass_by(REPORT_SECONDS)
-    host.role._console.sweep()
-    host.role._console.sweep()
+    host.role.console.sweep()
+    host.role.console.sweep()
     assert log_lines(caplog) == ["console: 1 login with a wrong token", "console: 99 logins with a wrong token"]
     host.browser()
 
 
 def test_wrong_tokens_now_and_then_are_all_told(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    wrong = WrongLogins(clock)
+    wrong = LoginSessions(clock)
     for seconds in (0.0, REPORT_SECONDS - 1, 1.0, REPORT_SECONDS):
         clock.pass_by(seconds)
-        wrong.note()
+        wrong.note_wrong()
     assert [int(line.split()[1]) for line in log_lines(caplog)] == [1, 2, 1]
 
 
 def test_wrong_tokens_of_many_threads_are_counted_once_each(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    wrong = WrongLogins(clock)
+    wrong = LoginSessions(clock)
 
     def note_many() -> None:
         for _ in range(100):
-            wrong.note()
+            wrong.note_wrong()
 
     with threads() as pool:
         for each in [pool.submit(note_many) for _ in range(8)]:

@@ -19,6 +19,7 @@ from werkzeug.test import Client
 
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host import console
+from mcpboard.host.access.tokens import Tokens
 from mcpboard.host.cloud.assignment import AssignmentRun
 from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console import presenter
@@ -223,21 +224,13 @@ CLOUDS = [
 
 @pytest.mark.parametrize(("state", "message"), CLOUDS)
 def test_the_cloud_is_told_as_the_worker_gives_it(tmp_path: Path, state: CloudStatus | None, message: str) -> None:
-    manager, sessions = DeviceManager(Clock()), list[Session]()
+    manager = DeviceManager(Clock())
     statuses = DeviceStatuses(manager)
     with closing(statuses), closing(manager):
-        made = console.build(
-            manager,
-            statuses,
-            lambda: sessions,
-            tmp_path,
-            lambda: None,
-            lambda token: True,
-            Clock(),
-            None if state is None else lambda: state,
-        )
+        source = console.Presenter(manager, statuses, list[Session], Clock(), None if state is None else lambda: state)
+        made = console.build(source, Tokens(tmp_path / "data"), tmp_path, lambda: None, "print it")
         with closing(made):
-            cookie = f"mcpboard_console_1={made._logins.open()}"
+            cookie = f"mcpboard_console_1={made.logins.open()}"
             application = Application(pytest.fail, ConcurrencyLimit(1), console.URL_MAP.iter_rules(), made.views())
             reply = Client(application, use_cookies=False).get(
                 "/", base_url="http://127.0.0.1:1", headers={"Cookie": cookie}
