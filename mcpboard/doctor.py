@@ -19,7 +19,7 @@ S = TypeVar("S")  # the subject, which the probes look at
 TITLE_WIDTH = 20  # characters of the longest fixed title and one more
 
 
-class CheckState(enum.Enum):
+class CheckState(str, enum.Enum):
     """The three ways in which a check may end."""
 
     OK = "ok"
@@ -102,16 +102,7 @@ def report(findings: Iterable[Finding], as_json: bool) -> int:
                 print(f"{'':{TITLE_WIDTH + 8}}fix: {printable(result.remedy)}", flush=True)
     failures = sum(finding.result.state is CheckState.FAILED for finding in found)
     if as_json:
-        checks = [
-            {
-                "check": finding.name,
-                "title": finding.title,
-                "state": finding.result.state.value,
-                "message": finding.result.message,
-                "remedy": finding.result.remedy,
-            }
-            for finding in found
-        ]
+        checks = [{"check": finding.name, "title": finding.title, **vars(finding.result)} for finding in found]
         print(json.dumps({"failed": failures, "checks": checks}, indent=2))
     elif failures > 1:
         print(f"{failures} failed; the first one is usually the cause.")

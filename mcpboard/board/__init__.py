@@ -11,20 +11,12 @@ from mcpboard.board.backend import Backend
 from mcpboard.board.forward import LANE_CAPACITY, Forwarder
 from mcpboard.board.lanes import Lanes
 from mcpboard.board.live_schemas import Catalog
-from mcpboard.board.pages import States, health, home, states_of
+from mcpboard.board.pages import States, health, home
 from mcpboard.board.tools import AGENT, CONFIG_WEB, BoardTool
 from mcpboard.config.board import Settings
 from mcpboard.protocol import access
 from mcpboard.protocol.endpoint import Endpoint
-from mcpboard.protocol.messages import (
-    CloseSession,
-    OpenSession,
-    Outcome,
-    Policy,
-    Reply,
-    RequestHead,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, OpenSession, Outcome, Policy, Reply, RequestHead, ToolCall
 from mcpboard.protocol.tools import ToolList
 from mcpboard.serving.app import Application, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit
@@ -91,7 +83,7 @@ class Board:
         return health(settings.mcp_enabled, self._states(settings))
 
     def _states(self, settings: Settings) -> States:
-        return states_of({name: self.backend(name, settings) for name in (AGENT, CONFIG_WEB)})
+        return {name: self.backend(name, settings).state() for name in (AGENT, CONFIG_WEB)}
 
 
 class BoardRole:

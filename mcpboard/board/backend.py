@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 from mcpboard.protocol.limits import QUOTED_BYTES, RESPONSE_LIMIT
 from mcpboard.transport import FailureKind, open_session, translate_errors
-from mcpboard.transport.deadline import Clock, Deadline, DeadlineSocket, TotalTimeout, connect
+from mcpboard.transport.deadline import Clock, Deadline, TotalTimeout, connect
 
 if TYPE_CHECKING:
     import requests
@@ -37,12 +37,6 @@ BACKENDS = {"agent": ("the Agent", "agent_base_url"), "config_web": ("Config Web
 # wait for, and no way off this machine.
 ADDRESSES = {"localhost": ("127.0.0.1", "::1")}
 
-ERROR_TYPES: Mapping[FailureKind, type[ToolError]] = {
-    FailureKind.UNREACHABLE: BackendUnreachable,
-    FailureKind.TIMEOUT: BackendTimeout,
-    FailureKind.BROKEN: BackendBroken,
-}
-
 
 @dataclass
 class BackendResponse:
@@ -58,41 +52,30 @@ class BackendResponse:
         return body
 
 
-@dataclass(frozen=True)
-class LastRequest:
-    """The latest request: `ok` when a response came, whatever its status, and how long ago."""
-
-    ok: bool
-    seconds_ago: float
-
-
-class SizeLimit(NamedTuple):
-    """The most bytes a body may have, and a note on the setting that says so."""
-
-    size: int
-    note: str = ""
-
-
 class RequestContext(NamedTuple):
-    """One request under way: to which backend, what it is ("GET /health"), within which timeout and size."""
+    """One request under way: to which backend, what it is ("GET /health"), and within which timeout.
+
+    A body has `limit` bytes at the most; `limit_note` names the setting that says so.
+    """
 
     backend: Backend
     request: str
     timeout: TotalTimeout
-    limit: SizeLimit
+    limit: int
+    limit_note: str = ""
 
     def translated(self) -> AbstractContextManager[None]:
         """Return a block that lets foreign errors out as ToolErrors."""
 
         def translate(error: BaseException, failure: FailureKind) -> ToolError:
-            error_type, deadline = ERROR_TYPES[failure], self.timeout.deadline
-            if error_type is BackendUnreachable:
+            deadline = self.timeout.deadline
+            if failure is FailureKind.UNREACHABLE:
                 return self.backend.unreachable(error, self.request, deadline.waited())
-            if error_type is BackendTimeout:
-                return self.failed(error_type, f"did not finish {self.request} within {deadline.seconds:g} s")
+            if failure is FailureKind.TIMEOUT:
+                return self.failed(BackendTimeout, f"did not finish {self.request} within {deadline.seconds:g} s")
             # The error's name only, since its text may quote anything.
             after = f"after {deadline.waited():.1f} s ({type(error).__name__})"
-            return self.failed(error_type, f"broke off {self.request} {after}")
+            return self.failed(BackendBroken, f"broke off {self.request} {after}")
 
         return translate_errors(translate)
 
@@ -121,6 +104,7 @@ class BodyStream:
         self.status = response.status_code
         self.content_type = response.headers.get("Content-Type", "")
         self.length: int | None = response.raw.length_remaining  # None when chunked or not announced
+        self.on_close: Callable[[], None] = lambda: None  # called after each `close`
         self._response = response
         self._first = b""
         self._arrived = 0
@@ -143,8 +127,11 @@ class BodyStream:
     def close(self) -> None:
         """Let go of the connection; more than once is fine."""
         self._closed = True
-        self._response.close()
-        self.context.timeout.hang_up()
+        try:
+            self._response.close()
+            self.context.timeout.hang_up()
+        finally:
+            self.on_close()
 
     def check_head(self) -> None:
         """Raise BackendBroken for a body that is not worth reading, and let go of the connection then."""
@@ -185,8 +172,8 @@ class BodyStream:
 
     def _check_size(self, size: int) -> None:
         limit = self.context.limit
-        if size > limit.size:
-            raise self.context.unusable(f"its body is over the limit of {limit.size} bytes{limit.note}")
+        if size > limit:
+            raise self.context.unusable(f"its body is over the limit of {limit} bytes{self.context.limit_note}")
 
 
 class Backend:
@@ -208,7 +195,7 @@ class Backend:
 
         `seconds` reach from connecting to the last byte.
         """
-        with contextlib.closing(self._open(method, path, body, seconds, SizeLimit(limit))) as stream:
+        with contextlib.closing(self._open(method, path, body, seconds, limit)) as stream:
             return BackendResponse(stream.status, stream.content_type, stream.whole())
 
     def stream(self, path: str, first_byte_seconds: float, total_seconds: float, limit: int) -> BodyStream:
@@ -219,19 +206,20 @@ class Backend:
         to judge, by `begin()`.
         """
         whole = Deadline(total_seconds, self._clock)
-        stream = self._open("GET", path, None, first_byte_seconds, SizeLimit(limit, " (support_bundle_max_bytes)"))
+        stream = self._open("GET", path, None, first_byte_seconds, limit, " (support_bundle_max_bytes)")
         stream.begin()
         stream.context.timeout.move(whole)
         return stream
 
-    @property
-    def last_request(self) -> LastRequest | None:
-        """The latest request, None before the first; asks nobody and never waits."""
-        last = self._last
-        return last and LastRequest(last[0], self._clock() - last[1])
+    def state(self) -> Mapping[str, object]:
+        """Return how the latest request went, as `/health` says it; asks nobody and never waits."""
+        if self._last is None:
+            return {"state": "not asked yet"}
+        ok, at = self._last
+        return {"state": "ok" if ok else "failing", "seconds_ago": round(self._clock() - at, 1)}
 
     def record(self, ok: bool) -> None:
-        """Remember how a request went."""
+        """Remember how a request went: `ok` when a response came, whatever its status."""
         self._last = (ok, self._clock())
 
     def unreachable(self, error: BaseException, request: str, seconds: float) -> BackendUnreachable:
@@ -243,9 +231,11 @@ class Backend:
             f"{reason} after {seconds:.1f} s. Call again once it runs; if it does run, correct {self.setting}."
         )
 
-    def _open(self, method: str, path: str, body: bytes | None, seconds: float, limit: SizeLimit) -> BodyStream:
+    def _open(
+        self, method: str, path: str, body: bytes | None, seconds: float, limit: int, limit_note: str = ""
+    ) -> BodyStream:
         timeout = TotalTimeout(Deadline(seconds, self._clock))
-        context = RequestContext(self, f"{method} {path}", timeout, limit)
+        context = RequestContext(self, f"{method} {path}", timeout, limit, limit_note)
         try:
             with context.translated():
                 response = self._session.request(
@@ -261,7 +251,4 @@ class Backend:
 
     @cached_property
     def _session(self) -> DirectSession:
-        return open_session(self._connected)
-
-    def _connected(self, host: str, port: int, deadline: Deadline) -> DeadlineSocket:
-        return connect(ADDRESSES.get(host, (host,)), port, deadline)
+        return open_session(lambda host, port, deadline: connect(ADDRESSES.get(host, (host,)), port, deadline))

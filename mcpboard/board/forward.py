@@ -6,14 +6,14 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from mcpboard.board.backend import Backend
 from mcpboard.board.lanes import Lanes, Slot
-from mcpboard.board.tools import INPUT, BoardTool
+from mcpboard.board.tools import BUNDLE, INPUT, BoardTool
 from mcpboard.errors import BackendBroken, ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
-from mcpboard.protocol.tools import Blob, ByteSource, Content, Text
+from mcpboard.protocol.tools import Blob, Content, Text
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 
 log = logging.getLogger("mcpboard")
@@ -39,15 +39,17 @@ class Forwarder:
         result: Content | ToolError
         try:
             slot = self._lanes.acquire(row.lane, row.tool.name)
-            if row.streams:
+            if row.lane == BUNDLE:
                 result = _bundle(row, backend, slot, bundle_limit)
             else:
-                with slot:
+                try:
                     body = b'{"input":' + call.arguments_json + b"}" if row.method == "POST" else None
                     response = backend.call(row.method, row.path, body, row.deadline_s)
                     # The wait is as long as another is unfolded for, which waits for nothing.
                     with self._unfolding if len(response.body) > LARGE_RESPONSE else contextlib.nullcontext():
                         result = row.read(response)
+                finally:
+                    slot.release()
         except ToolError as error:
             result = error
         except Exception:  # too little memory for the answer, for one; the action may have been executed
@@ -60,35 +62,18 @@ class Forwarder:
 
 
 def _bundle(row: BoardTool, backend: Backend, slot: Slot, limit: int) -> Content:
-    with contextlib.ExitStack() as undo:
-        undo.callback(slot.release)
+    try:
         source = backend.stream(row.path, row.deadline_s, BUNDLE_TOTAL_S, limit)
-        undo.callback(source.close)
-        begun = source.begin()
-        # What it is shows in its bytes: an error page under HTTP 200 is not passed off as an archive.
-        if begun.status != 200 or not begun.body.startswith(GZIP):
-            return row.read(begun)
-        undo.pop_all()
+    except BaseException:
+        slot.release()
+        raise
+    source.on_close = slot.release  # read or not, the source keeps the slot until it is closed
+    begun = source.begin()
+    # What it is shows in its bytes: an error page under HTTP 200 is not passed off as an archive.
+    if begun.status != 200 or not begun.body.startswith(GZIP):
+        source.close()
+        return row.read(begun)
     name = time.strftime("%Y%m%dT%H%M%SZ.tar.gz", time.gmtime())
     size = "size not announced" if source.length is None else f"{source.length} bytes"
     note = f"support bundle {name}, {size}, application/gzip: prompts and logs as they are, nothing removed"
-    blob = Blob(f"mcpboard://support-bundle/{name}", "application/gzip", SlotHoldingSource(source, slot))
-    return Content((Text(note), blob))
-
-
-class SlotHoldingSource:
-    """A source that keeps its slot of the lane until it is closed, read or not."""
-
-    def __init__(self, source: ByteSource, slot: Slot) -> None:
-        self.length = source.length
-        self._source = source
-        self._slot = slot
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._source)
-
-    def close(self) -> None:
-        try:
-            self._source.close()
-        finally:
-            self._slot.release()
+    return Content((Text(note), Blob(f"mcpboard://support-bundle/{name}", "application/gzip", source)))

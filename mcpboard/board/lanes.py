@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
+from dataclasses import dataclass
 
 from mcpboard.errors import Busy
 from mcpboard.transport.deadline import Clock
@@ -19,27 +18,24 @@ from mcpboard.transport.deadline import Clock
 ADVICE = "call again when it is over"
 LANE_ADVICE = {
     "input": "it may have changed the screen already: look at the screen first (screenshot), "
-    "then decide whether this is still needed",
+    "then decide whether this is still needed"
 }
 
 
-class Slot(AbstractContextManager["Slot"]):
-    """One slot of a lane, held from `Lanes.acquire` until the first `release`; also a context manager."""
+@dataclass(eq=False)
+class Slot:
+    """One slot of a lane, held from `Lanes.acquire` until the first `release`; `since` is a time of the clock."""
 
-    def __init__(self, lanes: Lanes, lane: str, tool: str, since: float) -> None:
-        self.lane = lane
-        self.tool = tool
-        self.since = since
-        self._lanes = lanes
+    lanes: Lanes
+    lane: str
+    tool: str
+    since: float
 
     def release(self) -> None:
         """Free the slot; more than once, and from any thread, is fine."""
-        self._lanes.release(self)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
+        with self.lanes.lock:
+            if self in self.lanes.running[self.lane]:
+                self.lanes.running[self.lane].remove(self)
 
 
 class Lanes:
@@ -47,16 +43,16 @@ class Lanes:
 
     def __init__(self, capacity: Mapping[str, int], clock: Clock = time.monotonic) -> None:
         self._capacity = dict(capacity)
-        self._running: dict[str, list[Slot]] = {lane: [] for lane in capacity}
         self._clock = clock
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()  # of all that follows
+        self.running: dict[str, list[Slot]] = {lane: [] for lane in capacity}  # oldest first
 
     def acquire(self, lane: str, tool: str) -> Slot:
         """Take a slot for `tool` at once, or raise Busy naming what runs and for how long."""
         now = self._clock()
         slot = Slot(self, lane, tool, now)
-        with self._lock:
-            running = self._running[lane]
+        with self.lock:
+            running = self.running[lane]
             if len(running) >= self._capacity[lane]:
                 runs = " and ".join(
                     f"{other.tool} has been running for {max(0.0, now - other.since):.0f} s" for other in running
@@ -65,15 +61,3 @@ class Lanes:
                 raise Busy(f"{tool} was not started: {runs}. Nothing was sent; {advice}.")
             running.append(slot)
         return slot
-
-    def release(self, slot: Slot) -> None:
-        """Free the slot, if it is still held."""
-        with self._lock:
-            if slot in self._running[slot.lane]:
-                self._running[slot.lane].remove(slot)
-
-    def state(self) -> dict[str, list[tuple[str, float]]]:
-        """Return every lane with the tools now in it, oldest first, each with its seconds so far."""
-        now = self._clock()
-        with self._lock:
-            return {lane: [(slot.tool, now - slot.since) for slot in slots] for lane, slots in self._running.items()}

@@ -11,8 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcpboard.board.readers import finite_json
 from mcpboard.board.tools import ROWS, BoardTool, allowed
@@ -45,10 +44,6 @@ class Catalog:
         self._reading = threading.Lock()
         self._due = -math.inf  # clock time from which the copy is old
         self._offers = _offers(ROWS)
-
-    def current(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return tool name -> input schema, as last known; never waits."""
-        return MappingProxyType({row.tool.name: row.tool.input_schema for row in self.rows(shell=True)})
 
     def rows(self, shell: bool) -> tuple[BoardTool, ...]:
         """Return the rows on offer with their schemas as last known; the same object until one changes."""
@@ -86,7 +81,7 @@ def _offers(rows: tuple[BoardTool, ...]) -> Mapping[bool, tuple[BoardTool, ...]]
 
 def _with_schema(row: BoardTool, live: object) -> BoardTool:
     """Return the row with the live schema where that is usable, else as built in."""
-    if not isinstance(live, dict) or not is_usable(live):
+    if not is_usable(live):
         return row
     schema = _described(live, row.tool.input_schema)
     if not schema["properties"]:
@@ -119,10 +114,11 @@ def live_schemas(response: BackendResponse) -> dict[str, Any]:
     return {str(entry.get("name")): entry.get("args_schema") for entry in tools if isinstance(entry, dict)}
 
 
-def is_usable(schema: Mapping[str, Any]) -> bool:
+def is_usable(schema: object) -> TypeGuard[Mapping[str, Any]]:
     """Tell if every client takes the schema as a tool's, and the argument check can walk it."""
-    is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
-    return is_object and not _ROOT_NEVERS & schema.keys() and _is_sound(schema, SCHEMA_DEPTH_LIMIT)
+    if not isinstance(schema, dict) or schema.get("type") != "object" or _ROOT_NEVERS & schema.keys():
+        return False
+    return isinstance(schema.get("properties"), dict) and _is_sound(schema, SCHEMA_DEPTH_LIMIT)
 
 
 def _is_sound(schema: Mapping[str, Any], depth: int) -> bool:
@@ -143,9 +139,5 @@ def _is_sound(schema: Mapping[str, Any], depth: int) -> bool:
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the schemas directly inside `schema`; values that are data, such as examples, are none."""
     yield from schema.get("properties", {}).values()
-    for word, value in schema.items():
-        if word in _DATA:
-            continue
-        for part in value if isinstance(value, list) else (value,):
-            if isinstance(part, dict):
-                yield part
+    for value in (value for word, value in schema.items() if word not in _DATA):
+        yield from (part for part in (value if isinstance(value, list) else (value,)) if isinstance(part, dict))

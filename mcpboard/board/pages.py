@@ -16,9 +16,9 @@ from html import escape
 from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from mcpboard import __version__
-from mcpboard.board.backend import Backend
 from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import Refused
 from mcpboard.net import HIGHEST_PORT
@@ -26,7 +26,7 @@ from mcpboard.protocol.endpoint import JSON
 from mcpboard.protocol.messages import Reply
 from mcpboard.protocol.tools import compact
 
-States = Mapping[str, Mapping[str, object]]  # of each backend, as `/health` says them
+States = Mapping[str, Mapping[str, Any]]  # of each backend, as its `state` tells them
 
 # What may stand in a URL between `http://` and the path: a name or IPv4 literal, or an IPv6 one in brackets.
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}))(?::(?P<port>[0-9]{1,5}))?")
@@ -53,17 +53,6 @@ HEADERS = (
 )
 
 
-def states_of(backends: Mapping[str, Backend]) -> States:
-    """Return how each backend was when a call last went there, by its name."""
-    states: dict[str, Mapping[str, object]] = {}
-    for name, backend in backends.items():
-        last = backend.last_request
-        states[name] = {"state": "not asked yet"}
-        if last is not None:
-            states[name] = {"state": "ok" if last.ok else "failing", "seconds_ago": round(last.seconds_ago, 1)}
-    return states
-
-
 def health(mcp_enabled: bool, states: States) -> Reply:
     """Return the page for programs that watch the board."""
     told = {"name": "mcpboard", "version": __version__, "mcp_enabled": mcp_enabled, "backends": states}
@@ -78,29 +67,24 @@ _TOKEN = (
 )
 _NO_TOKEN = "none is required: whoever reaches this port can see and drive the phone"
 _TITLES = {"agent": "Agent", "config_web": "Config Web"}
-_STATES = {"ok": '<b class="ok">ok</b>', "failing": '<b class="failing">failing</b>'}
+_STATES = {"ok": '<b class="ok">ok</b>', "failing": '<b class="failing">failing</b>', "not asked yet": "not asked yet"}
 _SYSTEMS = {"darwin": " (macOS)", "win32": " (Windows)"}
 
 
 def home(host: str | None, mcp_enabled: bool, states: States, requires_token: bool) -> Reply:
-    """Return the page for a browser that asked `host`; raises Refused where that is no address.
-
-    `states` are those of `states_of`.
-    """
+    """Return the page for a browser that asked `host`; raises Refused where that is no address."""
     target = Target(mcp_url(host), token=PLACEHOLDER if requires_token else None)
-    facts = [
-        ("MCP", '<b class="on">on</b>' if mcp_enabled else f'<b class="off">off</b> {_HOW_TO_ENABLE}'),
-        ("URL", _code(target.url)),
-        ("Token", _TOKEN if requires_token else _NO_TOKEN),
-    ]
+    facts = {
+        "MCP": '<b class="on">on</b>' if mcp_enabled else f'<b class="off">off</b> {_HOW_TO_ENABLE}',
+        "URL": _code(target.url),
+        "Token": _TOKEN if requires_token else _NO_TOKEN,
+    }
     for name, last in states.items():
-        state = str(last.get("state", ""))
-        shown, ago = _STATES.get(state, escape(state)), last.get("seconds_ago")
-        shown += "" if ago is None else f" when last asked, {escape(str(ago))} s ago"
-        facts.append((_TITLES.get(name, escape(name)), shown))
+        ago = f" when last asked, {last['seconds_ago']} s ago" if "seconds_ago" in last else ""
+        facts[_TITLES[name]] = _STATES[last["state"]] + ago
     text = HOME.substitute(
         style=STYLE,
-        facts="".join(f"<dt>{name}</dt><dd>{shown}</dd>" for name, shown in facts),
+        facts="".join(f"<dt>{name}</dt><dd>{shown}</dd>" for name, shown in facts.items()),
         clients="".join(_client(config, target) for config in CLIENT_CONFIGS),
         url=escape(target.url),
         token_flag=" --token-file FILE" if requires_token else "",

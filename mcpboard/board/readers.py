@@ -14,16 +14,7 @@ from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mcpboard.errors import (
-    DONE,
-    NOT_SENT,
-    UNKNOWN,
-    BackendBroken,
-    BackendUnreachable,
-    NotOffered,
-    ToolError,
-    ToolRefused,
-)
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BackendBroken, BackendUnreachable, NotOffered, ToolRefused
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES, VALUES_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
 from mcpboard.text import one_line, read_json, well_formed
@@ -34,7 +25,7 @@ if TYPE_CHECKING:
 _HINT = 40  # characters of something that should have been an image: enough to recognize a page
 
 # HTTP status -> error and remedy. With these the backend says that it did not begin.
-REJECTIONS: Mapping[int, tuple[type[ToolError], str]] = {
+REJECTIONS = {
     400: (ToolRefused, "The board did not understand the request; check the arguments"),
     404: (NotOffered, "This board does not offer the tool; do without it"),
     405: (ToolRefused, "The board does not take the tool this way; its software may be of another version"),

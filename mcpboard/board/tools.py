@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcpboard.board import readers
-from mcpboard.board.tool_descriptions import TOOLS
 from mcpboard.protocol.tools import Content, Tool
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ BUNDLE_S = 70.0  # to the first byte; Config Web's own is 65
 class BoardTool:
     """One tool: what the client sees of it, who does it, how long that may take, how the response reads.
 
-    `read` turns a response of the backend into content or raises ToolError. Where `streams`, the
-    body of a good response is passed on unread; `read` then gets only the others.
+    `read` turns a response of the backend into content or raises ToolError. In the lane of the
+    support bundle the body of a good response is passed on unread; `read` then gets only the others.
     """
 
     tool: Tool
@@ -44,7 +45,17 @@ class BoardTool:
     path: str
     deadline_s: float
     read: Callable[[BackendResponse], Content]
-    streams: bool = False
+
+
+# Name -> the tool as a model reads it: what it is for, what the reply holds, in which unit places are given. The
+# schemas count while the Agent does not say what a tool takes, or says it unusably; they are plain on purpose, because
+# one odd schema makes some clients drop a tool or a whole list. Whether a touch, a key or a command deletes, sends or
+# buys something is for the screen to say: the honest hint is that it may, and that twice is not the same as once.
+# open_app closes nothing, and opening what is open leaves it open; twice the same write to the clipboard is one.
+TOOLS: Mapping[str, Tool] = {
+    each["name"]: Tool(**each)
+    for each in json.loads((Path(__file__).parent / "tool_descriptions.json").read_text("utf-8"))
+}
 
 
 def _agent_tool(name: str, lane: str, deadline_s: float, read: Callable[[BackendResponse], Content]) -> BoardTool:
@@ -54,8 +65,6 @@ def _agent_tool(name: str, lane: str, deadline_s: float, read: Callable[[Backend
 def _plain_get(name: str, lane: str, backend: str, path: str, deadline_s: float) -> BoardTool:
     return BoardTool(TOOLS[name], lane, backend, "GET", path, deadline_s, readers.status)
 
-
-_BUNDLE = TOOLS["support_bundle"]
 
 ROWS: tuple[BoardTool, ...] = (
     _plain_get("phone_bridge_status", STATUS, AGENT, "/api/phone-bridge/status", STATUS_S),
@@ -70,7 +79,7 @@ ROWS: tuple[BoardTool, ...] = (
     _agent_tool("bridge_clipboard", INPUT, CLIPBOARD_S, readers.output),
     _agent_tool("shell", SHELL, ACTION_S, readers.shell),
     _plain_get("device_status", STATUS, CONFIG_WEB, "/api/device/status", STATUS_S),
-    BoardTool(_BUNDLE, BUNDLE, CONFIG_WEB, "GET", "/api/logs/support", BUNDLE_S, readers.reject, streams=True),
+    BoardTool(TOOLS["support_bundle"], BUNDLE, CONFIG_WEB, "GET", "/api/logs/support", BUNDLE_S, readers.reject),
 )
 
 

@@ -24,18 +24,7 @@ from mcpboard.protocol.access import MCP_PATHS, admit, check_origin
 from mcpboard.protocol.endpoint import INTERNAL, JSON, Endpoint
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.limits import LARGE_BODY
-from mcpboard.protocol.messages import (
-    Admitted,
-    Arrived,
-    CloseSession,
-    ListTools,
-    OpenSession,
-    Outcome,
-    Reply,
-    RequestHead,
-    Step,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, ListTools, OpenSession, Outcome, Reply, RequestHead, Step, ToolCall
 from mcpboard.protocol.tools import Blob, Content
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.connection import CONNECTION, REPLY_LIMIT, STREAM_SECONDS
@@ -141,8 +130,7 @@ class Application:
         """Return the response to one JSON-RPC message."""
         role = self._current()
         endpoint = role.endpoint()
-        admitted = admit(endpoint.policy, head_of(request))
-        step = self._receive(endpoint, admitted, request)
+        step = self._receive(endpoint, request)
         if isinstance(step, Reply):
             return response_of(step)
         if isinstance(step, ToolCall):
@@ -160,11 +148,12 @@ class Application:
             log.exception("%s: internal error", type(step).__name__)
             return response_of(endpoint.crashed(step.id))
 
-    def _receive(self, endpoint: Endpoint, admitted: Admitted, request: Request) -> Step:
-        """Return what the endpoint makes of the body; of large ones one at a time, so that the memory is needed once.
+    def _receive(self, endpoint: Endpoint, request: Request) -> Step:
+        """Return what the endpoint makes of the request; one large body at a time, so that the memory is needed once.
 
         Nothing of a large body is kept when this returns: a call may run for minutes.
         """
+        admitted = admit(endpoint.policy, head_of(request))
         if request.method != "POST":
             return endpoint.receive(admitted, b"")
         if (admitted.head.content_length or 0) <= LARGE_BODY:
@@ -201,9 +190,10 @@ class Application:
             body = ReplyBody(reply.parts)
             connection = environ.get(CONNECTION)
             afterwards.callback(_log_call, call.name, _ended(outcome.result), started, body)
-            if outcome.on_delivered is not None:
+            if (on_delivered := outcome.on_delivered) is not None:
+                # How to learn whether the reply has arrived, None where it was not handed over whole.
                 receipt = on_trust if connection is None else connection.receipt
-                afterwards.callback(_deliver, outcome.on_delivered, body, receipt)
+                afterwards.callback(lambda: on_delivered(receipt() if body.is_whole else None))
             if slot is not None and connection is not None:
                 slot.read_by(connection, time.monotonic(), body.held)
             headers = [*reply.headers]
@@ -236,11 +226,6 @@ def _reply(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply,
             outcome.on_delivered(None)  # this reply will not tell how the call ended
         crashed = endpoint.crashed_call(call)
         return endpoint.reply(call, crashed), Outcome(crashed)
-
-
-def _deliver(on_delivered: Callable[[Arrived | None], None], body: ReplyBody, receipt: Callable[[], Arrived]) -> None:
-    """Tell the role if the reply was handed over whole, and how to learn whether it has arrived."""
-    on_delivered(receipt() if body.is_whole else None)
 
 
 def _ended(result: Content | ToolError | ProtocolError) -> str:

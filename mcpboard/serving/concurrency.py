@@ -25,10 +25,10 @@ class ReplyConnection(Protocol):
 
 
 class ConcurrencySlot:
-    """One slot of the limit; given back exactly once, however often it is released."""
+    """One slot of the limit; given back once, however often it is released."""
 
     def __init__(self, limit: ConcurrencyLimit, acts: bool, tool: str, size: int) -> None:
-        self._limit: ConcurrencyLimit | None = limit
+        self._limit = limit
         self.acts = acts
         self.tool = tool
         self.reader: ReplyConnection | None = None
@@ -38,13 +38,17 @@ class ConcurrencySlot:
     def read_by(self, reader: ReplyConnection, now: float, size: int = 0) -> None:
         """Note that the tool is done: only `reader` keeps the slot from now on, and `size` bytes of a reply."""
         self.reader, self.since, self.size = reader, now, size
-        if self._limit is not None:
-            self._limit.sizes[self.tool] = size
+        self._limit.sizes[self.tool] = size
+
+    def is_read_slowly(self, now: float) -> bool:
+        """Tell if its reply has been read for long and still waits for the reader."""
+        return self.reader is not None and self.reader.total_outbufs_len > 0 and now - self.since >= READING_SECONDS
 
     def release(self) -> None:
-        limit, self._limit = self._limit, None
-        if limit is not None:
-            limit.release(self)
+        """Give the slot back, unless that is done, or another call has it; from any thread."""
+        with self._limit.lock:
+            if self in self._limit.held:
+                self._limit.held.remove(self)
 
 
 class ConcurrencyLimit:
@@ -65,27 +69,21 @@ class ConcurrencyLimit:
         self._held_bytes = held_bytes
         self._reserved = min(-(-capacity // RESERVED), capacity - 1)
         self._clock = clock
-        self._held: list[ConcurrencySlot] = []
-        self._lock = threading.Lock()
-
-    @property
-    def in_use(self) -> int:
-        """The slots that are taken at this moment."""
-        with self._lock:
-            return len(self._held)
+        self.lock = threading.Lock()  # of the slots that are held
+        self.held: list[ConcurrencySlot] = []
 
     def acquire(self, acts: bool = True, tool: str = "") -> ConcurrencySlot:
         """Take a slot for a tool that `acts`, or for one that only looks; Busy at once when there is none."""
         slot = ConcurrencySlot(self, acts, tool, self.sizes.get(tool, 0))
-        with self._lock:
-            is_full = len(self._held) >= self._capacity
+        with self.lock:
+            is_full = len(self.held) >= self._capacity
             if not acts:
-                is_full |= sum(not each.acts for each in self._held) >= self._capacity - self._reserved
-                held = sum(each.size for each in self._held)
+                is_full |= sum(not each.acts for each in self.held) >= self._capacity - self._reserved
+                held = sum(each.size for each in self.held)
                 is_full |= bool(slot.size) and held + slot.size > self._held_bytes
             if is_full:
-                self._held.remove(self._break_off_slowest(acts))
-            self._held.append(slot)
+                self.held.remove(self._break_off_slowest(acts))
+            self.held.append(slot)
         return slot
 
     def _break_off_slowest(self, acts: bool) -> ConcurrencySlot:
@@ -94,21 +92,11 @@ class ConcurrencyLimit:
         Only a tool that `acts` takes the place of another one: its caller wants to know what it did.
         """
         now = self._clock()
-        slots = [(number, each) for number, each in enumerate(self._held) if acts or not each.acts]
-        read = [(each.since, number) for number, each in slots if self._is_slow(each, now)]
-        if not read:
-            raise Busy(f"{len(self._held)} calls are under way already; nothing was sent, call again in a moment")
-        slot = self._held[min(read)[1]]
+        slow = [each for each in self.held if (acts or not each.acts) and each.is_read_slowly(now)]
+        if not slow:
+            raise Busy(f"{len(self.held)} calls are under way already; nothing was sent, call again in a moment")
+        slot = min(slow, key=lambda each: each.since)
         assert slot.reader is not None
         # While we hold the lock the reply cannot end, and so the connection not be in another one.
         slot.reader.break_off()
         return slot
-
-    def _is_slow(self, slot: ConcurrencySlot, now: float) -> bool:
-        return slot.reader is not None and slot.reader.total_outbufs_len > 0 and now - slot.since >= READING_SECONDS
-
-    def release(self, slot: ConcurrencySlot) -> None:
-        """Give a slot back; only ConcurrencySlot calls this, once each."""
-        with self._lock:
-            if slot in self._held:  # unless another call has it
-                self._held.remove(slot)

@@ -32,14 +32,8 @@ REPLY_SECONDS = 120.0  # for one whole reply: 4 MiB at 36 KiB/s
 STREAM_SECONDS = 600.0  # for one that is streamed, as a support bundle is
 
 # State of a connection -> seconds that it may go on in it without getting anywhere.
-WORKING, IDLE, RECEIVING, STALLED, HALF_CLOSED, SLOW = (
-    "working",
-    "idle",
-    "unfinished request",
-    "stalled reader",
-    "said goodbye",
-    "reply not read in time",
-)
+WORKING, IDLE, RECEIVING = "working", "idle", "unfinished request"
+STALLED, HALF_CLOSED, SLOW = "stalled reader", "said goodbye", "reply not read in time"
 LIMITS = {
     WORKING: math.inf,  # the role sees to its own deadlines
     IDLE: IDLE_SECONDS,
@@ -241,7 +235,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def receipt(self) -> Receipt:
         """Return a receipt for all that has been answered so far."""
         with self.outbuf_lock:
-            return Receipt(self, self._taken + self.total_outbufs_len)
+            return Receipt(self.acknowledged, self._taken + self.total_outbufs_len)
 
     def acknowledged(self) -> int:
         """Return the bytes of our replies that the client's system holds; of a closed connection, that it held then."""

@@ -5,6 +5,7 @@ A server that gives all of them to strangers has none left for its own requests.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from typing import Any
@@ -34,21 +35,14 @@ def fit(connections: int, threads: int) -> int:
     wanted = spare + connections
     if soft != resource.RLIM_INFINITY and soft < wanted:
         raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        try:
+        with contextlib.suppress(OSError, ValueError):  # a sandbox may forbid it
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
             soft = raised
-        except (OSError, ValueError):  # a sandbox may forbid it
-            pass
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return connections
     fitting: int = max(FEWEST, soft - spare)
-    log.warning(
-        "only %d connections at once, not %d: the limit of open files is %d; set it to %d (ulimit -n, LimitNOFILE=)",
-        fitting,
-        connections,
-        soft,
-        wanted,
-    )
+    told = "only %d connections at once, not %d: the limit of open files is %d; set it to %d (ulimit -n, LimitNOFILE=)"
+    log.warning(told, fitting, connections, soft, wanted)
     return fitting
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import socket
 import sys
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 fcntl: Any
 termios: Any
@@ -19,21 +20,15 @@ except ImportError:  # on Windows
     fcntl = termios = None
 
 
-class AcknowledgingConnection(Protocol):
-    """A connection that a receipt can ask."""
-
-    def acknowledged(self) -> int: ...
-
-
 class Receipt(NamedTuple):
     """Stands for the bytes up to `position` of all that was answered on one connection."""
 
-    connection: AcknowledgingConnection
+    acknowledged: Callable[[], int]
     position: int
 
     def __call__(self) -> bool:
         """Tell if all of them have arrived, or where nobody can tell; it may be asked again and again."""
-        return self.connection.acknowledged() >= self.position
+        return self.acknowledged() >= self.position
 
 
 def unacknowledged(sock: socket.socket) -> int:

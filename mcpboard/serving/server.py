@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -96,14 +97,9 @@ def listeners(addresses: Iterable[tuple[str, int]], *, freebind: bool = False) -
     `*` means all addresses of both families, and all IPv4 ones where the kernel has no IPv6. Raises
     ConfigError with one line that says what to do, AddressTaken when another program is there.
     """
-    opened: list[socket.socket] = []
-    try:
-        for host, port in addresses:
-            opened.append(_listener(host, port, freebind))
-    except BaseException:
-        for sock in opened:
-            sock.close()
-        raise
+    with contextlib.ExitStack() as undo:
+        opened = [undo.enter_context(_listener(host, port, freebind)) for host, port in addresses]
+        undo.pop_all()
     return opened
 
 
@@ -128,8 +124,8 @@ def _listener(host: str, port: int, freebind: bool) -> socket.socket:
 
 
 def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> socket.socket:
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
+    with contextlib.ExitStack() as undo:
+        sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         # A listener takes its address at once after a restart, and alone. Windows has the first
         # anyhow, and takes SO_REUSEADDR as leave to share the port with a listener that is there.
@@ -143,9 +139,7 @@ def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> soc
         sock.bind(address)
         sock.listen(WAITRESS["backlog"])  # here, so that a port taken shows now and not later
         sock.setblocking(False)
-    except BaseException:
-        sock.close()
-        raise
+        undo.pop_all()
     return sock
 
 

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mcpboard.errors import DONE, NOT_SENT, ToolError, ToolFailed
 from mcpboard.protocol.messages import Outcome
@@ -38,16 +39,14 @@ class UndeliveredOutcome:
     reason: str = CALLER_GONE
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """A text to begin the next action's result with, and the outcomes it tells; empty when there are none."""
 
     text: str
     outcomes: tuple[UndeliveredOutcome, ...]
 
 
-@dataclass(frozen=True)
-class Unacknowledged:
+class Unacknowledged(NamedTuple):
     """Outcomes in a reply that the kernel has, and perhaps nobody else; `arrived` tells."""
 
     outcomes: Sequence[UndeliveredOutcome]

@@ -33,8 +33,8 @@ def main(path: str) -> int:
 def _tell(lanes: Lanes, limit: ConcurrencyLimit) -> None:
     for _ in sys.stdin:
         held = {
-            "slots": limit.in_use,
-            "lanes": {lane: [tool for tool, _ in running] for lane, running in lanes.state().items() if running},
+            "slots": len(limit.held),
+            "lanes": {lane: [slot.tool for slot in slots] for lane, slots in lanes.running.items() if slots},
             "threads": len(os.listdir("/proc/self/task")) - 1,  # without this one
             "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # without the one that lists them
         }

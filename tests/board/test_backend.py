@@ -21,7 +21,7 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from mcpboard.board.backend import BLOCK, ERROR_TYPES, Backend, BackendResponse, BodyStream, LastRequest
+from mcpboard.board.backend import BLOCK, Backend, BackendResponse, BodyStream
 from mcpboard.errors import (
     NOT_SENT,
     UNKNOWN,
@@ -432,7 +432,7 @@ def test_a_failure_is_one_of_three_kinds_and_tells_what_became_of_it(
     assert "POST /api/tools/enter_text" in failed.value.text
     assert "pass-phrase" not in failed.value.text + caplog.text
     assert len(fake.connections) == 1
-    assert backend.last_request is not None and not backend.last_request.ok
+    assert backend.state()["state"] == "failing"
 
 
 def test_a_timeout_names_the_seconds(start: Start) -> None:
@@ -634,11 +634,11 @@ def test_last_seen_is_nothing_then_how_and_how_long_ago(start: Start) -> None:
     now = [100.0]
     fake = start(lambda connection: connection.read().send(ok(b"", status="503 Soon")))
     backend = Backend("agent", fake.url, lambda: now[0])
-    before = backend.last_request
+    before = backend.state()
     backend.call("GET", "/health", None, 5)
     now[0] += 7
-    assert before is None
-    assert backend.last_request == LastRequest(ok=True, seconds_ago=7.0)
+    assert before == {"state": "not asked yet"}
+    assert backend.state() == {"state": "ok", "seconds_ago": 7.0}
 
 
 # --- words and tables ----------------------------------------------------------------------
@@ -657,23 +657,18 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        pytest.param(requests.exceptions.ConnectTimeout, BackendUnreachable, id="a connect timeout is no timeout"),
-        pytest.param(requests.exceptions.ReadTimeout, BackendTimeout, id="read timeout of requests"),
-        pytest.param(requests.exceptions.ConnectionError, BackendBroken, id="connection error of requests"),
-        pytest.param(urllib3.exceptions.NewConnectionError, BackendUnreachable, id="no connection"),
-        pytest.param(urllib3.exceptions.ReadTimeoutError, BackendTimeout, id="read timeout of urllib3"),
-        pytest.param(urllib3.exceptions.ProtocolError, BackendBroken, id="protocol error"),
-        pytest.param(ConnectionResetError, BackendBroken, id="reset"),
+        pytest.param(requests.exceptions.ConnectTimeout, FailureKind.UNREACHABLE, id="a connect timeout is no timeout"),
+        pytest.param(requests.exceptions.ReadTimeout, FailureKind.TIMEOUT, id="read timeout of requests"),
+        pytest.param(requests.exceptions.ConnectionError, FailureKind.BROKEN, id="connection error of requests"),
+        pytest.param(urllib3.exceptions.NewConnectionError, FailureKind.UNREACHABLE, id="no connection"),
+        pytest.param(urllib3.exceptions.ReadTimeoutError, FailureKind.TIMEOUT, id="read timeout of urllib3"),
+        pytest.param(urllib3.exceptions.ProtocolError, FailureKind.BROKEN, id="protocol error"),
+        pytest.param(ConnectionResetError, FailureKind.BROKEN, id="reset"),
         pytest.param(KeyError, None, id="a bug"),
     ],
 )
-def test_the_most_specific_kind_counts(error: type[Exception], kind: type[ToolError] | None) -> None:
-    fault = failure_of(error)
-    assert (fault and ERROR_TYPES[fault]) is kind
-
-
-def test_every_fault_has_a_kind() -> None:
-    assert set(ERROR_TYPES) == set(FailureKind)
+def test_the_most_specific_kind_counts(error: type[Exception], kind: FailureKind | None) -> None:
+    assert failure_of(error) is kind
 
 
 def test_requests_is_not_imported_before_the_first_request() -> None:

@@ -26,7 +26,6 @@ from mcpboard.board.doctor.probes import (
     MemoryFacts,
     PortFacts,
     PortHolder,
-    SettingsFacts,
     StockAgentFacts,
 )
 from mcpboard.board.tools import ROWS
@@ -65,24 +64,24 @@ def with_agent(port: int, listen: int) -> Settings:
 
 
 ROWS_OF_FACTS = [
-    pytest.param(rules.settings, SettingsFacts(SETTINGS), CheckState.OK, "agent_base_url", id="settings"),
+    pytest.param(rules.settings, SETTINGS, CheckState.OK, "agent_base_url", id="settings"),
     pytest.param(
         rules.settings,
-        SettingsFacts(error="/x: line 3: no TOML"),
+        ConfigError("/x: line 3: no TOML"),
         CheckState.FAILED,
         "line 3",
         id="settings that cannot be read",
     ),
     pytest.param(
         rules.settings,
-        SettingsFacts(dataclasses.replace(SETTINGS, warnings=("beware",))),
+        dataclasses.replace(SETTINGS, warnings=("beware",)),
         CheckState.FAILED,
         "beware",
         id="settings with a warning",
     ),
     pytest.param(
         rules.settings,
-        SettingsFacts(dataclasses.replace(SETTINGS, mcp_enabled=False)),
+        dataclasses.replace(SETTINGS, mcp_enabled=False),
         CheckState.FAILED,
         "disabled in default",
         id="disabled",

@@ -57,18 +57,6 @@ def test_a_slot_is_free_after_its_release_and_a_second_one_frees_no_other(lanes:
         lanes.acquire("input", "enter_text")
 
 
-def test_a_slot_is_released_when_its_block_fails(lanes: Lanes) -> None:
-    with pytest.raises(ZeroDivisionError), lanes.acquire("input", "enter_text"):
-        raise ZeroDivisionError
-    assert lanes.state()["input"] == []
-
-
-def test_the_state_shows_each_lane_with_its_tools_and_seconds(lanes: Lanes, clock: Clock) -> None:
-    lanes.acquire("input", "enter_text")
-    clock.now += 5
-    assert lanes.state() == {"input": [("enter_text", 5.0)], "observation": [], "status": []}
-
-
 def test_of_many_threads_at_once_exactly_as_many_get_in_as_there_are_slots(lanes: Lanes) -> None:
     barrier = threading.Barrier(16)
     inside: list[Slot] = []

@@ -59,6 +59,10 @@ def built_in(name: str) -> Any:
     return next(row.tool.input_schema for row in ROWS if row.tool.name == name)
 
 
+def schema_of(catalog: Catalog, name: str) -> Any:
+    return next(row.tool.input_schema for row in catalog.rows(shell=True) if row.tool.name == name)
+
+
 def test_nothing_is_asked_before_the_first_refresh() -> None:
     agent = Agent(entry("open_app", text_schema()))
     catalog = agent.catalog()
@@ -75,7 +79,7 @@ def test_a_usable_schema_replaces_the_built_in_one_and_our_words_stay() -> None:
     row = next(row for row in catalog.rows(shell=False) if row.tool.name == "open_app")
     assert row.tool.input_schema == live
     assert row.tool.description != "theirs"
-    assert catalog.current()["open_app"] == live
+    assert schema_of(catalog, "open_app") == live
 
 
 def test_properties_without_words_get_ours_also_inside() -> None:
@@ -83,7 +87,7 @@ def test_properties_without_words_get_ours_also_inside() -> None:
     agent = Agent(entry("enter_text", {"type": "object", "properties": {"focus": point}}))
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
-    focus = catalog.current()["enter_text"]["properties"]["focus"]
+    focus = schema_of(catalog, "enter_text")["properties"]["focus"]
     assert focus["description"] == built_in("enter_text")["properties"]["focus"]["description"]
     assert focus["properties"]["x"] == {"type": "number", "description": "left to right"}
     assert "does not explain" in focus["properties"]["z"]["description"]
@@ -93,7 +97,7 @@ def test_a_schema_without_properties_is_closed() -> None:
     agent = Agent(entry("wait_for_stable_screen", {"type": "object", "properties": {}}))
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
-    assert catalog.current()["wait_for_stable_screen"]["additionalProperties"] is False
+    assert schema_of(catalog, "wait_for_stable_screen")["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("extra", ["run_script", "mouse_move", "Screenshot", "screenshot "])
@@ -102,7 +106,7 @@ def test_tools_beyond_the_allowlist_never_appear(extra: str) -> None:
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
     assert [row.tool.name for row in catalog.rows(shell=True)] == [row.tool.name for row in ROWS]
-    assert catalog.current()["screenshot"] == built_in("screenshot")
+    assert schema_of(catalog, "screenshot") == built_in("screenshot")
 
 
 def _deep(levels: int) -> dict[str, Any]:
@@ -146,8 +150,8 @@ def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
-    assert catalog.current()["open_app"] == built_in("open_app")
-    assert catalog.current()["open_url"] == unexplained("address")
+    assert schema_of(catalog, "open_app") == built_in("open_app")
+    assert schema_of(catalog, "open_url") == unexplained("address")
 
 
 USABLE = [
@@ -212,7 +216,7 @@ def test_entries_that_are_no_tools_are_passed_over() -> None:
     agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
     catalog = agent.catalog()
     catalog.refresh(agent.fetch)
-    assert catalog.current()["open_app"] == unexplained("title")
+    assert schema_of(catalog, "open_app") == unexplained("title")
 
 
 def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stays_good() -> None:
@@ -240,7 +244,7 @@ def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
     first.start()
     assert asked.wait(5)
     catalog.refresh(fetch)  # would never return if it waited: only we let the first one go on
-    assert catalog.current()["open_app"] == built_in("open_app")
+    assert schema_of(catalog, "open_app") == built_in("open_app")
     answer_now.set()
     first.join(5)
-    assert catalog.current()["open_app"] == unexplained("title")
+    assert schema_of(catalog, "open_app") == unexplained("title")

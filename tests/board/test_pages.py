@@ -158,12 +158,6 @@ def test_a_host_that_is_no_address_is_refused(host: str | None) -> None:
     assert caught.value.status == 400
 
 
-def test_what_comes_from_outside_is_escaped() -> None:
-    page = pages.home("board.local", True, {"<b>": {"state": "<i>", "seconds_ago": "<u>"}}, False).parts[0]
-    assert isinstance(page, bytes)
-    assert not re.search(rb"<b>|<i>|<u>", page)
-
-
 def test_a_page_that_the_browser_has_already_is_not_sent_again() -> None:
     with rig.in_front_of() as client:
         host = "192.168.42.1:8080"

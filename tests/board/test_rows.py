@@ -63,10 +63,6 @@ def test_input_and_shell_are_the_actions() -> None:
     assert [row.tool.name for row in ROWS if row.lane in (INPUT, SHELL)] == ACTIONS
 
 
-def test_only_the_bundle_streams() -> None:
-    assert [row.tool.name for row in ROWS if row.streams] == ["support_bundle"]
-
-
 def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
     yield schema
     for rule in [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]:

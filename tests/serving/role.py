@@ -169,16 +169,24 @@ class CountedLimit(ConcurrencyLimit):
 
     def acquire(self, acts: bool = True, tool: str = "") -> ConcurrencySlot:
         slot = super().acquire(acts, tool)
+        release = slot.release
+
+        def counted() -> None:
+            release()
+            with self._changed:
+                self.released += 1
+                self._changed.notify_all()
+
+        slot.release = counted  # type: ignore[method-assign]
         with self._changed:
             self.acquired += 1
             self._changed.notify_all()
         return slot
 
-    def release(self, slot: ConcurrencySlot) -> None:
-        super().release(slot)
-        with self._changed:
-            self.released += 1
-            self._changed.notify_all()
+    @property
+    def in_use(self) -> int:
+        """The slots that are taken at this moment."""
+        return len(self.held)
 
     def wait_for(self, in_use: int) -> None:
         """Return once that many slots are in use; fails the test when it never happens."""

@@ -56,7 +56,7 @@ def test_some_slots_are_kept_for_tools_that_act(capacity: int, for_looking: int)
         limit.acquire(acts=True)
     with pytest.raises(Busy):
         limit.acquire(acts=True)
-    assert limit.in_use == capacity
+    assert len(limit.held) == capacity
 
 
 @pytest.mark.parametrize("acts", [True, False])
@@ -68,12 +68,12 @@ def test_the_reply_read_for_longest_gives_its_slot(now: Now, acts: bool) -> None
     _, second = read(limit, now, acts=False)
     now.seconds += READING_SECONDS
     taken = limit.acquire(acts)
-    assert (first.broken_off, second.broken_off, limit.in_use) == (True, False, 3)
+    assert (first.broken_off, second.broken_off, len(limit.held)) == (True, False, 3)
     slow.release()  # as its thread does when it finds the connection gone: the slot is another's
-    assert limit.in_use == 3
+    assert len(limit.held) == 3
     taken.release()
     running.release()
-    assert limit.in_use == 1
+    assert len(limit.held) == 1
 
 
 def test_one_that_only_looks_breaks_off_no_reply_of_an_action(now: Now) -> None:
@@ -94,7 +94,7 @@ def test_an_action_under_way_takes_no_slot_of_those_that_look() -> None:
     limit.acquire(acts=True)
     for _ in range(5):
         limit.acquire(acts=False)
-    assert limit.in_use == 6
+    assert len(limit.held) == 6
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_calls_under_way_never_give_theirs(now: Now) -> None:
         limit.acquire()
     slots[0].release()
     slots[0].release()
-    assert limit.in_use == 1
+    assert len(limit.held) == 1
 
 
 class TestMemory:
@@ -149,4 +149,4 @@ class TestMemory:
         limit = ConcurrencyLimit(6, clock=now)
         for _ in range(5):
             read(limit, now, size=1 << 20)
-        assert limit.in_use == 5
+        assert len(limit.held) == 5

@@ -89,9 +89,9 @@ class TestTurns:
         first, _ = limit.acquire(), limit.acquire()
         with pytest.raises(Busy, match="2 calls are under way"):
             limit.acquire()
-        assert limit.in_use == 2
+        assert len(limit.held) == 2
         first.release()
-        assert limit.in_use == 1
+        assert len(limit.held) == 1
         limit.acquire()
 
     def test_a_slot_counts_once_however_often_it_is_released(self) -> None:
@@ -99,7 +99,7 @@ class TestTurns:
         slot = limit.acquire()
         slot.release()
         slot.release()
-        assert limit.in_use == 0
+        assert len(limit.held) == 0
         limit.acquire()
         with pytest.raises(Busy):
             limit.acquire()

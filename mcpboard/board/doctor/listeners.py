@@ -7,15 +7,14 @@ import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PROC = "/proc"
 _LISTEN = "0A"  # the state's number in /proc/net/tcp
 _SOCKET = re.compile(r"socket:\[([0-9]+)\]")
 
 
-@dataclass(frozen=True)
-class Listener:
+class Listener(NamedTuple):
     """One listening socket; `pid` is None for a process of another user, which only root may look into."""
 
     address: str
@@ -100,8 +99,5 @@ def available(proc: str = PROC) -> int | None:
 
 
 def _bytes_of(key: str, lines: Iterable[str]) -> int | None:
-    for line in lines:
-        name, _, rest = line.partition(":")
-        if name == key:
-            return int(rest.split()[0]) * 1024  # the kernel counts in kB
-    return None
+    found = next((line.split() for line in lines if line.startswith(f"{key}:")), None)
+    return int(found[1]) * 1024 if found else None  # the kernel counts in kB

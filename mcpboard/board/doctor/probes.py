@@ -6,9 +6,9 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpboard.board import stock_agent
 from mcpboard.board.backend import Backend
@@ -34,16 +34,7 @@ STARTERS = {
 }
 
 
-@dataclass(frozen=True)
-class SettingsFacts:
-    """The settings, or the reason why they cannot be read."""
-
-    settings: Settings | None = None
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class StockAgentFacts:
+class StockAgentFacts(NamedTuple):
     """The two lines that make room for both when an Agent owns `port`; `advice` is None when none does."""
 
     port: int
@@ -51,8 +42,7 @@ class StockAgentFacts:
     advice: str | None
 
 
-@dataclass(frozen=True)
-class PortHolder:
+class PortHolder(NamedTuple):
     """The program that has a port; `version` is mcpboard's, None when it is not mcpboard that answers."""
 
     port: int
@@ -60,22 +50,20 @@ class PortHolder:
     version: str | None
 
 
-@dataclass(frozen=True)
-class PortFacts:
+class PortFacts(NamedTuple):
     """The ports of mcpboard, and the command that starts the server on this board."""
 
     holders: tuple[PortHolder, ...]
     starter: str
 
 
-@dataclass(frozen=True)
-class BackendFacts:
+class BackendFacts(NamedTuple):
     """A backend's answer to a GET, or the error instead."""
 
     title: str
     path: str
     status: int = 0
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     error: str = ""
 
     @property
@@ -83,8 +71,7 @@ class BackendFacts:
         return json_object(self.body) or {}
 
 
-@dataclass(frozen=True)
-class MemoryFacts:
+class MemoryFacts(NamedTuple):
     """Bytes available to a new program, and those that the server holds; None where the kernel does not say.
 
     `runs` is False when no server is at its ports.
@@ -95,8 +82,7 @@ class MemoryFacts:
     runs: bool = True
 
 
-@dataclass(frozen=True)
-class LogFacts:
+class LogFacts(NamedTuple):
     """Where the log goes; bytes free there, seconds since the last line, and error lines near its end."""
 
     target: str
@@ -115,17 +101,17 @@ class BoardProbes:
     agent_port: int = AGENT_PORT
 
     @cached_property
-    def loaded(self) -> SettingsFacts:
+    def loaded(self) -> Settings | ConfigError:
         try:
-            return SettingsFacts(self.load())
+            return self.load()
         except ConfigError as error:
-            return SettingsFacts(error=str(error))
+            return error
 
     @cached_property
     def settings(self) -> Settings:
         """The effective settings; to be used only when they could be read."""
-        assert self.loaded.settings is not None
-        return self.loaded.settings
+        assert isinstance(self.loaded, Settings)
+        return self.loaded
 
     @cached_property
     def stock_agent(self) -> StockAgentFacts:
@@ -159,7 +145,7 @@ class BoardProbes:
     @cached_property
     def memory(self) -> MemoryFacts:
         available = listeners.available()
-        if self.loaded.settings is None:  # nor are the ports known
+        if isinstance(self.loaded, ConfigError):  # nor are the ports known
             return MemoryFacts(available, None)
         server = next((each.listener for each in self.ports.holders if each.listener and each.version), None)
         resident = None if server is None or server.pid is None else listeners.resident(server.pid)

@@ -6,19 +6,12 @@ import os
 from urllib.parse import urlsplit
 
 from mcpboard.board.backend import BackendResponse
-from mcpboard.board.doctor.probes import (
-    BackendFacts,
-    LogFacts,
-    MemoryFacts,
-    PortFacts,
-    SettingsFacts,
-    StockAgentFacts,
-)
+from mcpboard.board.doctor.probes import BackendFacts, LogFacts, MemoryFacts, PortFacts, StockAgentFacts
 from mcpboard.board.live_schemas import is_usable, live_schemas
 from mcpboard.board.tools import ROWS
-from mcpboard.config.board import SETTINGS
+from mcpboard.config.board import SETTINGS, Settings
 from mcpboard.doctor import CheckResult, failed, ok
-from mcpboard.errors import BackendBroken
+from mcpboard.errors import BackendBroken, ConfigError
 
 MIB = 1 << 20  # bytes
 LEAST_MEMORY = 12 * MIB  # available; below, a board of 128 MB begins to end programs
@@ -28,14 +21,14 @@ LEAST_DISK = MIB  # bytes free where the log is
 UPDATE = "update the board's software"
 
 
-def settings(facts: SettingsFacts) -> CheckResult:
+def settings(loaded: Settings | ConfigError) -> CheckResult:
     """Fail when the settings cannot be read or MCP is disabled; say from which files they come."""
-    if facts.settings is None:
-        return failed(facts.error, "mcpboard config (after correcting that line)")
-    if facts.settings.warnings:
-        return failed("; ".join(facts.settings.warnings), "mcpboard config (shows what is effective, and from where)")
-    sources = facts.settings.sources
-    if not facts.settings.mcp_enabled:
+    if isinstance(loaded, ConfigError):
+        return failed(str(loaded), "mcpboard config (after correcting that line)")
+    if loaded.warnings:
+        return failed("; ".join(loaded.warnings), "mcpboard config (shows what is effective, and from where)")
+    sources = loaded.sources
+    if not loaded.mcp_enabled:
         return failed(
             f"MCP is disabled in {sources['mcp_enabled']}", "set mcp_enabled = true there, or use Config Web > Advanced"
         )
@@ -91,11 +84,7 @@ def tool_list(facts: BackendFacts) -> CheckResult:
     missing = [name for name in needed if name not in schemas]
     if missing:
         return failed(f"this board's Agent does not have: {', '.join(missing)}", UPDATE)
-    builtin = []
-    for name in needed:
-        schema = schemas[name]
-        if not isinstance(schema, dict) or not is_usable(schema):
-            builtin.append(name)
+    builtin = [name for name in needed if not is_usable(schemas[name])]
     return ok(f"all {len(needed)} tools" + (f"; built-in schemas for {', '.join(builtin)}" if builtin else ""))
 
 
