@@ -19,7 +19,7 @@ from string import Template
 from typing import Any
 
 from mcpboard import __version__
-from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
+from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token, filled
 from mcpboard.errors import Refused
 from mcpboard.net import HIGHEST_PORT
 from mcpboard.protocol.endpoint import JSON
@@ -111,13 +111,13 @@ def _client(config: ClientConfig, target: Target) -> str:
     """Return what to do for one client, folded under its name."""
     title = escape(config.title)
     if config.format == "steps":
-        parts = [f"<ol>{_items(config.steps(target))}</ol>"]
+        parts = [f"<ol>{_items(filled(config.steps, target))}</ol>"]
     else:
         title += f" <small>{escape(config.format.upper())}</small>"
         places = " or ".join(_code(place) + _SYSTEMS.get(system, "") for system, place in config.places.items())
         parts = [f"<p>In {places}:</p><pre>{escape(config.text(target))}</pre>"]
-    if config.command is not None:
-        parts.append(f"<p>or in a shell:</p><pre>{escape(config.command(target))}</pre>")
+    if config.command:
+        parts.append(f"<p>or in a shell:</p><pre>{escape(config.shell_command(target))}</pre>")
     if config.reload:
         parts.append(f"<p>Then: {escape(config.reload)}.</p>")
     if config.notes:

@@ -97,7 +97,7 @@ class Response:
         return self.result.get("structuredContent", {}).get("delivery")
 
 
-class InvalidResponse(Exception):
+class InvalidResponse(ConnectionError):
     """Raised for anything but one whole, well-formed HTTP response."""
 
 

@@ -166,7 +166,7 @@ def _print(client: ClientConfig, target: Target, arguments: argparse.Namespace) 
             words += ["--file", arguments.file]
         _say(f"belongs into {arguments.file or place}; `{shlex.join([*words, '--write'])}` puts it there")
     if client.command:
-        _say(f"or: {client.command(target)}")
+        _say(f"or: {client.shell_command(target)}")
 
 
 def _say(*lines: str) -> None:

@@ -17,7 +17,6 @@ LONGEST_SIDE = 20_000  # pixels
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"IEND\xaeB`\x82"
-_JPEG_MAGIC = b"\xff\xd8"
 
 NO_PILLOW = "the host agent reads screenshots with Pillow: pip install 'mcpboard[host]' where it runs, then restart it"
 
