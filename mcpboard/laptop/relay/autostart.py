@@ -1,4 +1,4 @@
-"""A relay that starts with the machine: the launchd daemon or systemd unit, as text for the person to install.
+"""A relay that starts with the machine: the launchd daemon or systemd unit, filled in for the person to install.
 
 macOS asks before a program may use the local network, and often does not ask at all but refuses.
 A daemon of launchd is exempt, whichever user it runs as, and so is what it listens on: loopback.
@@ -11,6 +11,7 @@ import plistlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mcpboard.errors import ConfigError
@@ -21,6 +22,7 @@ try:
 except ImportError:  # on Windows
     pwd = None
 
+FILES = Path(__file__).parent
 LABEL = "mcpboard.relay"
 UNIT = "mcpboard-relay.service"
 
@@ -47,13 +49,10 @@ def launchd(url: str, listen: str) -> ServiceFile:
             "print it without sudo, which only the steps need"
         )
     user = pwd.getpwuid(os.geteuid())
-    content = {
-        "Label": LABEL,
+    content = plistlib.loads((FILES / f"{LABEL}.plist").read_bytes())
+    content |= {
         "UserName": user.pw_name,
         "ProgramArguments": _command(url, listen),
-        "RunAtLoad": True,
-        "KeepAlive": True,
-        "ThrottleInterval": 10,  # seconds between two starts
         "StandardErrorPath": f"{user.pw_dir}/Library/Logs/{LABEL}.log",  # /var/log is root's
     }
     file = f"/Library/LaunchDaemons/{LABEL}.plist"
@@ -76,19 +75,8 @@ def systemd(url: str, listen: str) -> ServiceFile:
         '"' + _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$") + '"'
         for word in _command(url, listen)
     ]
-    text = f"""\
-[Unit]
-Description=MCP relay from {_escaped(listen)} to a phone board
-
-[Service]
-ExecStart={" ".join(words)}
-Restart=on-failure
-RestartSec=5
-NoNewPrivileges=yes
-
-[Install]
-WantedBy=default.target
-"""
+    text = (FILES / UNIT).read_text("utf-8").partition("\n")[2]
+    text = text.replace("@LISTEN@", _escaped(listen)).replace("@COMMAND@", " ".join(words))
     steps = (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
     return ServiceFile(text, _steps(url, listen, *steps))
 
