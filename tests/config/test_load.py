@@ -157,10 +157,7 @@ def test_dots_and_brackets_in_strings_are_no_levels(board: Board) -> None:
     tables = "".join(f"[t{n}]\nx = [1]\n" for n in range(99))
     board.agent.write_text("numbers = [" + "1.5, " * 200 + "]\n" + tables)
     assert board.load().mcp_enabled
-
-
-def test_a_string_that_ends_in_a_quote_hides_no_levels(board: Board) -> None:
-    """Four quotes end a text of three: what follows on the line counts again."""
+    # Four quotes end a text of three: what follows on the line counts again.
     board.agent.write_text('x = [ """a"""", ' + "[" * 40 + "]" * 40 + " ]\n")
     assert "deeper than 16 levels" in str(board.load().mcp_fault)
 

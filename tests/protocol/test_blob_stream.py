@@ -62,12 +62,9 @@ def test_escaped_slashes_and_blanks_are_read() -> None:
     assert streamed(text).blobs == [b"\xff" * 3 * SHORT]
 
 
-def test_a_long_blob_that_is_no_base64_is_refused() -> None:
+def test_no_base64_and_more_than_the_limit_are_refused() -> None:
     with pytest.raises(PeerBroken, match="not base64"):
         streamed(b'{"blob":"' + b"*" * SHORT * 2)
-
-
-def test_more_than_the_limit_is_refused() -> None:
     for limits, text in (({"text_limit": 100}, b" " * 101), ({"blob_limit": len(LONG) - 1}, document(LONG))):
         with pytest.raises(PeerBroken, match="over the limit"):
             streamed(text, **limits)
