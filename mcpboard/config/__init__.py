@@ -80,8 +80,7 @@ def data_folder(program: str, environ: Mapping[str, str] = os.environ, platform:
             raise ConfigError("this user has no home folder; name a folder for the files with --data DIR")
         inside = {"win32": ("AppData", "Local"), "darwin": ("Library", "Application Support")}
         base = path.join(home, *inside.get(platform, (".local", "share")))
-    data: str = path.join(base, program)
-    return data
+    return str(path.join(base, program))
 
 
 class SettingsWatcher:

@@ -217,8 +217,7 @@ def _parsed(path: str, raw: bytes) -> dict[str, Any]:
     try:
         text = raw.decode()
         _refuse_costly(text)
-        content: dict[str, Any] = tomllib.loads(text)
-        return content
+        return dict(tomllib.loads(text))
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None

@@ -9,7 +9,7 @@ sent twice, but for one second probe of a server that lists the revision it has 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
@@ -50,8 +50,7 @@ def run(flow: RequestFlow[T], send: Callable[[HttpRequest], HttpResponse]) -> T:
         while True:
             request = flow.send(send(request))
     except StopIteration as end:
-        result: T = end.value
-        return result
+        return cast("T", end.value)
 
 
 class ClientSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from mcpboard.errors import ProtocolError, ToolError
 from mcpboard.protocol.headers import StandardHeaders
@@ -70,8 +70,7 @@ class ToolCall(NamedTuple):
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The arguments, parsed again: parsed they may take thirty times the memory, for as long as the call runs."""
-        found: Mapping[str, Any] = json.loads(self.arguments_json)
-        return found
+        return cast("Mapping[str, Any]", json.loads(self.arguments_json))
 
 
 class ListTools(NamedTuple):

@@ -184,6 +184,8 @@ def test_no_spelling_of_off_enables(board: Board, text: str, running: bool) -> N
     if not text.startswith(OFF):
         assert str(settings.mcp_fault).startswith(f"{board.agent}: ")
         assert any(line.startswith(str(settings.mcp_fault)) for line in settings.warnings)
+    if text.startswith("[agent]"):
+        assert "mcp_enabled stands in [agent], but belongs in [conversation_settings.agent]" in str(settings.mcp_fault)
 
 
 @pytest.mark.parametrize("last", [ON, OFF])
