@@ -198,6 +198,7 @@ def session(demo: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder, printed
 
 
+@pytest.mark.slow
 def test_the_demo_saves_a_picture_and_prints_the_url(demo: tuple[str, str]) -> None:
     said, url = demo
     picture = re.search(r"\(screenshot\) -> (\S+),", said)
@@ -206,6 +207,7 @@ def test_the_demo_saves_a_picture_and_prints_the_url(demo: tuple[str, str]) -> N
     assert f"Paste this into a client:   {url}" in said
 
 
+@pytest.mark.slow
 def test_the_curl_session_initializes_and_lists_the_tools(session: tuple[Path, list[str]]) -> None:
     _, (printed, *_) = session
     initialized, listed = (json.loads(line) for line in printed.replace("}{", "}\n{").splitlines())

@@ -7,6 +7,8 @@ import random
 import signal
 from collections.abc import Sequence
 
+import pytest
+
 from tests.bench import killed, trials
 from tests.bench.trials import Trial
 
@@ -22,6 +24,7 @@ def planned(chance: random.Random) -> Sequence[Trial]:
     ]
 
 
+@pytest.mark.slow
 def test_no_action_is_doubled_and_nobody_is_told_what_is_not_so() -> None:
     found = killed.run(planned)
     assert not found.wrongs(), found.report()

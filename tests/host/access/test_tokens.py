@@ -145,6 +145,7 @@ def test_a_file_that_stands_for_a_folder_is_refused(tmp_path: Path) -> None:
             main_token(folder)
 
 
+@pytest.mark.slow
 def test_sixteen_processes_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from mcpboard.host.access.tokens import main_token; sys.stdin.read(); "

@@ -108,6 +108,7 @@ JSON_VALUES = st.recursive(
     document=st.dictionaries(st.text(max_size=4) | st.just("servers"), JSON_VALUES, max_size=4),
     indent=st.sampled_from([None, 2, 4, "\t"]),
 )
+@pytest.mark.slow
 def test_any_json_gets_the_entry_and_loses_nothing(document: dict[str, Any], indent: int | str | None) -> None:
     text = json.dumps(document, indent=indent)
     if not isinstance(document.get("servers", {}), (dict, type(None))):
