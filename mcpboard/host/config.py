@@ -9,6 +9,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -100,30 +101,26 @@ def cloud_proxy(value: object) -> str:
     raise ConfigError(_PROXY_FORM)
 
 
+_setting = partial(Setting, live=False, table=HOST)
+
 HOST_SETTINGS = (
-    Setting("bind_host", "127.0.0.1", bind_host, "IP address",
-            "where MCP and the console are served; beyond loopback allow_non_loopback is needed, too",
-            "--bind H", live=False, table=HOST),
-    Setting("port", 8765, port, "port",
-            "the port of MCP and the console, 0 for any free one", "--port N", live=False, table=HOST),
-    Setting("allow_non_loopback", False, boolean, "true or false",
-            "let bind_host be an address that other machines reach", live=False, table=HOST),
-    Setting("identity_path", None, file_path, "path",
-            "who this host is; token, devices and the rest stand beside it", live=False, table=HOST),
-    Setting("hold_scope", SESSION, hold_scope, "session or token",
-            "whom a legacy session takes devices for: itself, or everybody with its token", live=False, table=HOST),
-    Setting("adb_server", "127.0.0.1:5037", adb_server, "IP:port",
-            "where the adb server answers, which Android phones are behind", live=False, table=HOST),
-    Setting("adb_start", False, boolean, "true or false",
-            "start the adb server where none answers", live=False, table=HOST),
-    Setting("adb_discover", False, boolean, "true or false",
-            "take every phone that adb knows for a device, by its serial", live=False, table=HOST),
-    Setting("cloud_proxy", None, cloud_proxy, "URL",
-            "HTTP proxy on the way to an https cloud; the environment's is never used", live=False, table=HOST),
-    Setting("log", "stderr", log, "stderr, syslog or a path",
-            "where the log goes", "--log stderr|syslog|FILE", live=False, table=HOST),
-    Setting("log_level", "info", log_level, "level",
-            f"what is logged: {', '.join(LOG_LEVELS)}", "--log-level LEVEL", live=False, table=HOST),
+    _setting("bind_host", "127.0.0.1", bind_host, "IP address",
+             "where MCP and the console are served; beyond loopback allow_non_loopback is needed, too", "--bind H"),
+    _setting("port", 8765, port, "port", "the port of MCP and the console, 0 for any free one", "--port N"),
+    _setting("allow_non_loopback", False, boolean, "true or false",
+             "let bind_host be an address that other machines reach"),
+    _setting("identity_path", None, file_path, "path", "who this host is; token, devices and the rest stand beside it"),
+    _setting("hold_scope", SESSION, hold_scope, "session or token",
+             "whom a legacy session takes devices for: itself, or everybody with its token"),
+    _setting("adb_server", "127.0.0.1:5037", adb_server, "IP:port",
+             "where the adb server answers, which Android phones are behind"),
+    _setting("adb_start", False, boolean, "true or false", "start the adb server where none answers"),
+    _setting("adb_discover", False, boolean, "true or false",
+             "take every phone that adb knows for a device, by its serial"),
+    _setting("cloud_proxy", None, cloud_proxy, "URL",
+             "HTTP proxy on the way to an https cloud; the environment's is never used"),
+    _setting("log", "stderr", log, "stderr, syslog or a path", "where the log goes", "--log stderr|syslog|FILE"),
+    _setting("log_level", "info", log_level, "level", f"what is logged: {', '.join(LOG_LEVELS)}", "--log-level LEVEL"),
 )  # fmt: skip
 
 
@@ -207,11 +204,10 @@ def _from_file(path: str) -> Layer:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Layer:
-    by_key = {row.key: row for row in HOST_SETTINGS}
     layer: dict[str, Found] = {}
     if BIND_VARIABLE in environ:  # an empty one is a mistake, and no wish for the default
-        value = read(by_key["bind_host"], environ[BIND_VARIABLE], BIND_VARIABLE)
-        layer["bind_host"] = Found(value, BIND_VARIABLE)
+        row = next(row for row in HOST_SETTINGS if row.key == "bind_host")
+        layer["bind_host"] = Found(read(row, environ[BIND_VARIABLE], BIND_VARIABLE), BIND_VARIABLE)
     if ALLOW_VARIABLE in environ:
         layer["allow_non_loopback"] = Found(environ[ALLOW_VARIABLE].strip().lower() in _TRUE, ALLOW_VARIABLE)
     return layer

@@ -137,37 +137,39 @@ def _encoded(document: dict[str, Any]) -> bytes:
 
 
 @contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Open a folder, to lock it or to have on the disk what is written in it; -1 on Windows, which opens none."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if hasattr(os, "O_DIRECTORY") else -1
+    try:
+        yield descriptor
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
 def _writing(folder: Path) -> Iterator[None]:
     """Have what is written in `folder` on the disk at the end; until then it is nothing that a crash has left."""
-    if not hasattr(os, "O_DIRECTORY"):  # on Windows, which opens no folder
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with _opened(folder) as descriptor:
         with contextlib.suppress(OSError):  # a network's folder may know no locks
             _lock(descriptor, CLEAN_SECONDS, shared=True)
         yield
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.fsync(descriptor)
 
 
 def remove_torn(folder: Path) -> None:
     """Remove what a crash has left of files that were being written: a token may stand in it."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if not _lock(descriptor, CLEAN_SECONDS):
-            return
-        for entry in os.scandir(folder):
-            if _STAGED.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                os.unlink(entry)
-                log.info("%s: was left by a crash, and is removed", entry.path)
+        with _opened(folder) as descriptor:
+            if descriptor < 0 or not _lock(descriptor, CLEAN_SECONDS):
+                return
+            for entry in os.scandir(folder):
+                if _STAGED.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    os.unlink(entry)
+                    log.info("%s: was left by a crash, and is removed", entry.path)
     except OSError as error:
         log.warning("%s: what crashes may have left there stays: %s", folder, error.strerror)
-    finally:
-        os.close(descriptor)
 
 
 # --- locks -------------------------------------------------------------------------------------
@@ -202,19 +204,13 @@ def occupied(folder: Path) -> Iterator[None]:
     It holds where somebody has deleted the file of a lock. Raises AlreadyLocked where another process has the folder;
     where folders cannot be locked, everybody is let in.
     """
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with _opened(folder) as descriptor:
         with contextlib.suppress(OSError):
             # Nobody else has it, and nobody writes just now; from here on it is enough to keep out who asks the same.
-            if not _lock(descriptor, CLEAN_SECONDS):
+            if descriptor >= 0 and not _lock(descriptor, CLEAN_SECONDS):
                 raise AlreadyLocked(f"{folder}: another process has this folder; end that one")
             _lock(descriptor, 0.0, shared=True)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_locked(path: Path) -> bool:

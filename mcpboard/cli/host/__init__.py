@@ -41,10 +41,7 @@ def settings(arguments: argparse.Namespace) -> HostSettings:
     """Return the effective settings, with what the command line said; raises ConfigError."""
     from mcpboard.host import config
 
-    flags = {
-        key: getattr(arguments, key, None) for key in ("config", "data", *(row.key for row in config.HOST_SETTINGS))
-    }
-    return config.load(flags)
+    return config.load(vars(arguments))
 
 
 def local_agent(data: str | None) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from mcpboard.config.files import look
@@ -23,6 +23,7 @@ SHORTEST_TOKEN = 32  # characters; fewer could be tried out, and an empty one mu
 MAIN = "main"  # how the first start's token is called among the named ones
 _VISIBLE = re.compile(r"[!-~]+")  # what a header can carry
 _DAMAGED = "holds an entry that is no token; delete it and add the tokens again"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -32,8 +33,8 @@ class NamedToken:
 
     name: str
     id: str
-    digest: bytes = field(repr=False)
-    created_at: str
+    digest: str = field(repr=False)  # 64 hex digits
+    created_at: str = ""
 
 
 # --- the token of the first start --------------------------------------------------------------
@@ -105,26 +106,21 @@ def _read_named(folder: Path) -> tuple[list[NamedToken], list[dict[str, object]]
     tokens, damaged = [], []
     for entry in entries:
         try:
-            name, token_id, created_at = (str(entry[key]) for key in ("name", "id", "created_at"))
-            digest = bytes.fromhex(entry["digest"])
-            if len(digest) != hashlib.sha256().digest_size:  # an empty one would match what it must not
+            token = NamedToken(**{each.name: str(entry[each.name]) for each in fields(NamedToken)})
+            if not _DIGEST.fullmatch(token.digest):  # an empty one would match what it must not
                 raise ValueError
-            tokens.append(NamedToken(name, token_id, digest, created_at))
+            tokens.append(token)
         except (KeyError, TypeError, ValueError):
             damaged.append(entry if isinstance(entry, dict) else {})
     return tokens, damaged
 
 
 def _write_named(folder: Path, tokens: Sequence[NamedToken]) -> None:
-    entries = [
-        {"name": each.name, "id": each.id, "digest": each.digest.hex(), "created_at": each.created_at}
-        for each in tokens
-    ]
-    storage.replace(folder / NAMED_FILE, {"version": 1, "tokens": entries})
+    storage.replace(folder / NAMED_FILE, {"version": 1, "tokens": [asdict(each) for each in tokens]})
 
 
-def _digest(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()
+def _digest(token: bytes) -> str:
+    return hashlib.sha256(token).hexdigest()
 
 
 # --- the principal of a request -----------------------------------------------------------------------------
@@ -153,22 +149,22 @@ class Tokens:
         if not token:
             return None
         with self._lock:
-            candidates = [self._main, *((each.digest, each.id) for each in self._named)]
+            candidates = [self._main, *self._named]
         digest, principal = _digest(token), None
-        for candidate, principal_id in candidates:  # without stopping early
-            if hmac.compare_digest(digest, candidate):
-                principal = principal_id
+        for each in candidates:  # without stopping early
+            if hmac.compare_digest(digest, each.digest):
+                principal = each.id
         return principal
 
     def is_main(self, token: str) -> bool:
         """Return True for the token of the first start, which alone opens the console; named ones are for clients."""
         self.follow()
-        return hmac.compare_digest(_digest(token.encode()), self._main[0])
+        return hmac.compare_digest(_digest(token.encode()), self._main.digest)
 
     def main_principal(self) -> str:
         """Return the id of the principal that the main token is now."""
         self.follow()
-        return self._main[1]
+        return self._main.id
 
     def follow(self) -> None:
         """Reread the files that have changed; a damaged one leaves its last good tokens, and nothing else."""
@@ -185,7 +181,7 @@ class Tokens:
             self._on_removed(principal_id)
 
     def _principals(self) -> set[str]:
-        return {self._main[1], *(each.id for each in self._named)}
+        return {each.id for each in (self._main, *self._named)}
 
     def _take_named(self) -> None:
         tokens, damaged = _read_named(self._folder)
@@ -193,13 +189,13 @@ class Tokens:
         if damaged:
             listed = {each.id for each in tokens}
             # A damaged entry stays what it was; one that tells neither name nor id may be any that is missing.
-            tells = [{each.id for each in last if (entry.get("name") == each.name or entry.get("id") == each.id)}
+            tells = [{each.id for each in last if each.name == entry.get("name") or each.id == entry.get("id")}
                      for entry in damaged]  # fmt: skip
             kept = set().union(*tells) if all(tells) else {each.id for each in last}
             self._named += [each for each in last if each.id in kept - listed]
             raise ConfigError(f"{self._folder / NAMED_FILE}: {_DAMAGED}")
 
 
-def _main_entry(token: str) -> tuple[bytes, str]:
-    """Return the digest of the main token, and the id of its principal."""
-    return _digest(token.encode()), _digest(b"principal:" + token.encode()).hex()
+def _main_entry(token: str) -> NamedToken:
+    """Return the main token as one of the named ones; what others may know of it tells nothing about it."""
+    return NamedToken(MAIN, _digest(b"principal:" + token.encode()), _digest(token.encode()))
