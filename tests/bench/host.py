@@ -12,8 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.bench.traffic import join, learned
-from tests.host.console.rig import Agent, agent
-from tests.host.rig import Fake
+from tests.host.rig import Agent, Fake, agent
 from tests.support.http import Caller
 
 PHONES = 8  # each with a client of its own that taps and taps

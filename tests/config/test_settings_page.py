@@ -160,7 +160,7 @@ class MainToken(Subject):
 
 class NamedTokens(MainToken):
     name = tokens.NAMED_FILE
-    entry = {"name": "a", "id": "b", "created_at": "c", "digest": tokens._digest(TOKEN.encode()).hex()}
+    entry = {"name": "a", "id": "b", "created_at": "c", "digest": tokens._digest(TOKEN.encode())}
     text = json.dumps({"version": 1, "tokens": [entry]})
     variants = {
         "a line is missing": json.dumps({"tokens": []}),

@@ -89,4 +89,4 @@ def test_a_client_without_a_token_is_turned_away(host: Agent, guest: Guest) -> N
     """It gives up at once, with a message of its own."""
     with pytest.raises(VisitFailed), visit(guest.client, [host.url]):
         pass
-    assert host.sessions() == []
+    assert host.role.owners.sessions() == []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Driver, Point, Probe, Screenshot
 from mcpboard.host.vision.service import VisionService
 from mcpboard.host.vision.tree import UiNode
-from mcpboard.protocol.sessions import Session
+from mcpboard.serving import server
+from tests.host.browser import Browser
 from tests.support import served
 from tests.support.clock import Clock
 from tests.support.http import LIMIT_S, Caller
@@ -133,37 +135,54 @@ def result(future: Future[Any]) -> Any:
 
 @dataclass
 class Agent:
-    """A host agent in this process, behind a real socket."""
+    """A host agent in this process, served as `run` serves it."""
 
     role: host.HostRole
     url: str
     folder: Path
-    clock: Clock
+    clock: Clock  # not turned where real seconds pass
+
+    @property
+    def base(self) -> str:
+        return self.url.removesuffix("/mcp")
+
+    @property
+    def token(self) -> str:
+        return read_main_token(self.folder)
 
     @property
     def caller(self) -> Caller:
-        return Caller(self.url, read_main_token(self.folder))
+        return Caller(self.url, self.token)
 
-    def sessions(self) -> list[Session]:
-        """Every session of a client, oldest first."""
-        return self.role.owners.sessions()
+    def browser(self) -> Browser:
+        """Somebody who is logged in."""
+        return Browser(self.base).log_in(self.token)
 
     def cloud_status(self) -> CloudStatus:
-        worker = self.role.cloud
-        assert worker is not None, "it is not enrolled"
-        return worker.status()
+        assert self.role.cloud is not None, "it is not enrolled"
+        return self.role.cloud.status()
 
 
 @contextmanager
 def agent(
-    folder: Path, *, hold_scope: str = "session", vision: VisionService | None = None, **devices: Driver
+    folder: Path,
+    *,
+    hold_scope: str = "session",
+    vision: VisionService | None = None,
+    port: int = 0,
+    real_time: bool = False,
+    **devices: Driver,
 ) -> Iterator[Agent]:
-    """An agent with these devices, whose clock is turned by hand; without `vision` it reads no screenshots."""
+    """An agent with these devices, its clock turned by hand unless asked otherwise; it reads no screenshots itself."""
     clock = Clock()
-    config = folder.parent / f"{folder.name}.toml"
-    config.write_text(f'[host]\nhold_scope = "{hold_scope}"\n', "utf-8")
-    settings = host_config.load({"config": str(config), "data": str(folder)}, environ={})
+    settings = replace(host_config.load({"data": str(folder)}, environ={}), hold_scope=hold_scope)
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    role = host.build(settings, extra, clock, vision=vision or VisionService(None, folder))
-    with contextlib.closing(role), served.thread(role.app) as url:
+    sockets = server.listeners([("127.0.0.1", port)])
+    role = host.build(
+        settings, extra, time.monotonic if real_time else clock, vision=vision or VisionService(None, folder)
+    )
+    with (
+        contextlib.closing(role),
+        served.thread(role.app, sockets, threads=host.THREADS, connections=host.CONNECTIONS) as url,
+    ):
         yield Agent(role, url, folder, clock)

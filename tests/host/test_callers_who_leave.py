@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import socket
-import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 
 from mcpboard.errors import DONE, NOT_SENT, ToolFailed
 from mcpboard.host.access import tokens
-from tests.deploy.rooms import until
 from tests.host.rig import Agent, Fake, agent
 from tests.support.http import Caller
+from tests.support.rig import log_lines
 
 GONE = "after its caller had gone; look at the screen before repeating it"
-RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 
 
 @pytest.fixture
@@ -28,8 +23,7 @@ def phones() -> dict[str, Fake]:
 
 
 @pytest.fixture
-def host(tmp_path: Path, phones: dict[str, Fake], caplog: pytest.LogCaptureFixture) -> Iterator[Agent]:
-    caplog.set_level(logging.INFO)
+def host(tmp_path: Path, phones: dict[str, Fake]) -> Iterator[Agent]:
     with agent(tmp_path / "data", A=phones["A"], B=phones["B"]) as made:
         yield made
 
@@ -38,34 +32,21 @@ Leave = Callable[..., None]
 
 
 @pytest.fixture(params=[False, True], ids=["closed", "reset"])
-def leave(
-    request: pytest.FixtureRequest, host: Agent, phones: dict[str, Fake], caplog: pytest.LogCaptureFixture
-) -> Leave:
+def leave(request: pytest.FixtureRequest, host: Agent, phones: dict[str, Fake]) -> Iterator[Leave]:
     """Make a call of A, and leave while the phone is at it."""
 
-    def abandon(tool: str, token: str = "", **arguments: object) -> None:
+    def abandon(tool: str, **arguments: Any) -> None:
         phones["A"].stop_inside()
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        body = json.dumps({**message, "params": {"name": tool, "arguments": {"device_id": "A", **arguments}}})
-        parts = urlsplit(host.url)
-        head = {
-            "Host": parts.netloc,
-            "Content-Type": "application/json",
-            "Content-Length": len(body),
-            "Authorization": f"Bearer {token or host.caller.token}",
-        }
-        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-        with socket.create_connection((str(parts.hostname), parts.port or 0)) as connection:
-            connection.sendall(f"POST {parts.path} HTTP/1.1\r\n{lines}\r\n{body}".encode())
-            phones["A"].wait_inside()
-            if request.param:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        connection = host.caller.begin(tool, device_id="A", **arguments)
+        phones["A"].wait_inside()
+        connection.leave(reset=request.param)
         host.caller.post("ping")  # the server looks at its sockets in rounds: it has seen by now who left
-        before = caplog.text.count(f"{tool}: ")
+        before = len(lines.wait_for(f"{tool}: ", 0))
         phones["A"].go_on.set()
-        until(lambda: caplog.text.count(f"{tool}: ") > before, "the end of the call")
+        lines.wait_for(f"{tool}: ", before + 1)
 
-    return abandon
+    with log_lines() as lines:
+        yield abandon
 
 
 def test_the_next_action_on_the_device_tells_it_once(host: Agent, leave: Leave, phones: dict[str, Fake]) -> None:
@@ -96,10 +77,10 @@ def test_who_is_turned_away_hears_nothing_and_uses_nothing_up(host: Agent, leave
 
 
 FAULTS = [
-    pytest.param(ToolFailed("it burns", delivery=DONE), "took place, although something after it failed", id="done"),
-    pytest.param(ToolFailed("it burns"), "ended with an error", id="not known"),
-    pytest.param(RuntimeError("a driver's own"), "ended with an error", id="a driver's own"),
-    pytest.param(ToolFailed("not now", delivery=NOT_SENT), "", id="not sent"),
+    (ToolFailed("it burns", delivery=DONE), "took place, although something after it failed"),
+    (ToolFailed("it burns"), "ended with an error"),
+    (RuntimeError("a driver's own"), "ended with an error"),
+    (ToolFailed("not now", delivery=NOT_SENT), ""),
 ]
 
 
@@ -114,19 +95,17 @@ def test_an_action_that_failed_is_told_by_what_became_of_it(
     assert text.startswith(f"The earlier launch_app {told} 0 s ago, {GONE}.\n") if told else "earlier" not in text
 
 
-def test_an_error_begins_with_it_too(host: Agent, leave: Leave, phones: dict[str, Fake]) -> None:
-    leave("tap", x=1, y=1)
-    phones["A"].fault = ToolFailed("it burns", delivery=DONE)
-    error = host.caller.call("tap", device_id="A", x=2, y=2).error
-    assert error["message"] == f"The earlier tap finished OK 0 s ago, {GONE}.\nit burns"
-    assert error["data"] == {"delivery": DONE}
-
-
-def test_what_was_to_be_told_and_got_lost_is_told_later(host: Agent, leave: Leave) -> None:
+def test_what_was_to_be_told_and_got_lost_is_told_later_and_an_error_begins_with_it(
+    host: Agent, leave: Leave, phones: dict[str, Fake]
+) -> None:
     leave("tap", x=1, y=1)
     leave("launch_app", app_id="Notes")
-    text = host.caller.call("tap", device_id="A", x=2, y=2).text
-    assert text.index("The earlier tap finished OK") < text.index("The earlier launch_app finished OK")
+    phones["A"].fault = ToolFailed("it burns", delivery=DONE)
+    error = host.caller.call("tap", device_id="A", x=2, y=2).error
+    assert error["message"].index("The earlier tap finished OK") < error["message"].index(
+        "The earlier launch_app finished OK"
+    )
+    assert (error["message"].splitlines()[-1], error["data"]) == ("it burns", {"delivery": DONE})
 
 
 def test_a_session_that_was_to_begin_with_it_is_begun_all_the_same(host: Agent, leave: Leave) -> None:

@@ -11,8 +11,7 @@ import pytest
 from mcpboard import host
 from mcpboard.host.drivers.base import Screenshot
 from mcpboard.host.drivers.board import BoardDriver
-from tests.host.console.rig import Agent, agent
-from tests.host.rig import Fake
+from tests.host.rig import Agent, Fake, agent
 from tests.support import hogs
 from tests.support.hogs import Crowd, waits
 

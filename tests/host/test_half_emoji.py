@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from mcpboard.host.drivers.base import Probe
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.host.vision.types import TextLine
 from mcpboard.simulator.cloud.scheduler import Scheduler
+from tests.host.browser import settled
 from tests.host.cloud.rig import taking_part
-from tests.host.console import rig as console
 from tests.host.rig import Fake, agent
 from tests.host.vision.fakes import FakeEngine
 from tests.support.http import LEGACY, MODERN
@@ -61,32 +61,10 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("find_text", {"query": "text"}, f"text {WHOLE}"),
     ("find_icon", {"name": "text"}, f"text {WHOLE}"),
     ("describe_screen", {}, f"text {WHOLE}"),
+    ("find_text", {"query": "save"}, f"Save {WHOLE}"),
     ("list_devices", {}, f"state {WHOLE}"),
     ("device_status", {"device_id": "phone"}, f"model {WHOLE}"),
 ]
-
-
-@pytest.mark.parametrize("version", [LEGACY, MODERN])
-def test_results_of_every_tool_are_well_formed(tmp_path: Path, version: str) -> None:
-    with agent(tmp_path, phone=Speaking()) as host:
-        caller = host.caller.modern() if version == MODERN else host.caller.open()
-        for tool, arguments, told in CALLS:
-            answer = caller.call(tool, **arguments)
-            refuse_halves(answer.json)
-            assert told in answer.text
-            assert told in json.dumps(answer.result["structuredContent"], ensure_ascii=False)
-
-
-def test_text_that_was_read_is_well_formed(tmp_path: Path) -> None:
-    engine = FakeEngine((TextLine(f"Save {HALF}", 0.98, (10, 100, 90, 120)),))
-    with (
-        contextlib.closing(engine.service(tmp_path / "icons")) as vision,
-        agent(tmp_path / "data", phone=Speaking(), vision=vision) as host,
-    ):
-        for tool, arguments in (("find_text", {"query": "save"}), ("describe_screen", {})):
-            answer = host.caller.call(tool, **arguments)
-            refuse_halves(answer.json)
-            assert f"Save {WHOLE}" in answer.text
 
 
 ERRORS: list[tuple[str, dict[str, Any], str]] = [
@@ -95,45 +73,44 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "arguments", "told"), ERRORS)
-def test_errors_are_well_formed(tmp_path: Path, tool: str, arguments: dict[str, Any], told: str) -> None:
-    with agent(tmp_path, phone=Speaking()) as host:
-        answer = host.caller.call(tool, **arguments)
-    refuse_halves(answer.json)
-    assert told in answer.error["message"]
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
+def test_results_and_errors_of_every_tool_are_well_formed(tmp_path: Path, version: str) -> None:
+    """Text that was read from a screenshot included."""
+    engine = FakeEngine((TextLine(f"Save {HALF}", 0.98, (10, 100, 90, 120)),))
+    with (
+        contextlib.closing(engine.service(tmp_path / "icons")) as vision,
+        agent(tmp_path / "data", phone=Speaking(), vision=vision) as host,
+    ):
+        caller = host.caller.modern() if version == MODERN else host.caller.open()
+        for tool, arguments, told in CALLS:
+            answer = caller.call(tool, **arguments)
+            refuse_halves(answer.json)
+            assert told in answer.text
+            assert told in json.dumps(answer.result["structuredContent"], ensure_ascii=False)
+        for tool, arguments, told in ERRORS:
+            answer = caller.call(tool, **arguments)
+            refuse_halves(answer.json)
+            assert told in answer.error["message"]
 
 
 def test_pages_are_well_formed(tmp_path: Path) -> None:
     """A page that cannot be encoded would be an HTTP 500."""
     phone = Speaking()
     phone.fault = ToolFailed(f"no picture {HALF}")
-    with console.agent(tmp_path / "data", phone=phone) as host:
+    with agent(tmp_path / "data", phone=phone) as host:
         browser = host.browser()
         for path in ("/", "/devices", "/devices/phone"):
             assert browser.get(path).status == 200
-        console.settled()
+        settled()
         pages = {path: browser.get(path) for path in ("/", "/devices", "/devices/phone", "/live/devices/0")}
         for page in pages.values():
             assert page.status == 200
-            assert f"state {WHOLE}" in page.content.decode("utf-8")
-        assert f"no picture {WHOLE}" in pages["/devices/phone"].content.decode("utf-8")
+            assert f"state {WHOLE}" in page.body.decode("utf-8")
+        assert f"no picture {WHOLE}" in pages["/devices/phone"].body.decode("utf-8")
 
 
-def test_reports_to_the_cloud_are_well_formed(tmp_path: Path) -> None:
-    with Scheduler() as scheduler, taking_part(tmp_path / "data", scheduler, X=Speaking()):
-        steps: list[dict[str, Any]] = [
-            {"tool": "get_ui_tree", "arguments": {"include_app_info": True}},
-            {"tool": "launch_app", "arguments": {"app_id": f"Notes {HALF}"}},
-        ]
-        outcome = scheduler.outcome(scheduler.dispatch("X", steps))
-        for post in (*scheduler.posts("heartbeat"), *scheduler.posts("finish")):
-            refuse_halves(dict(post.body))
-    assert outcome["failure_reason"] == f"no app Notes {WHOLE} {WHOLE}"
-    assert f"text {WHOLE}" in outcome["results"][0]["text"]
-
-
-def test_what_waits_on_the_disk_is_well_formed_and_read_again(tmp_path: Path) -> None:
-    """A UI tree of sixty levels is in the outcome: it must be readable to the host that comes back, too."""
+def test_reports_to_the_cloud_are_well_formed_also_from_the_disk(tmp_path: Path) -> None:
+    """A UI tree of a hundred levels is in an outcome that waits: the host that comes back must read it, too."""
 
     class Deep(Speaking):
         def ui_tree(self) -> UiNode | None:
@@ -143,17 +120,20 @@ def test_what_waits_on_the_disk_is_well_formed_and_read_again(tmp_path: Path) ->
                 tree = UiNode("view", (0, 0, 100, 200), HALF, children=(tree,))
             return tree
 
+    launch = {"tool": "launch_app", "arguments": {"app_id": f"Notes {HALF}"}}
     with Scheduler() as scheduler:
         with taking_part(tmp_path / "data", scheduler, X=Deep()):
             scheduler.fail("finish", 503, times=50)
-            job = scheduler.dispatch("X", [{"tool": "get_ui_tree"}])
+            job = scheduler.dispatch("X", [{"tool": "get_ui_tree"}, launch])
             scheduler.wait_for_request("finish")
         (file,) = (tmp_path / "data" / "outbox").glob("*.json")
         assert b"\\ud83d" not in file.read_bytes()
         scheduler.recover()
         with taking_part(tmp_path / "data", scheduler, X=Deep()):
             outcome = scheduler.outcome(job)
-    assert outcome["status"] == "succeeded"
+        for post in (*scheduler.posts("heartbeat"), *scheduler.posts("finish")):
+            refuse_halves(dict(post.body))
+    assert outcome["failure_reason"] == f"no app Notes {WHOLE} {WHOLE}"
     assert outcome["results"][0]["text"].count('"role"') == 102
 
 
@@ -171,12 +151,9 @@ def test_the_command_line_prints_what_a_phone_says(
     assert printed["model"] == f"model {WHOLE}"
 
 
-LINES: list[Callable[[str], str]] = [lambda text: f"phone {text}", lambda text: f"two\n{text}"]
-
-
-@pytest.mark.parametrize("line", LINES)
-def test_log_lines_are_well_formed(line: Callable[[str], str]) -> None:
-    record = logging.LogRecord("mcpboard", logging.WARNING, "", 0, line(HALF), None, None)
+@pytest.mark.parametrize("text", [f"phone {HALF}", f"two\n{HALF}"], ids=ascii)
+def test_log_lines_are_well_formed(text: str) -> None:
+    record = logging.LogRecord("mcpboard", logging.WARNING, "", 0, text, None, None)
     written = OneLine("%(message)s").format(record)
     assert written.encode("utf-8").isascii()
     assert "\\ud83d" in written

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +21,6 @@ pytestmark = pytest.mark.skipif(storage.fcntl is None and storage.msvcrt is None
 
 URL = "http://127.0.0.1:1234/mcp"
 LOCK = f"{RUNNING_FILE}.lock"
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def link(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def unix_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path))
-
-
-ODD = [pipe, link, unix_socket, Path.mkdir]
-
-
-@pytest.mark.parametrize("make", ODD)
-def test_what_is_no_lock_file_is_refused_and_never_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    make(tmp_path / LOCK)
-    with pytest.raises(ConfigError, match=f"{LOCK}: .*delete it"), exclusive(tmp_path):
-        pytest.fail("it started")
-    assert find(tmp_path) is None
 
 
 def test_the_agent_is_found_while_it_runs_and_no_longer(tmp_path: Path) -> None:

@@ -132,14 +132,9 @@ def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
 
 
 MISSING = [
-    pytest.param(
-        "mcpboard.host",
-        ("run",),
-        " is not here: this installation has the board's role only",
-        id="on a board",
-    ),
+    pytest.param("mcpboard.host", ("run",), " is not here: this installation has the board's role only", id="on a board"),
     pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("module", "words", "complaint"), MISSING)

@@ -1,4 +1,4 @@
-"""The files of the host: their modes, the first writer, and the tokens that are accepted."""
+"""The files of the host: their modes, the first writer, what may stand in their place, and the tokens that are accepted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -15,10 +16,14 @@ from pathlib import Path
 import pytest
 
 from mcpboard.errors import ConfigError
-from mcpboard.host import storage
+from mcpboard.host import running, storage
 from mcpboard.host.access import tokens
 from mcpboard.host.access.identity import identity
 from mcpboard.host.access.tokens import NAMED_FILE, TOKEN_FILE, Tokens, main_token, read_main_token
+from mcpboard.host.cloud import enrollment
+from mcpboard.host.cloud.outbox import Outbox, OutboxEntry
+from mcpboard.host.devices import registry
+from mcpboard.host.running import RUNNING_FILE
 from tests.support import ROOT
 
 GOOD = "x" * 43
@@ -49,34 +54,25 @@ def test_the_first_start_generates_a_token_that_nobody_else_may_read(tmp_path: P
     assert [each.name for each in folder.iterdir()] == [TOKEN_FILE], "no temporary file is left"
 
 
-def test_a_later_start_finds_the_same_token(tmp_path: Path) -> None:
-    assert main_token(tmp_path) == main_token(tmp_path) == read_main_token(tmp_path)
-
-
-def test_rotation_is_to_delete_the_file_and_start_again(tmp_path: Path) -> None:
+def test_the_token_stays_until_its_file_is_deleted(tmp_path: Path) -> None:
     """Delete the file and restart: the old token stops working at once."""
     old = main_token(tmp_path)
+    assert old == main_token(tmp_path) == read_main_token(tmp_path)
     (tmp_path / TOKEN_FILE).unlink()
-    tokens = Tokens(tmp_path)
-    assert tokens.authorize(f"Bearer {old}") is None
-    assert tokens.authorize(f"Bearer {read_main_token(tmp_path)}") is not None
+    book = Tokens(tmp_path)
+    assert book.authorize(f"Bearer {old}") is None
+    assert book.authorize(f"Bearer {read_main_token(tmp_path)}") is not None
 
 
-UNUSABLE = [
-    pytest.param("", id="an empty file"),
-    pytest.param("{}", id="an empty object"),
-    pytest.param("{", id="broken JSON"),
-    pytest.param("[" * 100_000, id="JSON nested too deeply"),
-    pytest.param('"text"', id="no object"),
-    pytest.param('{"token": ""}', id="an empty token"),
-    pytest.param('{"token": "short"}', id="a short token"),
-    pytest.param('{"token": 7}', id="a number for a token"),
-    pytest.param(json.dumps({"token": GOOD + "\n"}), id="a token with a line break"),
-    pytest.param(json.dumps({"token": GOOD + "é"}), id="a token that no header carries"),
-]
+# What may stand in the token's file; the names are those of the ways in which it gets there.
+UNUSABLE = {
+    "an empty file": "", "an empty object": "{}", "broken JSON": "{", "JSON nested too deeply": "[" * 100_000, "no object": '"text"',
+    "an empty token": '{"token": ""}', "a short token": '{"token": "short"}', "a number for a token": '{"token": 7}',
+    "a token with a line break": json.dumps({"token": GOOD + "\n"}), "a token that no header carries": json.dumps({"token": GOOD + "é"}),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("content", UNUSABLE)
+@pytest.mark.parametrize("content", UNUSABLE.values(), ids=UNUSABLE)
 def test_an_unusable_token_file_refuses_to_start_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
     """Never an empty token that matches an empty header."""
     file = tmp_path / TOKEN_FILE
@@ -92,23 +88,52 @@ def _symlink(file: Path) -> None:
     file.symlink_to(file.parent / "target")
 
 
-def _dangling(file: Path) -> None:
-    file.symlink_to(file.parent / "nowhere")
+def _endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
 
 
-ODD = [
-    pytest.param(_symlink, "symbolic link", id="a symbolic link"),
-    pytest.param(_dangling, "symbolic link", id="a symbolic link to nowhere"),
-    pytest.param(Path.mkdir, "no regular file", id="a folder"),
-    pytest.param(os.mkfifo, "no regular file", id="a pipe, which is not waited for"),
-]
+def _socket(file: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(file))
 
 
-@pytest.mark.parametrize(("make", "complaint"), ODD)
-def test_what_is_no_file_of_ours_is_refused(tmp_path: Path, make: Callable[[Path], None], complaint: str) -> None:
-    make(tmp_path / TOKEN_FILE)
-    with pytest.raises(ConfigError, match=complaint):
-        main_token(tmp_path)
+def _huge(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(1 << 40)  # a hole: no disk holds that many bytes
+
+
+ODD: list[Callable[[Path], None]] = [_symlink, _endless, _socket, _huge, os.mkfifo, Path.mkdir]
+READERS: dict[str, Callable[[Path], object]] = {
+    "host_identity.json": lambda folder: identity(folder / "host_identity.json"),
+    TOKEN_FILE: main_token,
+    NAMED_FILE: tokens.named,
+    registry.DEVICES_FILE: registry.specs,
+    enrollment.ENROLLMENT_FILE: enrollment.read,
+    f"{RUNNING_FILE}.lock": lambda folder: running.exclusive(folder).__enter__(),
+}
+
+
+@pytest.mark.parametrize("make", ODD)
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_file_of_ours_is_refused_and_never_waited_for(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    if name.endswith(".lock") and make is _huge:
+        return  # nobody reads it
+    make(tmp_path / name)
+    with pytest.raises(ConfigError, match=f"{name}: .*delete it") as refused:
+        READERS[name](tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("make", ODD)
+@pytest.mark.parametrize("name", ["odd.json", ".torn.json.00000000"])
+def test_an_outcome_that_is_owed_is_told_whatever_lies_beside_it(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    Outbox(tmp_path, "h").post(OutboxEntry("h", "a", "lease", {"lease_id": "lease"}))
+    make(tmp_path / "outbox" / name)
+    assert [entry.assignment for entry in Outbox(tmp_path, "h").pending()] == ["a"]
 
 
 def test_another_users_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,18 +156,14 @@ def test_a_loose_mode_is_tightened_with_a_warning(tmp_path: Path, caplog: pytest
     assert token not in caplog.text
 
 
-def test_a_shared_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    with pytest.raises(ConfigError, match="name another with --data DIR"):
-        main_token(tmp_path)
-    assert mode(tmp_path) == 0o1777
-
-
-def test_a_file_that_stands_for_a_folder_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_folder_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    for name in ("shared", "file", "file/below"):
         with pytest.raises(ConfigError, match="--data DIR"):
-            main_token(folder)
+            main_token(tmp_path / name)
+    assert mode(tmp_path / "shared") == 0o1777
 
 
 @pytest.mark.slow
@@ -194,36 +215,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
 
 # --- the header --------------------------------------------------------------------------------
 
-SPELLINGS = [
-    pytest.param("Bearer {}", True, id="as documented"),
-    pytest.param("bearer {}", True, id="the scheme in lower case"),
-    pytest.param("BEARER {}", True, id="the scheme in upper case"),
-    pytest.param("Bearer  {}", True, id="two spaces"),
-    pytest.param("Bearer {} ", True, id="a space behind"),
-    pytest.param("Bearer\t{}", False, id="a tab"),
-    pytest.param('Bearer "{}"', False, id="quotes"),
-    pytest.param("Bearer {}x", False, id="a character too many"),
-    pytest.param("Basic {}", False, id="another scheme"),
-    pytest.param("{}", False, id="no scheme"),
-    pytest.param("Bearer {0}, Bearer {0}", False, id="two headers, joined"),
-    pytest.param("Bearer ", False, id="an empty token"),
-    pytest.param("Bearer", False, id="the scheme only"),
-    pytest.param("", False, id="an empty header"),
-    pytest.param(None, False, id="no header"),
-    pytest.param("Bearer \xe9", False, id="a character beyond ASCII"),
-]
+SPELLINGS = {
+    True: ["Bearer {}", "bearer {}", "BEARER {}", "Bearer  {}", "Bearer {} "],
+    False: ["Bearer\t{}", 'Bearer "{}"', "Bearer {}x", "Basic {}", "{}", "Bearer {0}, Bearer {0}", "Bearer ", "Bearer", "", "Bearer \xe9"],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("header", "well"), SPELLINGS)
-def test_the_scheme_is_tolerant_and_the_token_exact(tmp_path: Path, header: str | None, well: bool) -> None:
-    tokens = Tokens(tmp_path)
-    sent = None if header is None else header.format(read_main_token(tmp_path))
-    assert (tokens.authorize(sent) is not None) == well
-
-
-def test_the_case_of_the_token_matters(tmp_path: Path) -> None:
-    tokens, token = Tokens(tmp_path), read_main_token(tmp_path)
-    assert tokens.authorize(f"Bearer {token.swapcase()}") is None
+@pytest.mark.parametrize("well", SPELLINGS)
+def test_the_scheme_is_tolerant_and_the_token_exact(tmp_path: Path, well: bool) -> None:
+    book, token = Tokens(tmp_path), read_main_token(tmp_path)
+    assert {each for each in SPELLINGS[well] if (book.authorize(each.format(token)) is not None) != well} == set()
+    assert (book.authorize(None), book.authorize(f"Bearer {token.swapcase()}")) == (None, None)
 
 
 # --- named tokens ------------------------------------------------------------------------------
@@ -260,28 +262,6 @@ def test_names_are_given_once_and_can_be_typed(tmp_path: Path) -> None:
         tokens.remove_named(tmp_path, "nobody")
 
 
-BROKEN = [
-    pytest.param("{", id="broken JSON"),
-    pytest.param("{}", id="no list"),
-    pytest.param('{"tokens": [{}]}', id="a token without members"),
-    pytest.param('{"tokens": [{"name": "a", "id": "b", "created_at": "c", "digest": ""}]}', id="an empty digest"),
-]
-
-
-@pytest.mark.parametrize("content", BROKEN)
-def test_a_broken_list_leaves_the_tokens_as_they_were(
-    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    book, token = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
-    assert book.authorize(f"Bearer {token}") is not None
-    (tmp_path / NAMED_FILE).write_text(content)
-    assert book.authorize(f"Bearer {token}") is not None
-    assert book.authorize("Bearer ") is None
-    assert "stay as they were" in caplog.text
-    with pytest.raises(ConfigError, match="delete it"):
-        tokens.named(tmp_path)
-
-
 # --- files that change while the agent runs ----------------------------------------------------
 
 
@@ -301,37 +281,14 @@ def test_a_main_token_that_is_replaced_counts_at_once_and_the_old_one_no_more(tm
     assert removed == [principal]
 
 
-def _gone(file: Path) -> None:
-    file.unlink()
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    **{name: lambda file, text=text: file.write_text(text) for name, text in UNUSABLE.items()},  # type: ignore[misc]
+    **{make.__name__: lambda file, make=make: (file.unlink(), make(file)) for make in ODD},  # type: ignore[misc]
+    "no file": Path.unlink,
+}
 
 
-def _folder(file: Path) -> None:
-    file.unlink()
-    file.mkdir()
-
-
-def _fifo(file: Path) -> None:
-    file.unlink()
-    os.mkfifo(file)
-
-
-def _large(file: Path) -> None:
-    with file.open("wb") as opened:
-        opened.truncate(100_000_000)
-
-
-def _link(file: Path) -> None:
-    file.unlink()
-    _symlink(file)
-
-
-DAMAGE = [
-    *(pytest.param(lambda file, text=each.values[0]: file.write_text(text), id=str(each.id)) for each in UNUSABLE),
-    *(pytest.param(each, id=each.__name__[1:]) for each in (_gone, _folder, _fifo, _large, _link)),
-]
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_main_token_stays_and_holds_up_no_named_one(
     tmp_path: Path, damage: Callable[[Path], object], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -356,13 +313,7 @@ def test_a_damaged_main_token_stays_and_holds_up_no_named_one(
     assert book.authorize(f"Bearer {GOOD}") is not None
 
 
-SPOILS: list[dict[str, object]] = [
-    {"digest": "no hex"},
-    {"digest": "00"},
-    {"digest": 7},
-    {"name": "another", "digest": ""},
-    {"id": "another", "digest": ""},
-]
+SPOILS: list[dict[str, object]] = [{"digest": "no hex"}, {"digest": "00"}, {"digest": 7}, {"name": "another", "digest": ""}, {"id": "another", "digest": ""}]  # fmt: skip
 
 
 @pytest.mark.parametrize("spoil", SPOILS, ids=str)
@@ -386,12 +337,19 @@ def test_a_damaged_entry_keeps_its_own_token_and_no_removed_one(
         tokens.add_named(tmp_path, "more")
 
 
-def test_a_list_of_no_entries_is_no_damage_and_no_list_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content", ["{", "{}", '{"tokens": {}}', '{"tokens": ""}', '{"tokens": [{}]}', '{"tokens": [7]}']
+)
+def test_a_broken_list_leaves_the_tokens_as_they_were_and_an_empty_one_takes_them_all(
+    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
     book, token = Tokens(tmp_path), tokens.add_named(tmp_path, "hermes")
     assert book.authorize(f"Bearer {token}") is not None
-    contents: list[dict[str, object]] = [{"tokens": {}}, {"tokens": ""}, {"tokens": 0}, {}]
-    for content in contents:
-        storage.replace(tmp_path / NAMED_FILE, content)
-        assert book.authorize(f"Bearer {token}") is not None
+    (tmp_path / NAMED_FILE).write_text(content)
+    assert book.authorize(f"Bearer {token}") is not None
+    assert book.authorize("Bearer ") is None
+    assert "stay as they were" in caplog.text
+    with pytest.raises(ConfigError, match="delete it"):
+        tokens.named(tmp_path)
     storage.replace(tmp_path / NAMED_FILE, {"tokens": []})
     assert book.authorize(f"Bearer {token}") is None

@@ -19,8 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers.base import Probe
 from mcpboard.host.drivers.simulated import SimulatedDriver
-from tests.host.console.rig import Agent, agent
-from tests.host.rig import Fake, result, threads
+from tests.host.rig import Agent, Fake, agent, result, threads
 
 pytestmark = pytest.mark.tools
 

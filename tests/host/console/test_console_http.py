@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import mimetypes
 import re
-import socket
-from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import urlsplit
 
 import pytest
 from werkzeug import wsgi
 from werkzeug.formparser import FormDataParser
 
 from mcpboard.host.console import URL_MAP, templating
-from mcpboard.host.console.routes import MOST_FIELDS, PUBLIC, url_for
+from mcpboard.host.console.routes import FORM, MOST_FIELDS, PUBLIC
 from mcpboard.host.console.views import STATIC, Views
 from mcpboard.protocol.limits import BODY_LIMIT
-from tests.host.console.rig import FORM, Agent, Browser, agent
-from tests.host.rig import Fake
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Agent]:
-    with agent(tmp_path / "data", X=Fake()) as found:
-        yield found
-
+from tests.host.browser import Browser
+from tests.host.rig import Agent, agent
+from tests.support.http import chunked, request
 
 # --- addresses -----------------------------------------------------------------------------------
 
@@ -40,11 +29,6 @@ def test_every_endpoint_has_a_view_and_an_address_of_its_own() -> None:
     assert not [rule.endpoint for rule in rules if not callable(getattr(Views, rule.endpoint, None))]
 
 
-def test_addresses_are_made_by_their_endpoints() -> None:
-    assert url_for("device", device_id="phone-1") == "/devices/phone-1"
-    assert url_for("static", file="console.css", v="1.2") == "/static/console.css?v=1.2"
-
-
 @pytest.mark.parametrize("template", sorted(templating.TEMPLATES.iterdir()), ids=lambda path: path.name)
 def test_no_template_writes_an_address_out(template: Path) -> None:
     assert not re.findall(r"""["']/[a-z/"'{]""", template.read_text("utf-8"))
@@ -54,7 +38,7 @@ def test_no_template_writes_an_address_out(template: Path) -> None:
 def test_head_has_the_head_of_get_and_no_body(host: Agent, path: str) -> None:
     browser = host.browser() if path != "/login" else Browser(host.base)
     whole, head = browser.get(path), browser.get(path, "HEAD")
-    assert (head.status, head.content) == (whole.status, b"")
+    assert (head.status, head.body) == (whole.status, b"")
     assert int(head.headers["content-length"]) > 0
     assert head.headers["content-type"] == whole.headers["content-type"]
 
@@ -70,17 +54,12 @@ def test_an_id_that_no_device_can_have_is_unknown_and_stays_text(host: Agent) ->
 
 BODIES = [
     pytest.param(b"csrf=x", "application/json", 415, id="JSON"),
-    pytest.param(b"csrf=x", "multipart/form-data; boundary=x", 415, id="a form of another type"),
     pytest.param(b"csrf=x", "application/x-url-encoded", 415, id="a type that old versions took"),
     pytest.param(b"csrf=x", f"{FORM}, application/json", 415, id="two types"),
-    pytest.param(b"csrf=x", None, 415, id="no type"),
+    pytest.param(b"csrf=x", "", 415, id="no type"),
     pytest.param(b"csrf=\xff", FORM, 400, id="bytes that are no form"),
-    pytest.param(b"csrf=%ff", FORM, 400, id="escapes that are no text"),
     pytest.param(b"csrf=%ed%a0%80", FORM, 400, id="half a surrogate pair"),
     pytest.param(b"csrf=%c3&x=%a9", FORM, 400, id="a character cut in two"),
-    pytest.param(b"csrf=%zz", FORM, 400, id="an escape that is none"),
-    pytest.param(b"csrf=%f", FORM, 400, id="half an escape"),
-    pytest.param(b"csrf=%", FORM, 400, id="a percent sign at the end"),
     pytest.param(b"%zz=x", FORM, 400, id="a name with an escape that is none"),
     pytest.param(b"&".join(b"a%d=1" % each for each in range(MOST_FIELDS + 1)), FORM, 400, id="too many fields"),
     pytest.param(b"&" * 100_000, FORM, 400, id="very many empty fields"),
@@ -93,11 +72,8 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("body", "media_type", "status"), BODIES)
-def test_a_body_that_no_page_of_ours_sends_is_refused(
-    host: Agent, body: bytes, media_type: str | None, status: int
-) -> None:
-    headers = {} if media_type is None else {"Content-Type": media_type}
-    assert host.browser().send("/devices", body, **headers).status == status
+def test_a_body_that_no_page_of_ours_sends_is_refused(host: Agent, body: bytes, media_type: str, status: int) -> None:
+    assert host.browser().send("/devices", body, Content_Type=media_type).status == status
 
 
 def test_a_form_of_another_type_is_not_even_parsed(host: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +83,11 @@ def test_a_form_of_another_type_is_not_even_parsed(host: Agent, monkeypatch: pyt
     body = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + b"x" * 300_000 + b"\r\n--x--"
     for path in ("/login", "/devices"):
         assert browser.send(path, body, Content_Type="multipart/form-data; boundary=x").status == 415
-    for path in ("/login", "/devices", "/devices/X"):
         page = browser.send(path, body, "GET", Content_Type="multipart/form-data; boundary=x")
         assert page.status in (200, 303), "a GET has no form, whatever comes with it"
 
 
-@pytest.mark.parametrize("damage", ["%ff", "%FF", "%zz", "%", "%c3", "+%80"])
+@pytest.mark.parametrize("damage", ["%ff", "%zz", "%", "%c3", "+%80"])
 def test_a_token_that_was_damaged_on_the_way_opens_nothing(host: Agent, damage: str) -> None:
     """Even where werkzeug hands on the very text that was sent, as it does for what it cannot decode."""
     browser = Browser(host.base)
@@ -135,22 +110,15 @@ def test_a_field_that_is_sent_twice_is_refused(host: Agent, name: str, first: st
     assert browser.get("/").goes_to == "/login"
 
 
-def chunked(host: Agent, path: str, body: bytes, **headers: str) -> int:
-    """The status of a POST without a length."""
-    parts = urlsplit(host.base)
-    with contextlib.closing(HTTPConnection(str(parts.hostname), parts.port, timeout=30)) as connection:
-        connection.request("POST", path, iter([body]), {"Content-Type": FORM, **headers}, encode_chunked=True)
-        return connection.getresponse().status
-
-
 def test_a_form_in_chunks_is_one_like_any_other(host: Agent) -> None:
     browser = Browser(host.base)
-    csrf = browser.get("/login").csrf
-    (cookie,) = browser.cookies.items()
-    form = f"csrf={csrf}&token={host.token}".encode()
-    assert chunked(host, "/login", form, Cookie="=".join(cookie)) == 303
-    assert chunked(host, "/login", form) == 403
-    assert chunked(host, "/login", b"csrf=" + b"x" * BODY_LIMIT) == 413
+    form = f"csrf={browser.get('/login').csrf}&token={host.token}".encode()
+    (cookie,) = ("=".join(each) for each in browser.cookies.items())
+    for body, ours, status in ((form, cookie, 303), (form, "", 403), (b"csrf=" + b"x" * BODY_LIMIT, cookie, 413)):
+        lines = (f"Content-Type: {FORM}", "Transfer-Encoding: chunked", f"Cookie: {ours}")
+        with host.caller.connect() as connection:
+            connection.send(request(chunked(body, 1 << 16), *lines, path="/login", sized=False, host=host.base[7:]))
+            assert connection.response().status == status
 
 
 # --- cookies -------------------------------------------------------------------------------------
@@ -180,12 +148,11 @@ def test_cookies_of_other_programs_at_this_address_do_not_hide_ours(host: Agent,
     assert browser.get("/", Cookie=header.format("other=1", "other=1")).goes_to == "/login"
 
 
-@pytest.mark.parametrize("value", ["", '"', "x", "x" * 6000, "\xff", '"\\377\\', "%00", "=", "a b"])
-def test_a_cookie_that_is_none_of_ours_brings_the_login(host: Agent, value: str) -> None:
-    name = f"mcpboard_console_{urlsplit(host.base).port}"
-    browser = Browser(host.base)
-    assert browser.get("/", Cookie=f"{name}={value}").goes_to == "/login"
-    assert browser.get("/login", Cookie=f"{name}={value}").status == 200
+def test_a_cookie_that_is_none_of_ours_brings_the_login(host: Agent) -> None:
+    browser, name = Browser(host.base), f"mcpboard_console_{host.caller.address[1]}"
+    for value in ("", '"', "x", "x" * 6000, "\xff", '"\\377\\', "%00", "=", "a b"):
+        assert browser.get("/", Cookie=f"{name}={value}").goes_to == "/login"
+        assert browser.get("/login", Cookie=f"{name}={value}").status == 200
 
 
 def test_of_two_cookies_of_our_name_the_first_counts(host: Agent) -> None:
@@ -203,12 +170,7 @@ def test_a_browser_that_has_an_id_is_given_none_until_it_logs_in(host: Agent) ->
 
 # --- static files --------------------------------------------------------------------------------
 
-TYPES = {
-    "console.css": "text/css; charset=utf-8",
-    "console.js": "text/javascript; charset=utf-8",
-    "htmx.min.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml; charset=utf-8",
-}
+TYPES = {"console.css": "text/css", "console.js": "text/javascript", "htmx.min.js": "text/javascript", "icon.svg": "image/svg+xml"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -218,8 +180,11 @@ def test_a_static_file_comes_whole_whatever_the_system_calls_its_type(
     """The registry of Windows may have a script as text/plain, which no browser would run."""
     monkeypatch.setattr(mimetypes, "guess_type", lambda *_, **__: ("text/plain", None))
     page = Browser(host.base).get(f"/static/{name}")
-    assert (page.status, page.content) == (200, (STATIC / name).read_bytes())
-    assert (page.headers["content-type"], page.headers["cache-control"]) == (TYPES[name], "max-age=3600")
+    assert (page.status, page.body) == (200, (STATIC / name).read_bytes())
+    assert (page.headers["content-type"], page.headers["cache-control"]) == (
+        f"{TYPES[name]}; charset=utf-8",
+        "max-age=3600",
+    )
     assert page.headers["x-content-type-options"] == "nosniff"
 
 
@@ -232,7 +197,7 @@ def test_a_static_file_that_the_browser_has_is_not_sent_again(host: Agent) -> No
         {"If-Modified-Since": whole.headers["last-modified"]},
     ):
         page = browser.get("/static/console.js", **condition)
-        assert (page.status, page.content) == (304, b"")
+        assert (page.status, page.body) == (304, b"")
         assert page.headers["content-security-policy"] == whole.headers["content-security-policy"]
     assert browser.get("/static/console.js", If_None_Match='"x"').status == 200
 
@@ -241,11 +206,11 @@ def test_a_part_of_a_static_file_is_sent_where_it_is_asked_for(host: Agent) -> N
     browser = Browser(host.base)
     whole = browser.get("/static/htmx.min.js")
     page = browser.get("/static/htmx.min.js", Range="bytes=10-19")
-    assert (page.status, page.content) == (206, whole.content[10:20])
-    assert page.headers["content-range"] == f"bytes 10-19/{len(whole.content)}"
-    assert browser.get("/static/htmx.min.js", Range="bytes=0-1", If_Range='"another"').content == whole.content
-    page = browser.get("/static/htmx.min.js", Range=f"bytes={len(whole.content)}-")
-    assert (page.status, page.headers["content-range"]) == (416, f"bytes */{len(whole.content)}")
+    assert (page.status, page.body) == (206, whole.body[10:20])
+    assert page.headers["content-range"] == f"bytes 10-19/{len(whole.body)}"
+    assert browser.get("/static/htmx.min.js", Range="bytes=0-1", If_Range='"another"').body == whole.body
+    page = browser.get("/static/htmx.min.js", Range=f"bytes={len(whole.body)}-")
+    assert (page.status, page.headers["content-range"]) == (416, f"bytes */{len(whole.body)}")
 
 
 ODD = [
@@ -274,9 +239,9 @@ OUTSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
-def test_nothing_but_the_static_files_is_served(host: Agent, path: str) -> None:
-    assert Browser(host.base).get(path).status == 404
+def test_nothing_but_the_static_files_is_served(host: Agent) -> None:
+    for path in OUTSIDE:
+        assert Browser(host.base).get(path).status == 404, path
 
 
 def test_a_static_file_is_closed_however_its_request_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,10 +262,9 @@ def test_a_static_file_is_closed_however_its_request_ends(tmp_path: Path, monkey
         assert browser.get(path, Range="bytes=5-9").status == 206
         assert browser.get(path, "HEAD", Range="bytes=5-9").status == 206
         assert browser.get(path, Range="bytes=999999-").status == 416
-        parts = urlsplit(host.base)
-        with socket.create_connection((str(parts.hostname), parts.port or 0), 30) as leaving:
-            leaving.sendall(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
-            assert leaving.recv(1)
+        with host.caller.connect() as leaving:
+            leaving.send(host.caller.request("GET", path=path))
+            assert leaving.sock.recv(1)
     assert len(opened) == 7
     assert all(file.closed for file in opened)
 

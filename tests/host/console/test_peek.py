@@ -32,8 +32,13 @@ def phone() -> Fake:
 
 
 @pytest.fixture
-def manager(phone: Fake) -> Iterator[DeviceManager]:
-    made = DeviceManager(Clock())
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def manager(phone: Fake, clock: Clock) -> Iterator[DeviceManager]:
+    made = DeviceManager(clock)
     made.add("X", "fake", phone)
     yield made
     phone.go_on.set()
@@ -44,21 +49,15 @@ def tap(driver: Driver) -> None:
     driver.tap((1, 1))
 
 
-def test_a_look_takes_no_lease_and_ends_none(manager: DeviceManager, phone: Fake) -> None:
+def test_a_look_takes_no_lease_ends_none_and_keeps_none_alive(
+    manager: DeviceManager, phone: Fake, clock: Clock
+) -> None:
     assert manager.peek("X") == phone.peek()
     assert (manager.leases(), manager.last_ended("X"), phone.owners) == ({}, None, 0)
     manager.run("X", ALICE, tap)
+    clock.pass_by(59)
     assert manager.peek("X")
     assert manager.leases() == {"X": ALICE}
-
-
-def test_a_look_keeps_no_lease_alive(phone: Fake) -> None:
-    clock = Clock()
-    manager = DeviceManager(clock)
-    manager.add("X", "fake", phone)
-    manager.run("X", ALICE, tap)
-    clock.pass_by(59)
-    manager.peek("X")
     clock.pass_by(1)
     assert manager.leases() == {}
 
@@ -139,67 +138,50 @@ def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone
     assert phone.done.count(("peek",)) == looks
 
 
-# --- ending one lease -----------------------------------------------------------------------------
-
-
-def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager) -> None:
+def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager, clock: Clock) -> None:
     manager.run("X", BOB, tap)
     assert manager.release("X", only=ALICE.label) is False
     assert manager.leases() == {"X": BOB}
     assert manager.release("X", only=BOB.label) is True
     assert manager.release("X", only=BOB.label) is False
-    assert manager.leases() == {}
-
-
-def test_a_release_that_comes_after_the_idle_end_says_that_there_was_nothing(phone: Fake) -> None:
-    clock = Clock()
-    manager = DeviceManager(clock)
-    manager.add("X", "fake", phone)
-    manager.run("X", ALICE, tap)
+    manager.run("X", BOB, tap)
     clock.pass_by(60)
-    assert manager.release("X", only=ALICE.label) is False
-    ended = manager.last_ended("X")
-    assert ended is not None
-    assert ended.why == "idle"
+    assert manager.release("X", only=BOB.label) is False, "it has ended by itself"
 
 
 # --- the drivers ---------------------------------------------------------------------------------
 
 
-class Turning:
-    """A phone that is turned after every screenshot: those that its driver is given, in turn."""
-
-    def __init__(self, *sizes: tuple[int, int]) -> None:
-        self._sizes = iter(sizes)
-
-    def __call__(self) -> bytes:
-        image = io.BytesIO()
-        Image.new("RGB", next(self._sizes), "white").save(image, "png")
-        return image.getvalue()
-
-
 TALL, WIDE = (90, 160), (160, 90)
 
 
+def turning() -> Callable[[], bytes]:
+    """A phone that is turned after its first screenshot."""
+
+    def picture(size: tuple[int, int]) -> bytes:
+        image = io.BytesIO()
+        Image.new("RGB", size, "white").save(image, "png")
+        return image.getvalue()
+
+    return map(picture, (TALL, WIDE, WIDE)).__next__
+
+
 def _android(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    turning = Turning(TALL, WIDE, WIDE)
-    monkeypatch.setattr(AndroidDriver, "_capture", lambda _: ShellResult(turning(), "", 0))
+    take = turning()
+    monkeypatch.setattr(AndroidDriver, "_capture", lambda _: ShellResult(take(), "", 0))
     return AndroidDriver("serial")
 
 
 def _iphone(monkeypatch: pytest.MonkeyPatch) -> Driver:
     driver = IPhoneDriver("http://127.0.0.1:1")
-    monkeypatch.setattr(driver._wda, "screenshot", Turning(TALL, WIDE, WIDE))
+    monkeypatch.setattr(driver._wda, "screenshot", turning())
     return driver
 
 
 def _board(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    turning = Turning(TALL, WIDE, WIDE)
-
-    def call(board: BoardDriver, tool: str, **_: object) -> CallResult:
-        return CallResult((), (Picture(turning(), "image/png"),), (), None, False, {})
-
-    monkeypatch.setattr(BoardDriver, "_call", call)
+    take = turning()
+    shot = lambda *_, **__: CallResult((), (Picture(take(), "image/png"),), (), None, False, {})  # noqa: E731
+    monkeypatch.setattr(BoardDriver, "_call", shot)
     return BoardDriver("http://127.0.0.1:1/mcp")
 
 
