@@ -117,12 +117,14 @@ def test_a_session_is_carried_and_ended() -> None:
 def test_a_call_in_a_dead_session_fails_once_and_the_next_one_opens_another() -> None:
     alive = {"minted"}
     pair = with_sessions(alive)
-    pair.run(pair.session.open())
+    with pytest.raises(PeerError, match="unknown tool"):
+        pair.call("nope")
+    assert pair.session.session == "minted", "any other error leaves the session alone"
     alive.clear()
     with pytest.raises(PeerError) as caught:
         pair.call()
     assert (caught.value.status, caught.value.delivery) == (404, NOT_SENT)
-    assert pair.methods.count("tools/call") == 1
+    assert pair.methods.count("tools/call") == 2
     alive.add("minted")
     assert pair.call().text == "said"
     assert pair.methods.count("initialize") == 2
@@ -274,6 +276,7 @@ FAILURES = {
     "an error whose code is none": (error(True), PeerRefused, NOT_SENT),
     "401": (plain(401), PeerRefused, NOT_SENT),
     "503": (plain(503), PeerRefused, UNKNOWN),
+    "a result under HTTP 500": (answer(500, result={"content": []}), NotMcp, UNKNOWN),
     "200 and nothing": (plain(200), NotMcp, UNKNOWN),
     "content that is no list": (result(content=7), NotMcp, UNKNOWN),
     "no content": (result(), NotMcp, UNKNOWN),
@@ -288,6 +291,13 @@ def test_a_call_is_never_repeated_on(response: Response, expected: type[ClientEr
     with pytest.raises(expected) as caught:
         script.run(script.session.call("tap", {}))
     assert (caught.value.delivery, script.methods) == (delivery, [*PROBE, "tools/call"])
+
+
+def test_a_text_resource_is_a_file_and_other_blocks_are_left_raw() -> None:
+    content = [{"type": "resource", "resource": {"uri": "u", "text": "ä"}}, {"type": "audio"}]
+    script = Script(DISCOVERED, tools_call=[result(content=content)])
+    (file,) = script.run(script.session.call("tap", {})).blobs
+    assert (file.content, file.mime, file.uri) == ("ä".encode(), "application/octet-stream", "u")
 
 
 def test_a_server_that_no_longer_speaks_our_revision_is_asked_anew_next_time() -> None:
@@ -320,10 +330,11 @@ def test_a_list_that_is_malformed_is_refused(tools: Any) -> None:
 
 
 def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
-    odd = HttpResponse(200, {"mcp-session-id": "a\r\nb"}, INITIALIZED(2).body)
-    script = Script(plain(404), initialize=[lambda number: odd])
-    script.run(script.session.open())
-    assert script.session.session is None
+    for session_id in ("a\r\nb", "ä", ""):
+        opened = plain(200, INITIALIZED(2).body, **{"mcp-session-id": session_id})
+        script = Script(plain(404), initialize=[opened])
+        script.run(script.session.open())
+        assert script.session.session is None
 
 
 # --- responses -------------------------------------------------------------------------------
@@ -340,6 +351,26 @@ def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
 )
 def test_a_response_may_come_as_an_event_stream(body: bytes) -> None:
     assert result_of(HttpResponse(200, {"content-type": "text/event-stream; charset=utf-8"}, body), 1) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        *(({"id": number, "result": {}}, None) for number in (1, "1")),
+        *(({"id": number, "result": {}}, NotMcp) for number in odd(2, "2", True, None)),
+        *(({"id": 1, "result": found}, NotMcp) for found in odd(5, None, [])),
+        *(({"id": number, "error": {"code": -1}}, PeerError) for number in odd(1, None)),
+        ({"id": 2, "error": {"code": -1}}, NotMcp),
+        ({"id": 1, "error": None, "result": {}}, None),
+    ],
+)
+def test_only_the_answer_to_our_request_counts(members: Any, expected: type[ClientError] | None) -> None:
+    response = HttpResponse(200, JSON, json.dumps(members).encode())
+    if expected is None:
+        assert result_of(response, 1) == {}
+    else:
+        with pytest.raises(expected):
+            result_of(response, 1)
 
 
 @pytest.mark.parametrize(
