@@ -11,37 +11,34 @@ from tests.support.http import LIMIT_S
 
 
 class FakeEngine:
-    """Notes the images it was shown, and in which thread."""
+    """Notes the images it was shown, and in which thread; raises `fault`, and waits for `go_on`."""
 
     def __init__(self, lines: tuple[TextLine, ...] = (), icons: tuple[Icon, ...] = ()) -> None:
         self.results = lines, icons
         self.shown: list[tuple[str, bytes]] = []
-        self.threads: set[str] = set()
+        self.threads: list[int] = []  # one for each time that it was created
         self.fault: Exception | None = None
-        self.created = 0
-        self.entered = threading.Semaphore(0)
         self.go_on = threading.Event()
         self.go_on.set()
 
     def create(self) -> FakeEngine:
-        self.created += 1
+        self.threads.append(threading.get_ident())
         return self
 
     def service(self, folder: Path, wait_seconds: float = LIMIT_S) -> VisionService:
         return VisionService(self.create, folder, wait_seconds)
 
     def lines(self, image: bytes) -> tuple[TextLine, ...]:
-        self._read("lines", image)
+        self._show("lines", image)
         return self.results[0]
 
     def icons(self, image: bytes, own: OwnIcons) -> tuple[Icon, ...]:
-        self._read("icons", image)
+        self._show("icons", image)
         return self.results[1]
 
-    def _read(self, kind: str, image: bytes) -> None:
+    def _show(self, kind: str, image: bytes) -> None:
+        assert self.threads[-1] == threading.get_ident(), "not by the thread that created it"
         self.shown.append((kind, image))
-        self.threads.add(threading.current_thread().name)
-        self.entered.release()
         assert self.go_on.wait(LIMIT_S)
         if self.fault is not None:
             raise self.fault

@@ -6,7 +6,10 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,79 +36,55 @@ def vision(engine: FakeEngine, tmp_path: Path) -> Iterator[VisionService]:
 
 
 def test_an_image_that_was_read_a_moment_ago_is_not_read_again(vision: VisionService, engine: FakeEngine) -> None:
-    for _ in range(3):
-        assert vision.lines(b"one") == LINE
-    assert (vision.lines(b"two"), vision.icons(b"one"), vision.icons(b"one")) == (LINE, (), ())
+    """Nor is one on which nothing was found."""
+    assert [vision.lines(b"one"), vision.lines(b"one"), vision.lines(b"two")] == [LINE] * 3
+    assert [vision.icons(b"one"), vision.icons(b"one")] == [(), ()]
     assert engine.shown == [("lines", b"one"), ("lines", b"two"), ("icons", b"one")]
-
-
-def test_an_empty_screen_is_remembered_as_well(tmp_path: Path) -> None:
-    engine = FakeEngine()
-    with contextlib.closing(engine.service(tmp_path)) as vision:
-        assert (vision.lines(b"blank"), vision.lines(b"blank")) == ((), ())
-    assert len(engine.shown) == 1
 
 
 def test_only_so_much_is_remembered(vision: VisionService, engine: FakeEngine) -> None:
     for number in range(MOST_CACHED):
         vision.lines(str(number).encode())
-    vision.lines(b"0")  # used again, so that 1 is the oldest
-    vision.lines(b"new")
-    vision.lines(b"0")
+    for image in (b"0", b"new", b"0"):  # 0 is used again, so that 1 is the oldest
+        vision.lines(image)
     assert len(engine.shown) == MOST_CACHED + 1
     vision.lines(b"1")
     assert len(engine.shown) == MOST_CACHED + 2
 
 
-def test_there_is_one_engine_in_one_thread(vision: VisionService, engine: FakeEngine) -> None:
-    with threads() as pool:
-        found = [pool.submit(vision.lines, str(number).encode()) for number in range(MOST_WAITING)]
-        assert [result(each) for each in found] == [LINE] * MOST_WAITING
-    assert (engine.created, len(engine.threads)) == (1, 1)
-
-
-def test_the_next_after_a_full_queue_is_told_that_vision_is_busy(vision: VisionService, engine: FakeEngine) -> None:
-    """One worker, four waiting; nothing is queued without bound."""
-    slots = vision._slots = Slots()
+def crowd(pool: ThreadPoolExecutor, vision: VisionService, engine: FakeEngine) -> set[Future[Any]]:
+    """Stop the engine and fill its queue, all with one image: who comes too much is told so, the others are returned."""
     engine.go_on.clear()
+    callers = [pool.submit(vision.lines, b"same") for _ in range(2 + MOST_WAITING)]
+    (refused,), waiting = wait(callers, LIMIT_S, FIRST_COMPLETED)
+    with pytest.raises(ToolFailed, match="busy.*try again in a few seconds"):
+        result(refused)
+    return waiting
+
+
+def test_a_full_queue_gets_what_is_read_once_by_one_engine(vision: VisionService, engine: FakeEngine) -> None:
     with threads() as pool:
-        waiting = [pool.submit(vision.lines, str(number).encode()) for number in range(1 + MOST_WAITING)]
-        slots.wait_for(1 + MOST_WAITING)
-        with pytest.raises(ToolFailed, match="busy.*try again in a few seconds"):
-            vision.icons(b"0")
+        waiting = crowd(pool, vision, engine)
         engine.go_on.set()
-        assert [result(each) for each in waiting] == [LINE] * len(waiting)
-    assert vision.icons(b"0") == ()
-
-
-class Slots(threading.Semaphore):
-    """The slots of the queue; `taken` counts those that were acquired."""
-
-    def __init__(self) -> None:
-        super().__init__(1 + MOST_WAITING)
-        self.taken = threading.Semaphore(0)
-
-    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
-        got = super().acquire(blocking, timeout)
-        if got:
-            self.taken.release()
-        return got
-
-    def wait_for(self, count: int) -> None:
-        for _ in range(count):
-            assert self.taken.acquire(timeout=LIMIT_S)
-
-
-def test_who_waits_for_an_image_that_is_being_read_gets_the_same_result(
-    vision: VisionService, engine: FakeEngine
-) -> None:
-    engine.go_on.clear()
-    with threads() as pool:
-        waiting = [pool.submit(vision.lines, b"same") for _ in range(3)]
-        assert engine.entered.acquire(timeout=LIMIT_S)
-        engine.go_on.set()
-        assert [result(each) for each in waiting] == [LINE] * 3
+        assert [result(each) for each in waiting] == [LINE] * (1 + MOST_WAITING)
     assert engine.shown == [("lines", b"same")]
+    assert vision.icons(b"same") == ()
+    assert len(engine.threads) == 1
+
+
+def test_closing_ends_the_worker_and_whoever_waits(vision: VisionService, engine: FakeEngine) -> None:
+    with threads() as pool:
+        waiting = crowd(pool, vision, engine)
+        closing = pool.submit(vision.close)
+        for ended in islice(as_completed(waiting, LIMIT_S), MOST_WAITING):
+            with pytest.raises(ToolFailed, match="shutting down"):
+                result(ended)
+        (inside,) = (each for each in waiting if not each.done())
+        engine.go_on.set()
+        assert (result(inside), result(closing)) == (LINE, None)
+    with pytest.raises(ToolFailed, match="shutting down"):
+        vision.lines(b"2")
+    assert not any(thread.name.startswith("vision") for thread in threading.enumerate())
 
 
 def test_a_reading_that_takes_too_long_is_given_up(engine: FakeEngine, tmp_path: Path) -> None:
@@ -124,40 +103,13 @@ def test_a_failure_is_told_and_not_remembered(vision: VisionService, engine: Fak
     assert vision.lines(b"broken") == LINE
 
 
-def test_closing_ends_the_worker_and_whoever_waits(engine: FakeEngine, tmp_path: Path) -> None:
-    vision = engine.service(tmp_path)
-    slots = vision._slots = Slots()
-    engine.go_on.clear()
-    with threads() as pool:
-        inside = pool.submit(vision.lines, b"0")
-        assert engine.entered.acquire(timeout=LIMIT_S)
-        behind = pool.submit(vision.lines, b"1")
-        slots.wait_for(2)
-        closing = pool.submit(vision.close)
-        with pytest.raises(ToolFailed, match="shutting down"):
-            result(behind)
-        engine.go_on.set()
-        assert (result(inside), result(closing)) == (LINE, None)
-    with pytest.raises(ToolFailed, match="shutting down"):
-        vision.lines(b"2")
-    assert not any(thread.name.startswith("vision") for thread in threading.enumerate())
-
-
-# --- with and without the extra --------------------------------------------------------------------
-
-
-def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "EXTRA", ("json", "no_such_module"))
+@pytest.mark.parametrize(("extra", "available"), [(("json",), True), (("json", "no_such_module"), False)])
+def test_vision_is_there_with_the_whole_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: tuple[str, ...], available: bool
+) -> None:
+    monkeypatch.setattr(service, "EXTRA", extra)
     with contextlib.closing(service.create_service(tmp_path)) as vision:
-        assert not vision.available
-        with pytest.raises(ToolFailed, match=r"pip install 'mcpboard\[vision\]'"):
-            vision.lines(b"picture")
-
-
-def test_with_the_extra_vision_is_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "EXTRA", ("json",))
-    with contextlib.closing(service.create_service(tmp_path)) as vision:
-        assert vision.available
+        assert vision.available == available
 
 
 def test_an_extra_that_does_not_start_says_why(tmp_path: Path) -> None:
@@ -169,9 +121,6 @@ def test_an_extra_that_does_not_start_says_why(tmp_path: Path) -> None:
         pytest.raises(ToolFailed, match="does not start.*libGL"),
     ):
         vision.lines(b"picture")
-
-
-# --- the user's own icons ------------------------------------------------------------------------------
 
 
 def test_an_image_is_read_again_when_the_users_icons_change(
@@ -186,7 +135,3 @@ def test_an_image_is_read_again_when_the_users_icons_change(
     (tmp_path / "notes.txt").write_bytes(b"1")
     vision.icons(b"one")
     assert len(engine.shown) == 3
-
-
-def test_a_folder_that_is_not_there_holds_no_icons(tmp_path: Path) -> None:
-    assert service.own_icons(tmp_path / "absent") == ()

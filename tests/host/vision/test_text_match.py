@@ -1,10 +1,12 @@
-"""Text against text: what a person calls the same, in every script."""
+"""Text against text: what a person calls the same, in every script; and what people call an icon."""
 
 from __future__ import annotations
 
 import pytest
 
+from mcpboard.host.vision.icons.synonyms import SHAPES, SHAPES_BY_WORD, meant_by, shapes_called
 from mcpboard.host.vision.text_match import ALMOST, SURE, likeness, part, plain
+from tests.support import ROOT
 
 LIKENESSES = [
     pytest.param("Settings", "settings", 1.0, "exact", id="case does not matter"),
@@ -31,6 +33,7 @@ LIKENESSES = [
 @pytest.mark.parametrize(("words", "query", "score", "match"), LIKENESSES)
 def test_likeness(words: str, query: str, score: float, match: str) -> None:
     assert likeness(words, query) == (score, match)
+    assert plain(plain(words)) == plain(words)
 
 
 PARTS = [
@@ -46,6 +49,35 @@ def test_where_words_stand_in_their_line(words: str, query: str, expected: tuple
     assert part(words, query) == pytest.approx(expected)
 
 
-def test_plain_text_stays_plain() -> None:
-    once = plain("Ä  B\tＣ 设 置 x")
-    assert (once, plain(once)) == ("a b c设置x", once)
+# --- the names of icons --------------------------------------------------------------------------
+
+CALLED = [
+    pytest.param("settings", {"settings"}, id="its own name"),
+    pytest.param("gear", {"settings"}, id="what it shows"),
+    pytest.param("设置", {"settings"}, id="in Chinese"),
+    pytest.param("Gear icon", {"settings"}, id="with the word icon"),
+    pytest.param("返回图标", {"arrow left", "chevron left"}, id="in Chinese, with the word for icon"),
+    pytest.param("back", {"arrow left", "chevron left", "undo"}, id="a meaning of several shapes"),
+    pytest.param("magnifing glass", {"magnifing glass", "search"}, id="a slip of the pen"),
+    pytest.param("e-mail", {"mail"}, id="with a hyphen"),
+    pytest.param("my own app", {"my own app"}, id="a word that nobody uses"),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), CALLED)
+def test_what_people_mean_by_a_name(name: str, expected: set[str]) -> None:
+    assert shapes_called(name) == expected
+
+
+def test_a_meaning_is_exact() -> None:
+    assert meant_by("Navigate") == {"navigation"}
+    assert not meant_by("x y z")
+
+
+def test_every_shape_has_a_name_in_chinese_and_drawings() -> None:
+    """What is written twice: the words of `synonyms`, and the files that the builder takes."""
+    rows = (ROOT / "deploy/icons/shapes.txt").read_text("utf-8").splitlines()
+    assert sorted(SHAPES) == sorted(row.split(": ")[0] for row in rows if not row.startswith("#"))
+    assert all(shape in SHAPES_BY_WORD[plain(shape)] for shape in SHAPES)
+    chinese = [shapes for word, shapes in SHAPES_BY_WORD.items() if word > "\u3000"]
+    assert set(SHAPES) == set().union(*chinese)
