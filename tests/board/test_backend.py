@@ -22,14 +22,7 @@ import requests.exceptions
 import urllib3.exceptions
 
 from mcpboard.board.backend import BLOCK, Backend, BackendResponse, BodyStream
-from mcpboard.errors import (
-    NOT_SENT,
-    UNKNOWN,
-    BackendBroken,
-    BackendTimeout,
-    BackendUnreachable,
-    ToolError,
-)
+from mcpboard.errors import NOT_SENT, UNKNOWN, BackendBroken, BackendTimeout, BackendUnreachable, ToolError
 from mcpboard.transport import FailureKind, failure_of
 from mcpboard.transport.deadline import DeadlineSocket
 
@@ -142,34 +135,19 @@ CHUNKED = "Transfer-Encoding: chunked"
 # --- answers -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("sent", "answer"),
-    [
-        pytest.param(
-            ok(b'{"a":1}', "Content-Type: application/json"),
-            BackendResponse(200, "application/json", b'{"a":1}'),
-            id="length",
-        ),
-        pytest.param(head(CHUNKED) + chunked(b"ab", b"c", b""), BackendResponse(200, "", b"abc"), id="chunks"),
-        pytest.param(head() + b'{"ok":', BackendResponse(200, "", b'{"ok":'), id="no length: closing is the end"),
-        pytest.param(ok(b""), BackendResponse(200, "", b""), id="200 with nothing"),
-        pytest.param(head(status="204 No Content"), BackendResponse(204, "", b""), id="204"),
-        pytest.param(ok(b"gone", status="404 Not Found"), BackendResponse(404, "", b"gone"), id="404"),
-        pytest.param(
-            ok(b"<p>" * 300_000, status="500 Oops"), BackendResponse(500, "", b"<p>" * 300_000), id="500 with 900 kB"
-        ),
-        pytest.param(
-            head("", status="100 Continue")[:-2] + ok(b"x"), BackendResponse(200, "", b"x"), id="100 before it"
-        ),
-        pytest.param(
-            ok(b"x", "Content-Encoding: identity"), BackendResponse(200, "", b"x"), id="labelled as not compressed"
-        ),
-        pytest.param(ok(b"x", "Content-Length: 1"), BackendResponse(200, "", b"x"), id="the same length in two lines"),
-        pytest.param(
-            ok(b"x", "Transfer-Encoding: identity"), BackendResponse(200, "", b"x"), id="a coding that is none"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("sent", "answer"), [
+    pytest.param(ok(b'{"a":1}', "Content-Type: application/json"), BackendResponse(200, "application/json", b'{"a":1}'), id="length"),
+    pytest.param(head(CHUNKED) + chunked(b"ab", b"c", b""), BackendResponse(200, "", b"abc"), id="chunks"),
+    pytest.param(head() + b'{"ok":', BackendResponse(200, "", b'{"ok":'), id="no length: closing is the end"),
+    pytest.param(ok(b""), BackendResponse(200, "", b""), id="200 with nothing"),
+    pytest.param(head(status="204 No Content"), BackendResponse(204, "", b""), id="204"),
+    pytest.param(ok(b"gone", status="404 Not Found"), BackendResponse(404, "", b"gone"), id="404"),
+    pytest.param(ok(b"<p>" * 300_000, status="500 Oops"), BackendResponse(500, "", b"<p>" * 300_000), id="500 with 900 kB"),
+    pytest.param(head("", status="100 Continue")[:-2] + ok(b"x"), BackendResponse(200, "", b"x"), id="100 before it"),
+    pytest.param(ok(b"x", "Content-Encoding: identity"), BackendResponse(200, "", b"x"), id="labelled as not compressed"),
+    pytest.param(ok(b"x", "Content-Length: 1"), BackendResponse(200, "", b"x"), id="the same length in two lines"),
+    pytest.param(ok(b"x", "Transfer-Encoding: identity"), BackendResponse(200, "", b"x"), id="a coding that is none"),
+])  # fmt: skip
 def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, answer: BackendResponse) -> None:
     fake = start(lambda connection: connection.read().send(sent))
     assert Backend("agent", fake.url).call("POST", "/api/tools/screenshot", SECRET, 5) == answer
@@ -191,16 +169,13 @@ def test_the_request_is_plain_fresh_and_closes(start: Start) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("method", "body", "lengths"),
-    [
-        pytest.param("GET", None, [], id="a request without a body"),
-        pytest.param("GET", b"", [], id="a GET passed on with the body that it has not"),
-        pytest.param("POST", b"", [b"0"], id="a POST of nothing"),
-        pytest.param("DELETE", None, [b"0"], id="a DELETE"),
-        pytest.param("POST", SECRET, [b"%d" % len(SECRET)], id="a body"),
-    ],
-)
+@pytest.mark.parametrize(("method", "body", "lengths"), [
+    pytest.param("GET", None, [], id="a request without a body"),
+    pytest.param("GET", b"", [], id="a GET passed on with the body that it has not"),
+    pytest.param("POST", b"", [b"0"], id="a POST of nothing"),
+    pytest.param("DELETE", None, [b"0"], id="a DELETE"),
+    pytest.param("POST", SECRET, [b"%d" % len(SECRET)], id="a body"),
+])  # fmt: skip
 def test_a_request_announces_its_length_once(
     start: Start, method: str, body: bytes | None, lengths: list[bytes]
 ) -> None:
@@ -293,130 +268,32 @@ FAILURES = [
     pytest.param(lambda connection: connection.read().reset(), BackendBroken, UNKNOWN, id="reads and resets"),
     pytest.param(lambda connection: connection.read().hang(), BackendTimeout, UNKNOWN, id="reads and hangs"),
     pytest.param(lambda connection: connection.read().drip(), BackendTimeout, UNKNOWN, id="a head that drips"),
-    pytest.param(
-        lambda connection: connection.read().send(head()).drip(), BackendTimeout, UNKNOWN, id="a body that drips"
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED)).drip(b"1\r\nx\r\n"),
-        BackendTimeout,
-        UNKNOWN,
-        id="dripping chunks",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), chunked(b"all", b"")[:-2]).drip(b"Trailer: x\r\n"),
-        BackendTimeout,
-        UNKNOWN,
-        id="a trailer that drips",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head("Content-Length: 100"), b"eleven byte"),
-        BackendBroken,
-        UNKNOWN,
-        id="shorter than announced",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), chunked(b"half")),
-        BackendBroken,
-        UNKNOWN,
-        id="no last chunk",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), b"40\r\nhalf"),
-        BackendBroken,
-        UNKNOWN,
-        id="cut within a chunk",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), b"zz\r\n"),
-        BackendBroken,
-        UNKNOWN,
-        id="a chunk size that is none",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip")),
-        BackendBroken,
-        UNKNOWN,
-        id="gzip label",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head("Content-Length: 5", "Content-Length: 6"), b"which"),
-        BackendBroken,
-        UNKNOWN,
-        id="two lengths",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head("Content-Length: 9, 9"), b"short"),
-        BackendBroken,
-        UNKNOWN,
-        id="a length listed twice in one line, and not reached",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head("Content-Length: nine"), b"nine byte"),
-        BackendBroken,
-        UNKNOWN,
-        id="a length that is no number",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head("Transfer-Encoding: gzip, chunked"), chunked(b"zipped", b"")),
-        BackendBroken,
-        UNKNOWN,
-        id="a coding around the chunks",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED, "Transfer-Encoding: gzip"), chunked(b"zipped", b"")),
-        BackendBroken,
-        UNKNOWN,
-        id="a coding in a second line",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), b"-5\r\n", b"short"),
-        BackendBroken,
-        UNKNOWN,
-        id="a chunk of less than nothing",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), b"-1\r\n", bytes(5 << 20)).hang(),
-        BackendBroken,
-        UNKNOWN,
-        id="a chunk of -1 bytes, with more than the limit behind it",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip", "Content-Encoding: identity")),
-        BackendBroken,
-        UNKNOWN,
-        id="gzip label, and another that denies it",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(b"SSH-2.0-dropbear\r\n"), BackendBroken, UNKNOWN, id="not HTTP"
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(f"X: {'x' * 70_000}")),
-        BackendBroken,
-        UNKNOWN,
-        id="a header line of 70 kB",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(f"Content-Length: {4 << 20 | 1}")).hang(),
-        BackendBroken,
-        UNKNOWN,
-        id="announced over the limit",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(), bytes((4 << 20) + 1)),
-        BackendBroken,
-        UNKNOWN,
-        id="over the limit",
-    ),
-]
+    pytest.param(lambda connection: connection.read().send(head()).drip(), BackendTimeout, UNKNOWN, id="a body that drips"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED)).drip(b"1\r\nx\r\n"), BackendTimeout, UNKNOWN, id="dripping chunks"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), chunked(b"all", b"")[:-2]).drip(b"Trailer: x\r\n"), BackendTimeout, UNKNOWN, id="a trailer that drips"),
+    pytest.param(lambda connection: connection.read().send(head("Content-Length: 100"), b"eleven byte"), BackendBroken, UNKNOWN, id="shorter than announced"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), chunked(b"half")), BackendBroken, UNKNOWN, id="no last chunk"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), b"40\r\nhalf"), BackendBroken, UNKNOWN, id="cut within a chunk"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), b"zz\r\n"), BackendBroken, UNKNOWN, id="a chunk size that is none"),
+    pytest.param(lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip")), BackendBroken, UNKNOWN, id="gzip label"),
+    pytest.param(lambda connection: connection.read().send(head("Content-Length: 5", "Content-Length: 6"), b"which"), BackendBroken, UNKNOWN, id="two lengths"),
+    pytest.param(lambda connection: connection.read().send(head("Content-Length: 9, 9"), b"short"), BackendBroken, UNKNOWN, id="a length listed twice in one line, and not reached"),
+    pytest.param(lambda connection: connection.read().send(head("Content-Length: nine"), b"nine byte"), BackendBroken, UNKNOWN, id="a length that is no number"),
+    pytest.param(lambda connection: connection.read().send(head("Transfer-Encoding: gzip, chunked"), chunked(b"zipped", b"")), BackendBroken, UNKNOWN, id="a coding around the chunks"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED, "Transfer-Encoding: gzip"), chunked(b"zipped", b"")), BackendBroken, UNKNOWN, id="a coding in a second line"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), b"-5\r\n", b"short"), BackendBroken, UNKNOWN, id="a chunk of less than nothing"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), b"-1\r\n", bytes(5 << 20)).hang(), BackendBroken, UNKNOWN, id="a chunk of -1 bytes, with more than the limit behind it"),
+    pytest.param(lambda connection: connection.read().send(ok(b"plain", "Content-Encoding: gzip", "Content-Encoding: identity")), BackendBroken, UNKNOWN, id="gzip label, and another that denies it"),
+    pytest.param(lambda connection: connection.read().send(b"SSH-2.0-dropbear\r\n"), BackendBroken, UNKNOWN, id="not HTTP"),
+    pytest.param(lambda connection: connection.read().send(head(f"X: {'x' * 70_000}")), BackendBroken, UNKNOWN, id="a header line of 70 kB"),
+    pytest.param(lambda connection: connection.read().send(head(f"Content-Length: {4 << 20 | 1}")).hang(), BackendBroken, UNKNOWN, id="announced over the limit"),
+    pytest.param(lambda connection: connection.read().send(head(), bytes((4 << 20) + 1)), BackendBroken, UNKNOWN, id="over the limit"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("script", "kind", "delivery"), FAILURES)
 def test_a_failure_is_one_of_three_kinds_and_tells_what_became_of_it(
-    start: Start,
-    caplog: pytest.LogCaptureFixture,
-    script: Script,
-    kind: type[ToolError],
-    delivery: str | None,
+    start: Start, caplog: pytest.LogCaptureFixture, script: Script, kind: type[ToolError], delivery: str | None
 ) -> None:
     """Once asked, never twice; in time; naming backend and setting; no argument in the text or in any log."""
     caplog.set_level(logging.DEBUG)
@@ -497,14 +374,11 @@ def stream(fake: FakeBackend, seconds: float = 5, total: float = 5, limit: int =
     return Backend("config_web", fake.url).stream("/api/logs/support", seconds, total, limit)
 
 
-@pytest.mark.parametrize(
-    ("sent", "length"),
-    [
-        pytest.param(ok(bytes(100_000)), 100_000, id="announced"),
-        pytest.param(head(CHUNKED) + chunked(bytes(60_000), bytes(40_000), b""), None, id="chunked"),
-        pytest.param(head() + bytes(100_000), None, id="until it closes"),
-    ],
-)
+@pytest.mark.parametrize(("sent", "length"), [
+    pytest.param(ok(bytes(100_000)), 100_000, id="announced"),
+    pytest.param(head(CHUNKED) + chunked(bytes(60_000), bytes(40_000), b""), None, id="chunked"),
+    pytest.param(head() + bytes(100_000), None, id="until it closes"),
+])  # fmt: skip
 def test_a_stream_gives_all_bytes_in_blocks(start: Start, sent: bytes, length: int | None) -> None:
     fake = start(lambda connection: connection.read().send(sent))
     with contextlib.closing(stream(fake)) as body:
@@ -531,16 +405,11 @@ def test_the_first_block_is_here_before_the_stream_is_returned(start: Start) -> 
             next(body)
 
 
-@pytest.mark.parametrize(
-    ("sent", "begun"),
-    [
-        pytest.param(ok(b"<h1>no</h1>", status="500 Oops"), BackendResponse(500, "", b"<h1>no</h1>"), id="500"),
-        pytest.param(ok(b"", "Location: /x", status="302 Found"), BackendResponse(302, "", b""), id="a redirect"),
-        pytest.param(
-            ok(b"<p>" * 99_000, status="404 Gone"), BackendResponse(404, "", (b"<p>" * 99_000)[:BLOCK]), id="long"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("sent", "begun"), [
+    pytest.param(ok(b"<h1>no</h1>", status="500 Oops"), BackendResponse(500, "", b"<h1>no</h1>"), id="500"),
+    pytest.param(ok(b"", "Location: /x", status="302 Found"), BackendResponse(302, "", b""), id="a redirect"),
+    pytest.param(ok(b"<p>" * 99_000, status="404 Gone"), BackendResponse(404, "", (b"<p>" * 99_000)[:BLOCK]), id="long"),
+])  # fmt: skip
 def test_another_answer_than_the_body_is_known_by_its_first_block(
     start: Start, sent: bytes, begun: BackendResponse
 ) -> None:
@@ -571,25 +440,11 @@ def test_a_first_block_that_does_not_come_is_a_timeout(start: Start) -> None:
 
 
 LATE = [
-    pytest.param(
-        lambda connection: connection.read().send(head(f"Content-Length: {3 * BLOCK}"), bytes(BLOCK + 9)),
-        BackendBroken,
-        id="shorter than announced",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(CHUNKED), chunked(bytes(BLOCK + 9))),
-        BackendBroken,
-        id="cut chunks",
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"
-    ),
-    pytest.param(
-        lambda connection: connection.read().send(head(), bytes(BLOCK + 9)).drip(),
-        BackendTimeout,
-        id="drips over the total time",
-    ),
-]
+    pytest.param(lambda connection: connection.read().send(head(f"Content-Length: {3 * BLOCK}"), bytes(BLOCK + 9)), BackendBroken, id="shorter than announced"),
+    pytest.param(lambda connection: connection.read().send(head(CHUNKED), chunked(bytes(BLOCK + 9))), BackendBroken, id="cut chunks"),
+    pytest.param(lambda connection: connection.read().send(head(), bytes((1 << 20) + 1)), BackendBroken, id="over the limit"),
+    pytest.param(lambda connection: connection.read().send(head(), bytes(BLOCK + 9)).drip(), BackendTimeout, id="drips over the total time"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("script", "kind"), LATE)
@@ -654,19 +509,16 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
     assert failure_of(error) is not None
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        pytest.param(requests.exceptions.ConnectTimeout, FailureKind.UNREACHABLE, id="a connect timeout is no timeout"),
-        pytest.param(requests.exceptions.ReadTimeout, FailureKind.TIMEOUT, id="read timeout of requests"),
-        pytest.param(requests.exceptions.ConnectionError, FailureKind.BROKEN, id="connection error of requests"),
-        pytest.param(urllib3.exceptions.NewConnectionError, FailureKind.UNREACHABLE, id="no connection"),
-        pytest.param(urllib3.exceptions.ReadTimeoutError, FailureKind.TIMEOUT, id="read timeout of urllib3"),
-        pytest.param(urllib3.exceptions.ProtocolError, FailureKind.BROKEN, id="protocol error"),
-        pytest.param(ConnectionResetError, FailureKind.BROKEN, id="reset"),
-        pytest.param(KeyError, None, id="a bug"),
-    ],
-)
+@pytest.mark.parametrize(("error", "kind"), [
+    pytest.param(requests.exceptions.ConnectTimeout, FailureKind.UNREACHABLE, id="a connect timeout is no timeout"),
+    pytest.param(requests.exceptions.ReadTimeout, FailureKind.TIMEOUT, id="read timeout of requests"),
+    pytest.param(requests.exceptions.ConnectionError, FailureKind.BROKEN, id="connection error of requests"),
+    pytest.param(urllib3.exceptions.NewConnectionError, FailureKind.UNREACHABLE, id="no connection"),
+    pytest.param(urllib3.exceptions.ReadTimeoutError, FailureKind.TIMEOUT, id="read timeout of urllib3"),
+    pytest.param(urllib3.exceptions.ProtocolError, FailureKind.BROKEN, id="protocol error"),
+    pytest.param(ConnectionResetError, FailureKind.BROKEN, id="reset"),
+    pytest.param(KeyError, None, id="a bug"),
+])  # fmt: skip
 def test_the_most_specific_kind_counts(error: type[Exception], kind: FailureKind | None) -> None:
     assert failure_of(error) is kind
 

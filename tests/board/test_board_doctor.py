@@ -20,14 +20,7 @@ from mcpboard import __version__
 from mcpboard.board import doctor
 from mcpboard.board.doctor import listeners, probes, rules
 from mcpboard.board.doctor.listeners import Listener
-from mcpboard.board.doctor.probes import (
-    BackendFacts,
-    LogFacts,
-    MemoryFacts,
-    PortFacts,
-    PortHolder,
-    StockAgentFacts,
-)
+from mcpboard.board.doctor.probes import BackendFacts, LogFacts, MemoryFacts, PortFacts, PortHolder, StockAgentFacts
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import Settings
 from mcpboard.doctor import CheckResult, CheckState, skipped
@@ -65,144 +58,40 @@ def with_agent(port: int, listen: int) -> Settings:
 
 ROWS_OF_FACTS = [
     pytest.param(rules.settings, SETTINGS, CheckState.OK, "agent_base_url", id="settings"),
-    pytest.param(
-        rules.settings,
-        ConfigError("/x: line 3: no TOML"),
-        CheckState.FAILED,
-        "line 3",
-        id="settings that cannot be read",
-    ),
-    pytest.param(
-        rules.settings,
-        dataclasses.replace(SETTINGS, warnings=("beware",)),
-        CheckState.FAILED,
-        "beware",
-        id="settings with a warning",
-    ),
-    pytest.param(
-        rules.settings,
-        dataclasses.replace(SETTINGS, mcp_enabled=False),
-        CheckState.FAILED,
-        "disabled in default",
-        id="disabled",
-    ),
+    pytest.param(rules.settings, ConfigError("/x: line 3: no TOML"), CheckState.FAILED, "line 3", id="settings that cannot be read"),
+    pytest.param(rules.settings, dataclasses.replace(SETTINGS, warnings=("beware",)), CheckState.FAILED, "beware", id="settings with a warning"),
+    pytest.param(rules.settings, dataclasses.replace(SETTINGS, mcp_enabled=False), CheckState.FAILED, "disabled in default", id="disabled"),
     pytest.param(rules.stock_agent, StockAgentFacts(8080, SETTINGS, None), CheckState.OK, "none", id="no stock Agent"),
-    pytest.param(
-        rules.stock_agent,
-        StockAgentFacts(8080, with_agent(8080, 8090), ADVICE),
-        CheckState.OK,
-        "stands beside",
-        id="beside a stock Agent",
-    ),
-    pytest.param(
-        rules.stock_agent,
-        StockAgentFacts(8080, with_agent(8081, 8080), ADVICE),
-        CheckState.FAILED,
-        "has port 8080",
-        id="in the way of a stock Agent",
-    ),
-    pytest.param(
-        rules.stock_agent,
-        StockAgentFacts(8080, with_agent(8081, 8090), ADVICE),
-        CheckState.FAILED,
-        "has port 8080",
-        id="beside, but asking elsewhere",
-    ),
-    pytest.param(
-        rules.ports,
-        PortFacts((PortHolder(8080, OURS, "1.2"),), "s"),
-        CheckState.OK,
-        "mcpboard 1.2 on 0.0.0.0 port 8080",
-        id="mcpboard on its port",
-    ),
-    pytest.param(
-        rules.ports,
-        PortFacts((PortHolder(8080, None, None),), "s"),
-        CheckState.FAILED,
-        "nobody listens",
-        id="nobody on the port",
-    ),
-    pytest.param(
-        rules.ports,
-        PortFacts((PortHolder(8080, OTHER, None),), "s"),
-        CheckState.FAILED,
-        "nginx (pid 7)",
-        id="another program on the port",
-    ),
-    pytest.param(
-        rules.ports,
-        PortFacts((PortHolder(8080, HIDDEN, None),), "s"),
-        CheckState.FAILED,
-        "another user",
-        id="a program that only root may see",
-    ),
+    pytest.param(rules.stock_agent, StockAgentFacts(8080, with_agent(8080, 8090), ADVICE), CheckState.OK, "stands beside", id="beside a stock Agent"),
+    pytest.param(rules.stock_agent, StockAgentFacts(8080, with_agent(8081, 8080), ADVICE), CheckState.FAILED, "has port 8080", id="in the way of a stock Agent"),
+    pytest.param(rules.stock_agent, StockAgentFacts(8080, with_agent(8081, 8090), ADVICE), CheckState.FAILED, "has port 8080", id="beside, but asking elsewhere"),
+    pytest.param(rules.ports, PortFacts((PortHolder(8080, OURS, "1.2"),), "s"), CheckState.OK, "mcpboard 1.2 on 0.0.0.0 port 8080", id="mcpboard on its port"),
+    pytest.param(rules.ports, PortFacts((PortHolder(8080, None, None),), "s"), CheckState.FAILED, "nobody listens", id="nobody on the port"),
+    pytest.param(rules.ports, PortFacts((PortHolder(8080, OTHER, None),), "s"), CheckState.FAILED, "nginx (pid 7)", id="another program on the port"),
+    pytest.param(rules.ports, PortFacts((PortHolder(8080, HIDDEN, None),), "s"), CheckState.FAILED, "another user", id="a program that only root may see"),
     pytest.param(rules.ports, PortFacts((), "s"), CheckState.OK, "any free port", id="port 0"),
     pytest.param(rules.backend, asked(b'{"a":1}'), CheckState.OK, "answers", id="a backend"),
-    pytest.param(
-        rules.backend,
-        asked(b"404 page not found", 404),
-        CheckState.FAILED,
-        "HTTP 404",
-        id="a backend of another version",
-    ),
-    pytest.param(
-        rules.backend, asked(b"[]"), CheckState.FAILED, "not as expected", id="a backend that says something else"
-    ),
-    pytest.param(
-        rules.backend, asked(b"\xff{"), CheckState.FAILED, "not as expected", id="a backend that says nothing sensible"
-    ),
-    pytest.param(
-        rules.backend,
-        BackendFacts("the Agent", "/x", error="refused"),
-        CheckState.FAILED,
-        "refused",
-        id="a backend down",
-    ),
+    pytest.param(rules.backend, asked(b"404 page not found", 404), CheckState.FAILED, "HTTP 404", id="a backend of another version"),
+    pytest.param(rules.backend, asked(b"[]"), CheckState.FAILED, "not as expected", id="a backend that says something else"),
+    pytest.param(rules.backend, asked(b"\xff{"), CheckState.FAILED, "not as expected", id="a backend that says nothing sensible"),
+    pytest.param(rules.backend, BackendFacts("the Agent", "/x", error="refused"), CheckState.FAILED, "refused", id="a backend down"),
     pytest.param(rules.tool_list, asked(tool_list()), CheckState.OK, f"all {len(AGENT_TOOLS)} tools", id="a tool list"),
-    pytest.param(
-        rules.tool_list,
-        asked(tool_list(schemas=False)),
-        CheckState.OK,
-        "built-in schemas for screenshot",
-        id="an old tool list",
-    ),
-    pytest.param(
-        rules.tool_list,
-        asked(tool_list("open_url")),
-        CheckState.FAILED,
-        "does not have: open_url",
-        id="a tool that is missing",
-    ),
+    pytest.param(rules.tool_list, asked(tool_list(schemas=False)), CheckState.OK, "built-in schemas for screenshot", id="an old tool list"),
+    pytest.param(rules.tool_list, asked(tool_list("open_url")), CheckState.FAILED, "does not have: open_url", id="a tool that is missing"),
     pytest.param(rules.tool_list, asked(b"<html>"), CheckState.FAILED, "cannot be read", id="no tool list"),
     pytest.param(rules.memory, MemoryFacts(64 * MIB, 20 * MIB), CheckState.OK, "64 MiB available", id="memory"),
     pytest.param(rules.memory, MemoryFacts(5 * MIB, 20 * MIB), CheckState.FAILED, "runs out", id="no memory"),
-    pytest.param(
-        rules.memory, MemoryFacts(64 * MIB, 90 * MIB), CheckState.FAILED, "has grown", id="a server that has grown"
-    ),
+    pytest.param(rules.memory, MemoryFacts(64 * MIB, 90 * MIB), CheckState.FAILED, "has grown", id="a server that has grown"),
     pytest.param(rules.memory, MemoryFacts(None, None), CheckState.OK, "unknown", id="a kernel that says nothing"),
-    pytest.param(
-        rules.memory,
-        MemoryFacts(64 * MIB, None, runs=False),
-        CheckState.OK,
-        "64 MiB available, no server runs here",
-        id="no server",
-    ),
+    pytest.param(rules.memory, MemoryFacts(64 * MIB, None, runs=False), CheckState.OK, "64 MiB available, no server runs here", id="no server"),
     pytest.param(rules.log, LogFacts("stderr"), CheckState.OK, "standard error", id="log on stderr"),
     pytest.param(rules.log, LogFacts("syslog"), CheckState.OK, "system's log", id="log to syslog"),
     pytest.param(rules.log, LogFacts("syslog", missing=True), CheckState.FAILED, "no syslog", id="no syslog daemon"),
-    pytest.param(
-        rules.log, LogFacts("/l/x", free=9 * MIB, age=3, errors=2), CheckState.OK, "2 errors", id="log in a file"
-    ),
+    pytest.param(rules.log, LogFacts("/l/x", free=9 * MIB, age=3, errors=2), CheckState.OK, "2 errors", id="log in a file"),
     pytest.param(rules.log, LogFacts("/l/x", missing=True), CheckState.FAILED, "not there", id="no log file"),
-    pytest.param(
-        rules.log,
-        LogFacts("/l/x", error="Permission denied"),
-        CheckState.FAILED,
-        "Permission",
-        id="a log that is not ours",
-    ),
+    pytest.param(rules.log, LogFacts("/l/x", error="Permission denied"), CheckState.FAILED, "Permission", id="a log that is not ours"),
     pytest.param(rules.log, LogFacts("/l/x", free=5), CheckState.FAILED, "disk is full", id="a full disk"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("evaluate", "facts", "state", "message"), ROWS_OF_FACTS)

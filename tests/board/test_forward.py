@@ -72,17 +72,14 @@ def test_an_undelivered_outcomes_age_counts_from_the_action(forward: Forwarder, 
     assert "The earlier open_app finished OK 42 s ago" in text(run(forward, "keyboard_tap"))
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        pytest.param(WELL, "finished OK", id="it worked"),
-        pytest.param({"body": ReadTimeout("secret")}, "ended with an error", id="nobody knows"),
-        pytest.param({"body": ConnectionError("secret")}, "ended with an error", id="cut off"),
-        pytest.param({"body": "secret"}, "ended with an error", id="no sense"),
-        pytest.param({"status": 404, "body": "secret"}, None, id="never begun"),
-        pytest.param({"body": ConnectTimeout("secret")}, None, id="never sent"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "message"), [
+    pytest.param(WELL, "finished OK", id="it worked"),
+    pytest.param({"body": ReadTimeout("secret")}, "ended with an error", id="nobody knows"),
+    pytest.param({"body": ConnectionError("secret")}, "ended with an error", id="cut off"),
+    pytest.param({"body": "secret"}, "ended with an error", id="no sense"),
+    pytest.param({"status": 404, "body": "secret"}, None, id="never begun"),
+    pytest.param({"body": ConnectTimeout("secret")}, None, id="never sent"),
+])  # fmt: skip
 def test_an_outcome_is_told_in_our_words_alone(forward: Forwarder, answer: dict[str, Any], message: str | None) -> None:
     lose(run(forward, "open_app", answer))
     told = text(run(forward, "keyboard_tap"))

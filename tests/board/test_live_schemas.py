@@ -123,10 +123,7 @@ UNUSABLE = [
     pytest.param({"type": "object"}, id="no properties"),
     pytest.param({"type": "string", "properties": {}}, id="a root that is no object"),
     pytest.param({"type": ["object"], "properties": {}}, id="a list of types at the root"),
-    *(
-        pytest.param({**text_schema(), word: [{"required": ["app"]}]}, id=f"{word} at the root")
-        for word in ("anyOf", "oneOf", "allOf", "not", "if")
-    ),
+    *(pytest.param({**text_schema(), word: [{"required": ["app"]}]}, id=f"{word} at the root") for word in ("anyOf", "oneOf", "allOf", "not", "if")),
     pytest.param({**text_schema(), "$defs": {}}, id="definitions"),
     pytest.param(text_schema(**{"$ref": "#/$defs/app"}), id="a reference"),
     pytest.param({"type": "object", "properties": {"a": {"items": {"$ref": "#"}}}}, id="a reference in a list"),
@@ -142,7 +139,7 @@ UNUSABLE = [
     pytest.param(text_schema("n" * 65), id="a name too long"),
     pytest.param(text_schema(description=7), id="a description that is no text"),
     pytest.param(_deep(17), id="nested too deep"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("schema", UNUSABLE)

@@ -242,15 +242,13 @@ def test_a_status_is_told_as_text_and_structured_alike(found: dict[str, Any]) ->
 
 SOFT_FAILURES = [
     pytest.param(readers.action, shot(action_output='{"ok":false,"suggestion":"use focus"}'), id="text not entered"),
-    pytest.param(
-        readers.output, shot(action_output='{"ok":false,"reason":"not found"}'), id="an app not found, newest"
-    ),
+    pytest.param(readers.output, shot(action_output='{"ok":false,"reason":"not found"}'), id="an app not found, newest"),
     pytest.param(readers.output, {"ok": False, "target": "Mail", "reason": "not found"}, id="an app not found"),
     pytest.param(readers.output, "error: no model is configured", id="the old prefix"),
     pytest.param(readers.output, "Error: no model", id="the old prefix in capitals"),
     pytest.param(readers.action, shot(action_output="ERROR: hid"), id="the old prefix inside"),
     pytest.param(readers.screenshot, shot(ok=False), id="a screenshot that is not ok"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("read", "output"), SOFT_FAILURES)

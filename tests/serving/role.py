@@ -11,15 +11,7 @@ from werkzeug.routing import Rule
 
 from mcpboard.errors import InvalidParams, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
-from mcpboard.protocol.messages import (
-    CloseSession,
-    OpenSession,
-    Outcome,
-    Policy,
-    Reply,
-    RequestHead,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, OpenSession, Outcome, Policy, Reply, RequestHead, ToolCall
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.serving.app import View, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot

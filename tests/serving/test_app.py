@@ -43,42 +43,30 @@ ODD_CONDITIONS = [
 
 
 class TestAnswers:
-    @pytest.mark.parametrize(
-        ("sent", "status", "allow"),
-        [
-            pytest.param(request(method="GET"), 405, "POST", id="GET"),
-            pytest.param(request(method="GET", path="/mcp/"), 405, "POST", id="GET with a slash"),
-            pytest.param(request(b"", "Accept: text/event-stream", method="GET"), 405, "POST", id="GET for a stream"),
-            pytest.param(request(method="DELETE"), 405, "POST", id="DELETE"),
-            pytest.param(request(method="PUT"), 405, "POST", id="PUT"),
-            pytest.param(request(method="PATCH"), 405, "POST", id="PATCH"),
-            pytest.param(request(method="OPTIONS"), 405, "POST", id="OPTIONS"),
-            pytest.param(request(b"", FOREIGN, method="OPTIONS"), 403, None, id="preflight"),
-            pytest.param(request(message("ping"), FOREIGN), 403, None, id="a foreign page"),
-            pytest.param(
-                request(
-                    message("ping"), "Origin: http://10.0.0.9", "X-Forwarded-Host: 10.0.0.9", "Forwarded: host=10.0.0.9"
-                ),
-                403,
-                None,
-                id="forwarded headers are not believed",
-            ),
-            pytest.param(
-                request(method="GET", path="/.well-known/oauth-protected-resource"), 404, None, id="login hunting"
-            ),
-            pytest.param(request(method="POST", path="/register"), 404, None, id="registration"),
-            pytest.param(request(method="GET", path="/"), 404, None, id="no such page"),
-            pytest.param(request(message("ping"), path="/MCP"), 404, None, id="another path"),
-            pytest.param(request(method="DELETE", path="/health"), 405, "GET, HEAD", id="a page's own refusal"),
-            pytest.param(request(method="GET", path="/health"), 200, None, id="a page"),
-            pytest.param(request(message("ping"), path="/mcp"), 200, None, id="ping"),
-            pytest.param(request(message("ping"), path="//mcp"), 200, None, id="doubled slash"),
-            pytest.param(request(message("ping"), path="/mcp//"), 404, None, id="doubled slash at the end"),
-            pytest.param(request(method="GET", path="/health//"), 404, None, id="a page with two slashes behind it"),
-            pytest.param(request(message("ping"), path="/mcp?x=1"), 200, None, id="query"),
-            pytest.param(request(message("ping"), "Accept: text/html"), 200, None, id="any Accept"),
-        ],
-    )
+    @pytest.mark.parametrize(("sent", "status", "allow"), [
+        pytest.param(request(method="GET"), 405, "POST", id="GET"),
+        pytest.param(request(method="GET", path="/mcp/"), 405, "POST", id="GET with a slash"),
+        pytest.param(request(b"", "Accept: text/event-stream", method="GET"), 405, "POST", id="GET for a stream"),
+        pytest.param(request(method="DELETE"), 405, "POST", id="DELETE"),
+        pytest.param(request(method="PUT"), 405, "POST", id="PUT"),
+        pytest.param(request(method="PATCH"), 405, "POST", id="PATCH"),
+        pytest.param(request(method="OPTIONS"), 405, "POST", id="OPTIONS"),
+        pytest.param(request(b"", FOREIGN, method="OPTIONS"), 403, None, id="preflight"),
+        pytest.param(request(message("ping"), FOREIGN), 403, None, id="a foreign page"),
+        pytest.param(request(message("ping"), "Origin: http://10.0.0.9", "X-Forwarded-Host: 10.0.0.9", "Forwarded: host=10.0.0.9"), 403, None, id="forwarded headers are not believed"),
+        pytest.param(request(method="GET", path="/.well-known/oauth-protected-resource"), 404, None, id="login hunting"),
+        pytest.param(request(method="POST", path="/register"), 404, None, id="registration"),
+        pytest.param(request(method="GET", path="/"), 404, None, id="no such page"),
+        pytest.param(request(message("ping"), path="/MCP"), 404, None, id="another path"),
+        pytest.param(request(method="DELETE", path="/health"), 405, "GET, HEAD", id="a page's own refusal"),
+        pytest.param(request(method="GET", path="/health"), 200, None, id="a page"),
+        pytest.param(request(message("ping"), path="/mcp"), 200, None, id="ping"),
+        pytest.param(request(message("ping"), path="//mcp"), 200, None, id="doubled slash"),
+        pytest.param(request(message("ping"), path="/mcp//"), 404, None, id="doubled slash at the end"),
+        pytest.param(request(method="GET", path="/health//"), 404, None, id="a page with two slashes behind it"),
+        pytest.param(request(message("ping"), path="/mcp?x=1"), 200, None, id="query"),
+        pytest.param(request(message("ping"), "Accept: text/html"), 200, None, id="any Accept"),
+    ])  # fmt: skip
     def test_json_whole_and_plain(self, served: Served, sent: bytes, status: int, allow: str | None) -> None:
         with served.client() as client:
             client.send(sent)
@@ -93,26 +81,19 @@ class TestAnswers:
             else:
                 assert client.post(message("ping")).status == 200, "the connection goes on"
 
-    @pytest.mark.parametrize(
-        ("sent", "kept"),
-        [
-            pytest.param(request(message("ping")), True, id="ping"),
-            pytest.param(request(message("nothing")), True, id="an unknown method"),
-            pytest.param(request(b"{"), True, id="no JSON"),
-            pytest.param(request(message("ping"), path="/mcp/"), True, id="ping with a slash"),
-            pytest.param(request(method="GET", path="/health"), False, id="a page"),
-            pytest.param(request(method="HEAD", path="/health"), False, id="the head of a page"),
-            pytest.param(request(method="GET", path="/health", version="1.0"), False, id="a page by HTTP/1.0"),
-            pytest.param(
-                request(b"", "Connection: keep-alive", method="GET", path="/health", version="1.0"),
-                False,
-                id="a page by HTTP/1.0 kept alive",
-            ),
-            pytest.param(request(method="GET"), False, id="a frame that shows /mcp"),
-            pytest.param(request(method="GET", path="/nowhere"), False, id="a frame that shows nothing"),
-            pytest.param(request(message("ping"), FOREIGN), False, id="a foreign page that posts"),
-        ],
-    )
+    @pytest.mark.parametrize(("sent", "kept"), [
+        pytest.param(request(message("ping")), True, id="ping"),
+        pytest.param(request(message("nothing")), True, id="an unknown method"),
+        pytest.param(request(b"{"), True, id="no JSON"),
+        pytest.param(request(message("ping"), path="/mcp/"), True, id="ping with a slash"),
+        pytest.param(request(method="GET", path="/health"), False, id="a page"),
+        pytest.param(request(method="HEAD", path="/health"), False, id="the head of a page"),
+        pytest.param(request(method="GET", path="/health", version="1.0"), False, id="a page by HTTP/1.0"),
+        pytest.param(request(b"", "Connection: keep-alive", method="GET", path="/health", version="1.0"), False, id="a page by HTTP/1.0 kept alive"),
+        pytest.param(request(method="GET"), False, id="a frame that shows /mcp"),
+        pytest.param(request(method="GET", path="/nowhere"), False, id="a frame that shows nothing"),
+        pytest.param(request(message("ping"), FOREIGN), False, id="a foreign page that posts"),
+    ])  # fmt: skip
     def test_only_clients_of_mcp_keep_their_connection(self, served: Served, sent: bytes, kept: bool) -> None:
         """A browser opens six for each name of a server, and keeps them as long as it may."""
         with served.client() as client:
@@ -199,14 +180,11 @@ class TestAnswers:
         assert len(response.body) == int(response.headers["content-length"])
         assert response.json["result"]["content"][0]["data"] == "A" * 400_000
 
-    @pytest.mark.parametrize(
-        ("size", "status"),
-        [
-            pytest.param(BODY_LIMIT, 200, id="as much as is allowed"),
-            pytest.param(BODY_LIMIT + 1, 413, id="a byte more"),
-            pytest.param(BODY_LIMIT + 16 * 1024 - 1, 413, id="the most that waitress lets through"),
-        ],
-    )
+    @pytest.mark.parametrize(("size", "status"), [
+        pytest.param(BODY_LIMIT, 200, id="as much as is allowed"),
+        pytest.param(BODY_LIMIT + 1, 413, id="a byte more"),
+        pytest.param(BODY_LIMIT + 16 * 1024 - 1, 413, id="the most that waitress lets through"),
+    ])  # fmt: skip
     def test_the_limit_on_bodies_answers_in_json(self, served: Served, size: int, status: int) -> None:
         response = served.post(message("ping").ljust(size))
         assert response.status == status
@@ -217,17 +195,14 @@ class TestAnswers:
 
 
 class TestBorrowed:
-    @pytest.mark.parametrize(
-        ("body", "words"),
-        [
-            pytest.param(call("echo", 7), "done", id="a result"),
-            pytest.param(call("refuse", 7), "the phone said no", id="a tool error"),
-            pytest.param(call("protocol", 7), "no such device", id="a protocol error"),
-            pytest.param(call("crash", 7), "internal error", id="a crash"),
-            pytest.param(call("unwritable", 7), "internal error", id="a result that cannot be written"),
-            pytest.param(call("file", 7, size=100_000), "pretend://file", id="a file"),
-        ],
-    )
+    @pytest.mark.parametrize(("body", "words"), [
+        pytest.param(call("echo", 7), "done", id="a result"),
+        pytest.param(call("refuse", 7), "the phone said no", id="a tool error"),
+        pytest.param(call("protocol", 7), "no such device", id="a protocol error"),
+        pytest.param(call("crash", 7), "internal error", id="a crash"),
+        pytest.param(call("unwritable", 7), "internal error", id="a result that cannot be written"),
+        pytest.param(call("file", 7, size=100_000), "pretend://file", id="a file"),
+    ])  # fmt: skip
     def test_the_slot_is_released_once_and_sources_closed_once(
         self, served: Served, lines: Lines, body: bytes, words: str
     ) -> None:
@@ -286,17 +261,12 @@ class TestBorrowed:
         served.limit.wait_for(0)
         assert served.role.lost.empty()
 
-    @pytest.mark.parametrize(
-        ("sent", "status"),
-        [
-            pytest.param(request(message("tools/list", 5)), 200, id="while listing"),
-            pytest.param(
-                request(message("initialize", 5, protocolVersion="2025-11-25")), 200, id="while opening a session"
-            ),
-            pytest.param(request(b"", "Mcp-Session-Id: s", method="DELETE"), 500, id="while closing a session"),
-            pytest.param(request(method="GET", path="/health"), 500, id="in a page"),
-        ],
-    )
+    @pytest.mark.parametrize(("sent", "status"), [
+        pytest.param(request(message("tools/list", 5)), 200, id="while listing"),
+        pytest.param(request(message("initialize", 5, protocolVersion="2025-11-25")), 200, id="while opening a session"),
+        pytest.param(request(b"", "Mcp-Session-Id: s", method="DELETE"), 500, id="while closing a session"),
+        pytest.param(request(method="GET", path="/health"), 500, id="in a page"),
+    ])  # fmt: skip
     def test_a_crash_elsewhere_is_json_with_the_id_where_there_is_one(
         self, lines: Lines, sent: bytes, status: int
     ) -> None:
@@ -322,14 +292,11 @@ class TestBorrowed:
 
 
 class TestLog:
-    @pytest.mark.parametrize(
-        ("body", "line"),
-        [
-            pytest.param(call("echo", **{SECRET: 1}), "echo: ok, ", id="ok"),
-            pytest.param(call("refuse", **{SECRET: 1}), "refuse: ToolRefused, ", id="a tool error"),
-            pytest.param(call("protocol", **{SECRET: 1}), "protocol: InvalidParams, ", id="a protocol error"),
-        ],
-    )
+    @pytest.mark.parametrize(("body", "line"), [
+        pytest.param(call("echo", **{SECRET: 1}), "echo: ok, ", id="ok"),
+        pytest.param(call("refuse", **{SECRET: 1}), "refuse: ToolRefused, ", id="a tool error"),
+        pytest.param(call("protocol", **{SECRET: 1}), "protocol: InvalidParams, ", id="a protocol error"),
+    ])  # fmt: skip
     def test_one_line_a_call_without_its_arguments(self, served: Served, lines: Lines, body: bytes, line: str) -> None:
         size = len(served.post(body, "Authorization: Bearer " + SECRET).body)
         record = lines.next()
@@ -479,15 +446,12 @@ class TestLargeBodies:
             last = Posted(app, body).join()
         assert last.status == "200"
 
-    @pytest.mark.parametrize(
-        "value",
-        [
-            pytest.param([{str(number): 0} for number in range(9_000)], id="objects"),
-            pytest.param([str(number) for number in range(25_000)], id="strings"),
-            pytest.param({str(number): 0 for number in range(20_000)}, id="members"),
-            pytest.param("\U0001f600" + "a" * 200_000, id="wide characters"),
-        ],
-    )
+    @pytest.mark.parametrize("value", [
+        pytest.param([{str(number): 0} for number in range(9_000)], id="objects"),
+        pytest.param([str(number) for number in range(25_000)], id="strings"),
+        pytest.param({str(number): 0 for number in range(20_000)}, id="members"),
+        pytest.param("\U0001f600" + "a" * 200_000, id="wide characters"),
+    ])  # fmt: skip
     def test_a_call_that_runs_keeps_the_bytes_of_its_arguments_alone(self, value: Any) -> None:
         """Not the body, not what the server received, not what was parsed."""
         role = Unasking()

@@ -29,13 +29,10 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
 
 
-@pytest.mark.parametrize(
-    ("length", "header"),
-    [
-        pytest.param(LARGE, "content-length", id="announced"),
-        pytest.param(None, "transfer-encoding", id="not announced"),
-    ],
-)
+@pytest.mark.parametrize(("length", "header"), [
+    pytest.param(LARGE, "content-length", id="announced"),
+    pytest.param(None, "transfer-encoding", id="not announced"),
+])  # fmt: skip
 def test_a_large_bundle_comes_whole_in_flat_memory(
     served: Served, no_files: None, lines: Lines, length: int | None, header: str
 ) -> None:
@@ -75,13 +72,10 @@ def test_a_slow_reader_costs_no_memory_and_no_file(served: Served, no_files: Non
     assert [source.closed for source in served.role.sources] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("error", "level"),
-    [
-        pytest.param(BackendBroken("the source died"), "WARNING", id="the source dies"),
-        pytest.param(ZeroDivisionError("a bug"), "WARNING", id="a bug in the source"),
-    ],
-)
+@pytest.mark.parametrize(("error", "level"), [
+    pytest.param(BackendBroken("the source died"), "WARNING", id="the source dies"),
+    pytest.param(ZeroDivisionError("a bug"), "WARNING", id="a bug in the source"),
+])  # fmt: skip
 @pytest.mark.parametrize("length", [pytest.param(MIB, id="announced"), pytest.param(None, id="not announced")])
 def test_a_source_that_dies_midway_breaks_the_connection_off(
     served: Served, lines: Lines, error: Exception, level: str, length: int | None

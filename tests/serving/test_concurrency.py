@@ -97,13 +97,10 @@ def test_an_action_under_way_takes_no_slot_of_those_that_look() -> None:
     assert len(limit.held) == 6
 
 
-@pytest.mark.parametrize(
-    ("unsent", "age"),
-    [
-        pytest.param(1, READING_SECONDS - 0.1, id="it has only begun"),
-        pytest.param(0, 100.0, id="its reader has all there is, and waits for the source"),
-    ],
-)
+@pytest.mark.parametrize(("unsent", "age"), [
+    pytest.param(1, READING_SECONDS - 0.1, id="it has only begun"),
+    pytest.param(0, 100.0, id="its reader has all there is, and waits for the source"),
+])  # fmt: skip
 def test_nobody_gives_a_slot_that_is_no_slow_reader(now: Now, unsent: int, age: float) -> None:
     limit = ConcurrencyLimit(2, clock=now)
     limit.acquire()

@@ -234,13 +234,10 @@ class TestHangup:
             assert caller.response().json["id"] == 5
             assert process.exit()[0] == 0
 
-    @pytest.mark.parametrize(
-        "before",
-        [
-            pytest.param((), id="a service"),
-            pytest.param(("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"), id="under nohup"),
-        ],
-    )
+    @pytest.mark.parametrize("before", [
+        pytest.param((), id="a service"),
+        pytest.param(("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"), id="under nohup"),
+    ])  # fmt: skip
     def test_it_changes_nothing_without_a_terminal(self, before: Sequence[str]) -> None:
         with running(before=before) as process, Connection(process.ports[0]) as caller:
             caller.send(request(call("block", 5, seconds=1)))

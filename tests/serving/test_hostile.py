@@ -32,20 +32,17 @@ ACTION = hogs.call("echo")
 
 
 class TestConnections:
-    @pytest.mark.parametrize(
-        ("hog", "count"),
-        [
-            pytest.param(SILENT, 24, id="24 idle ones that come back at once"),
-            pytest.param(SILENT, 100, id="100 idle ones that come back at once"),
-            pytest.param(hogs.blank(0.1), 24, id="24 that send blank lines"),
-            pytest.param(hogs.blank(0.1), 100, id="100 that send blank lines"),
-            pytest.param(hogs.asking(PING, 0.1), 30, id="30 that ask now and then"),
-            pytest.param(hogs.asking(PING * 20, 0.01), 30, id="30 that ask all the time"),
-            pytest.param(FRAME, 36, id="a page of 36 frames"),
-            pytest.param(UNFINISHED, 30, id="30 requests that are never whole"),
-            pytest.param(UNREAD, 30, id="30 that read no answer"),
-        ],
-    )
+    @pytest.mark.parametrize(("hog", "count"), [
+        pytest.param(SILENT, 24, id="24 idle ones that come back at once"),
+        pytest.param(SILENT, 100, id="100 idle ones that come back at once"),
+        pytest.param(hogs.blank(0.1), 24, id="24 that send blank lines"),
+        pytest.param(hogs.blank(0.1), 100, id="100 that send blank lines"),
+        pytest.param(hogs.asking(PING, 0.1), 30, id="30 that ask now and then"),
+        pytest.param(hogs.asking(PING * 20, 0.01), 30, id="30 that ask all the time"),
+        pytest.param(FRAME, 36, id="a page of 36 frames"),
+        pytest.param(UNFINISHED, 30, id="30 requests that are never whole"),
+        pytest.param(UNREAD, 30, id="30 that read no answer"),
+    ])  # fmt: skip
     def test_a_newcomer_always_gets_in(self, served: Served, hog: Hog, count: int) -> None:
         with Crowd(served.port, {hog: count}):
             found = waits(served.port, SECONDS, {"ping": PING, "an action": ACTION})
@@ -295,18 +292,15 @@ class TestFraming:
 
     SMUGGLED = request(call("echo", "smuggled"))
 
-    @pytest.mark.parametrize(
-        "head",
-        [
-            pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: chunked", id="HTTP/1.0"),
-            pytest.param("POST /mcp HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", id="kept alive"),
-            pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: 5", id="with a length"),
-            pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: identity", id="another coding"),
-            pytest.param("GET /health HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", id="a page"),
-            pytest.param("POST /mcp HTTP/2.0\r\nTransfer-Encoding: chunked", id="a version to come"),
-            pytest.param("POST /mcp\r\nTransfer-Encoding: chunked", id="no version"),
-        ],
-    )
+    @pytest.mark.parametrize("head", [
+        pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: chunked", id="HTTP/1.0"),
+        pytest.param("POST /mcp HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", id="kept alive"),
+        pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: 5", id="with a length"),
+        pytest.param("POST /mcp HTTP/1.0\r\nTransfer-Encoding: identity", id="another coding"),
+        pytest.param("GET /health HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", id="a page"),
+        pytest.param("POST /mcp HTTP/2.0\r\nTransfer-Encoding: chunked", id="a version to come"),
+        pytest.param("POST /mcp\r\nTransfer-Encoding: chunked", id="no version"),
+    ])  # fmt: skip
     def test_transfer_encoding_needs_http_1_1(self, served: Served, head: str) -> None:
         with served.client() as client:
             client.send(f"{head}\r\nHost: x\r\n\r\n0\r\n\r\n".encode() + self.SMUGGLED)
@@ -330,16 +324,13 @@ class TestFraming:
             assert client.ended()
         assert served.role.ran == []
 
-    @pytest.mark.parametrize(
-        "junk",
-        [
-            pytest.param(b"\x00" * 100 + b"\r\n\r\n", id="zeros"),
-            pytest.param(b"}" + request(call("echo")), id="a rest of a body"),
-            pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="an answer"),
-            pytest.param(b"GET\r\n\r\n", id="half a request line"),
-            pytest.param(b"A" * 20_000, id="a line without end"),
-        ],
-    )
+    @pytest.mark.parametrize("junk", [
+        pytest.param(b"\x00" * 100 + b"\r\n\r\n", id="zeros"),
+        pytest.param(b"}" + request(call("echo")), id="a rest of a body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="an answer"),
+        pytest.param(b"GET\r\n\r\n", id="half a request line"),
+        pytest.param(b"A" * 20_000, id="a line without end"),
+    ])  # fmt: skip
     def test_junk_after_a_request_is_refused_and_ends_the_connection(self, served: Served, junk: bytes) -> None:
         with served.client() as client:
             client.send(request(message("ping")) + junk)

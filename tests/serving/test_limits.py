@@ -43,15 +43,12 @@ YEARS_56 = 56 * 365.25 * 86400  # seconds: from 1970 to when the board learns th
 class TestOverdue:
     """The sums alone, on a connection that is none."""
 
-    @pytest.mark.parametrize(
-        ("doing", "state"),
-        [
-            pytest.param({}, IDLE, id="idle"),
-            pytest.param({"request": object()}, RECEIVING, id="a request that does not end"),
-            pytest.param({"total_outbufs_len": 1}, STALLED, id="a reader that takes nothing"),
-            pytest.param({"total_outbufs_len": 1, "requests": [1]}, STALLED, id="the same in the middle of a reply"),
-        ],
-    )
+    @pytest.mark.parametrize(("doing", "state"), [
+        pytest.param({}, IDLE, id="idle"),
+        pytest.param({"request": object()}, RECEIVING, id="a request that does not end"),
+        pytest.param({"total_outbufs_len": 1}, STALLED, id="a reader that takes nothing"),
+        pytest.param({"total_outbufs_len": 1, "requests": [1]}, STALLED, id="the same in the middle of a reply"),
+    ])  # fmt: skip
     def test_after_its_limit_and_not_before(self, doing: dict[str, object], state: str) -> None:
         channel = still(**doing)
         assert channel.overdue(1000) is None
@@ -105,20 +102,17 @@ class TestDispensable:
         with ours, theirs:
             yield ours, theirs
 
-    @pytest.mark.parametrize(
-        ("doing", "age", "rank"),
-        [
-            pytest.param({"_half_closed": True}, 0, 4, id="said goodbye, and has all"),
-            pytest.param({}, 1, 3, id="idle"),
-            pytest.param({}, 0.9, None, id="idle, too young"),
-            pytest.param({"request": object()}, 1, 2, id="a request that is not whole"),
-            pytest.param({"request": object()}, 0.9, None, id="a request that has just begun"),
-            pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES, 1, id="a reply that is not read"),
-            pytest.param({"total_outbufs_len": 1, "requests": [1]}, UNREAD_TIMES, 1, id="the same of a tool"),
-            pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES - 0.1, None, id="a reply on its way"),
-            pytest.param({"requests": [1]}, 1000, None, id="a call under way"),
-        ],
-    )
+    @pytest.mark.parametrize(("doing", "age", "rank"), [
+        pytest.param({"_half_closed": True}, 0, 4, id="said goodbye, and has all"),
+        pytest.param({}, 1, 3, id="idle"),
+        pytest.param({}, 0.9, None, id="idle, too young"),
+        pytest.param({"request": object()}, 1, 2, id="a request that is not whole"),
+        pytest.param({"request": object()}, 0.9, None, id="a request that has just begun"),
+        pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES, 1, id="a reply that is not read"),
+        pytest.param({"total_outbufs_len": 1, "requests": [1]}, UNREAD_TIMES, 1, id="the same of a tool"),
+        pytest.param({"total_outbufs_len": 1}, UNREAD_TIMES - 0.1, None, id="a reply on its way"),
+        pytest.param({"requests": [1]}, 1000, None, id="a call under way"),
+    ])  # fmt: skip
     def test_the_least_missed_first(
         self, ends: tuple[socket.socket, socket.socket], doing: dict[str, object], age: float, rank: int | None
     ) -> None:
@@ -161,20 +155,15 @@ def still(**doing: object) -> Channel:
 
 
 class TestEnded:
-    @pytest.mark.parametrize(
-        "sent",
-        [
-            pytest.param(b"", id="nothing sent"),
-            pytest.param(b"POST /mcp HT", id="half a request line"),
-            pytest.param(request(PING)[:-20], id="half a body"),
-            pytest.param(
-                request(chunked(PING)[:-5], "Transfer-Encoding: chunked", sized=False), id="chunks without end"
-            ),
-            pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="a TLS hello"),
-            pytest.param(request(PING, "Expect: 100-continue")[: -len(PING)], id="Expect and no body"),
-            pytest.param(b"\r\n", id="a blank line"),
-        ],
-    )
+    @pytest.mark.parametrize("sent", [
+        pytest.param(b"", id="nothing sent"),
+        pytest.param(b"POST /mcp HT", id="half a request line"),
+        pytest.param(request(PING)[:-20], id="half a body"),
+        pytest.param(request(chunked(PING)[:-5], "Transfer-Encoding: chunked", sized=False), id="chunks without end"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="a TLS hello"),
+        pytest.param(request(PING, "Expect: 100-continue")[: -len(PING)], id="Expect and no body"),
+        pytest.param(b"\r\n", id="a blank line"),
+    ])  # fmt: skip
     def test_unanswered_after_its_limit(self, served: Served, quick: None, lines: Lines, sent: bytes) -> None:
         began = time.monotonic()
         with served.client() as client:
@@ -184,16 +173,11 @@ class TestEnded:
         assert served.pings()
         assert lines.none_left()
 
-    @pytest.mark.parametrize(
-        "sent",
-        [
-            pytest.param(request(PING, "X-Slow: " + "x" * 10_000), id="in the head"),
-            pytest.param(request(PING.ljust(10_000)), id="in the body"),
-            pytest.param(
-                request(chunked(PING.ljust(10_000), 1), "Transfer-Encoding: chunked", sized=False), id="in chunks"
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("sent", [
+        pytest.param(request(PING, "X-Slow: " + "x" * 10_000), id="in the head"),
+        pytest.param(request(PING.ljust(10_000)), id="in the body"),
+        pytest.param(request(chunked(PING.ljust(10_000), 1), "Transfer-Encoding: chunked", sized=False), id="in chunks"),
+    ])  # fmt: skip
     def test_a_byte_now_and_then_does_not_help(self, served: Served, quick: None, sent: bytes) -> None:
         began, pause = time.monotonic(), threading.Event()
         with served.client() as client, contextlib.suppress(ConnectionError):

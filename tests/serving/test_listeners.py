@@ -37,17 +37,14 @@ def taken_port() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0))
 
 
-@pytest.mark.parametrize(
-    ("host", "reached", "shown"),
-    [
-        pytest.param("127.0.0.1", "127.0.0.1", "http://127.0.0.1:{}/mcp", id="IPv4"),
-        pytest.param("::1", "::1", "http://[::1]:{}/mcp", id="IPv6"),
-        pytest.param("localhost", "localhost", None, id="a name"),
-        pytest.param("0.0.0.0", "127.0.0.1", "http://0.0.0.0:{}/mcp", id="every IPv4 address"),
-        pytest.param("*", "127.0.0.1", "http://[::]:{}/mcp", id="every address, reached over IPv4"),
-        pytest.param("*", "::1", "http://[::]:{}/mcp", id="every address, reached over IPv6"),
-    ],
-)
+@pytest.mark.parametrize(("host", "reached", "shown"), [
+    pytest.param("127.0.0.1", "127.0.0.1", "http://127.0.0.1:{}/mcp", id="IPv4"),
+    pytest.param("::1", "::1", "http://[::1]:{}/mcp", id="IPv6"),
+    pytest.param("localhost", "localhost", None, id="a name"),
+    pytest.param("0.0.0.0", "127.0.0.1", "http://0.0.0.0:{}/mcp", id="every IPv4 address"),
+    pytest.param("*", "127.0.0.1", "http://[::]:{}/mcp", id="every address, reached over IPv4"),
+    pytest.param("*", "::1", "http://[::]:{}/mcp", id="every address, reached over IPv6"),
+])  # fmt: skip
 def test_a_socket_that_listens_and_its_url(opened: Opened, host: str, reached: str, shown: str | None) -> None:
     (sock,) = opened((host, 0))
     port = sock.getsockname()[1]
@@ -83,16 +80,11 @@ class TestTaken:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("host", "words"),
-        [
-            pytest.param(
-                NOBODYS_V4, f"{NOBODYS_V4}:80: no interface has that address .freebind", id="nobody's address"
-            ),
-            pytest.param(NOBODYS_V6, r"\[2001:db8::77\]:80: no interface has that address", id="nobody's IPv6 address"),
-            pytest.param("x" * 64, "check the setting listen", id="no name at all"),
-        ],
-    )
+    @pytest.mark.parametrize(("host", "words"), [
+        pytest.param(NOBODYS_V4, f"{NOBODYS_V4}:80: no interface has that address .freebind", id="nobody's address"),
+        pytest.param(NOBODYS_V6, r"\[2001:db8::77\]:80: no interface has that address", id="nobody's IPv6 address"),
+        pytest.param("x" * 64, "check the setting listen", id="no name at all"),
+    ])  # fmt: skip
     def test_an_address_that_cannot_be_bound(self, host: str, words: str) -> None:
         with pytest.raises(ConfigError, match=words):
             listeners([(host, 80)])
@@ -116,13 +108,10 @@ class TestRefused:
 
 
 class TestWithoutIpv6:
-    @pytest.mark.parametrize(
-        ("on", "number"),
-        [
-            pytest.param("socket", errno.EAFNOSUPPORT, id="left out of the kernel"),
-            pytest.param("bind", errno.EADDRNOTAVAIL, id="switched off"),
-        ],
-    )
+    @pytest.mark.parametrize(("on", "number"), [
+        pytest.param("socket", errno.EAFNOSUPPORT, id="left out of the kernel"),
+        pytest.param("bind", errno.EADDRNOTAVAIL, id="switched off"),
+    ])  # fmt: skip
     def test_every_address_is_every_ipv4_address_and_a_warning(
         self, opened: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, on: str, number: int
     ) -> None:

@@ -49,38 +49,24 @@ def test_a_request_that_cannot_be_taken_in_ends_its_connection_alone(
 
 
 class TestServed:
-    @pytest.mark.parametrize(
-        "sent",
-        [
-            pytest.param(request(chunked(PING), "Transfer-Encoding: chunked", sized=False), id="a chunked body"),
-            pytest.param(
-                request(
-                    b"5;x=y\r\n" + PING[:5] + b"\r\n" + chunked(PING[5:]), "Transfer-Encoding: chunked", sized=False
-                ),
-                id="a chunk with an extension",
-            ),
-            pytest.param(
-                request(chunked(PING), "Transfer-Encoding: chunked", "Content-Length: 3", sized=False),
-                id="Transfer-Encoding beside Content-Length: the first counts",
-            ),
-            pytest.param(request(PING, "Expect: 100-continue"), id="Expect with the body at once"),
-            pytest.param(request(PING, version="1.0"), id="HTTP/1.0"),
-            pytest.param(request(PING, "Connection: keep-alive", version="1.0"), id="HTTP/1.0 kept alive"),
-            pytest.param(request(PING, version="2.0"), id="a version to come"),
-            pytest.param(request(PING, path="http://192.168.42.1:8080/mcp"), id="an absolute URL"),
-            pytest.param(
-                request(PING, "Via: 1.1 proxy", "Proxy-Connection: keep-alive", path="http://192.168.42.1:8080/mcp"),
-                id="an absolute URL through a proxy",
-            ),
-            pytest.param(request(PING, "X-Folded: one", "  two"), id="a folded header"),
-            pytest.param(request(PING, "X-Empty:"), id="an empty header"),
-            pytest.param(request(PING, "X-Twice: 1", "X-Twice: 2"), id="a header twice"),
-            pytest.param(request(PING, "Host: again"), id="Host twice without Origin"),
-            pytest.param(b"\r\n\r\n" + request(PING), id="blank lines first"),
-            pytest.param(head("POST /mcp HTTP/1.1", f"Content-Length: {len(PING)}") + PING, id="no Host, no type"),
-            pytest.param(request(PING, "X-Long: " + "x" * 15_000), id="a head almost too long"),
-        ],
-    )
+    @pytest.mark.parametrize("sent", [
+        pytest.param(request(chunked(PING), "Transfer-Encoding: chunked", sized=False), id="a chunked body"),
+        pytest.param(request(b"5;x=y\r\n" + PING[:5] + b"\r\n" + chunked(PING[5:]), "Transfer-Encoding: chunked", sized=False), id="a chunk with an extension"),
+        pytest.param(request(chunked(PING), "Transfer-Encoding: chunked", "Content-Length: 3", sized=False), id="Transfer-Encoding beside Content-Length: the first counts"),
+        pytest.param(request(PING, "Expect: 100-continue"), id="Expect with the body at once"),
+        pytest.param(request(PING, version="1.0"), id="HTTP/1.0"),
+        pytest.param(request(PING, "Connection: keep-alive", version="1.0"), id="HTTP/1.0 kept alive"),
+        pytest.param(request(PING, version="2.0"), id="a version to come"),
+        pytest.param(request(PING, path="http://192.168.42.1:8080/mcp"), id="an absolute URL"),
+        pytest.param(request(PING, "Via: 1.1 proxy", "Proxy-Connection: keep-alive", path="http://192.168.42.1:8080/mcp"), id="an absolute URL through a proxy"),
+        pytest.param(request(PING, "X-Folded: one", "  two"), id="a folded header"),
+        pytest.param(request(PING, "X-Empty:"), id="an empty header"),
+        pytest.param(request(PING, "X-Twice: 1", "X-Twice: 2"), id="a header twice"),
+        pytest.param(request(PING, "Host: again"), id="Host twice without Origin"),
+        pytest.param(b"\r\n\r\n" + request(PING), id="blank lines first"),
+        pytest.param(head("POST /mcp HTTP/1.1", f"Content-Length: {len(PING)}") + PING, id="no Host, no type"),
+        pytest.param(request(PING, "X-Long: " + "x" * 15_000), id="a head almost too long"),
+    ])  # fmt: skip
     def test_ping_is_answered(self, served: Served, sent: bytes) -> None:
         with served.client() as client:
             client.send(sent)
@@ -101,14 +87,11 @@ class TestServed:
             client.send(PING)
             assert client.response().status == 200
 
-    @pytest.mark.parametrize(
-        "sent",
-        [
-            pytest.param(request(b"", "Expect: 100-continue", method="GET", path="/health"), id="GET"),
-            pytest.param(request(b"", "Expect: 100-continue"), id="a POST without a body"),
-            pytest.param(request(b"", "Expect: 100-continue", f"Content-Length: {1 << 31}", sized=False), id="2 GiB"),
-        ],
-    )
+    @pytest.mark.parametrize("sent", [
+        pytest.param(request(b"", "Expect: 100-continue", method="GET", path="/health"), id="GET"),
+        pytest.param(request(b"", "Expect: 100-continue"), id="a POST without a body"),
+        pytest.param(request(b"", "Expect: 100-continue", f"Content-Length: {1 << 31}", sized=False), id="2 GiB"),
+    ])  # fmt: skip
     def test_expect_where_no_body_is_wanted_gets_its_answer(self, served: Served, sent: bytes) -> None:
         with served.client() as client:
             client.send(sent)
@@ -137,42 +120,27 @@ class TestServed:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("sent", "status"),
-        [
-            pytest.param(request(PING, "X-Long: " + "x" * 16_384), 431, id="a head too long"),
-            pytest.param(request(PING, *(f"X-{n}: {n}" for n in range(30_000))), 431, id="300 KiB of headers"),
-            pytest.param(request(b"", "Content-Length: 614400", sized=False), 413, id="600 KiB declared"),
-            pytest.param(request(b"", f"Content-Length: {1 << 31}", sized=False), 413, id="2 GiB declared"),
-            pytest.param(
-                request(chunked(bytes(600_000), 10_000), "Transfer-Encoding: chunked", sized=False),
-                413,
-                id="chunked over",
-            ),
-            pytest.param(
-                request(b"f" * 600_000, "Transfer-Encoding: chunked", sized=False), 413, id="a chunk size without end"
-            ),
-            pytest.param(request(b"", "Content-Length: -1", sized=False), 400, id="a negative length"),
-            pytest.param(request(b"", "Content-Length: 5", "Content-Length: 5", sized=False), 400, id="a length twice"),
-            pytest.param(request(b"", "Content-Length:", sized=False), 400, id="an empty length"),
-            pytest.param(
-                request(b"", "Content-Length: " + "9" * 5000, sized=False), 400, id="a length of 5,000 digits"
-            ),
-            pytest.param(request(PING, method="post"), 400, id="a method in lower case"),
-            pytest.param(request(PING, path="http://[::1/mcp"), 400, id="half an IPv6 address in the URL"),
-            pytest.param(request(PING, path="/m\xe4p"), 400, id="a path that is not ASCII"),
-            pytest.param(request(PING, "X-Bad\x00: 1"), 400, id="NUL in a header name"),
-            pytest.param(request(PING, "no colon"), 400, id="a header without a colon"),
-            pytest.param(head("POST /mcp HTTP/1.1", " folded: first") + PING, 400, id="a fold with nothing before"),
-            pytest.param(b"\x16\x03\x01\x02\x00\r\n\r\n", 400, id="TLS, with a blank line by chance"),
-            pytest.param(
-                request(b"zz\r\n", "Transfer-Encoding: chunked", sized=False), 400, id="a chunk size in letters"
-            ),
-            pytest.param(
-                request(PING, "Transfer-Encoding: gzip, chunked"), 501, id="a transfer coding we do not speak"
-            ),
-        ],
-    )
+    @pytest.mark.parametrize(("sent", "status"), [
+        pytest.param(request(PING, "X-Long: " + "x" * 16_384), 431, id="a head too long"),
+        pytest.param(request(PING, *(f"X-{n}: {n}" for n in range(30_000))), 431, id="300 KiB of headers"),
+        pytest.param(request(b"", "Content-Length: 614400", sized=False), 413, id="600 KiB declared"),
+        pytest.param(request(b"", f"Content-Length: {1 << 31}", sized=False), 413, id="2 GiB declared"),
+        pytest.param(request(chunked(bytes(600_000), 10_000), "Transfer-Encoding: chunked", sized=False), 413, id="chunked over"),
+        pytest.param(request(b"f" * 600_000, "Transfer-Encoding: chunked", sized=False), 413, id="a chunk size without end"),
+        pytest.param(request(b"", "Content-Length: -1", sized=False), 400, id="a negative length"),
+        pytest.param(request(b"", "Content-Length: 5", "Content-Length: 5", sized=False), 400, id="a length twice"),
+        pytest.param(request(b"", "Content-Length:", sized=False), 400, id="an empty length"),
+        pytest.param(request(b"", "Content-Length: " + "9" * 5000, sized=False), 400, id="a length of 5,000 digits"),
+        pytest.param(request(PING, method="post"), 400, id="a method in lower case"),
+        pytest.param(request(PING, path="http://[::1/mcp"), 400, id="half an IPv6 address in the URL"),
+        pytest.param(request(PING, path="/m\xe4p"), 400, id="a path that is not ASCII"),
+        pytest.param(request(PING, "X-Bad\x00: 1"), 400, id="NUL in a header name"),
+        pytest.param(request(PING, "no colon"), 400, id="a header without a colon"),
+        pytest.param(head("POST /mcp HTTP/1.1", " folded: first") + PING, 400, id="a fold with nothing before"),
+        pytest.param(b"\x16\x03\x01\x02\x00\r\n\r\n", 400, id="TLS, with a blank line by chance"),
+        pytest.param(request(b"zz\r\n", "Transfer-Encoding: chunked", sized=False), 400, id="a chunk size in letters"),
+        pytest.param(request(PING, "Transfer-Encoding: gzip, chunked"), 501, id="a transfer coding we do not speak"),
+    ])  # fmt: skip
     def test_by_waitress_in_plain_text(self, served: Served, lines: Lines, sent: bytes, status: int) -> None:
         with served.client() as client:
             with contextlib.suppress(ConnectionError):  # it may close before all is sent
@@ -186,28 +154,21 @@ class TestRefused:
         assert served.pings()
         assert lines.none_left()
 
-    @pytest.mark.parametrize(
-        ("body", "headers", "status", "request_id"),
-        [
-            pytest.param(gzip.compress(ECHO), ["Content-Encoding: gzip"], 415, None, id="gzip"),
-            pytest.param(DEEP, [], 400, None, id="deep nesting"),
-            pytest.param(b'{"a":' * 50_000, [], 400, None, id="deep objects"),
-            pytest.param(b"1" * 100_000, [], 400, None, id="a number of 100,000 digits"),
-            pytest.param(
-                b'{"jsonrpc":"2.0","id":1,"method":"ping","x":1e999999}', [], 200, 1, id="a number beyond floats"
-            ),
-            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":NaN}', [], 400, None, id="NaN"),
-            pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', [], 400, None, id="bad UTF-8"),
-            pytest.param(PING.decode().encode("utf-16"), [], 400, None, id="UTF-16"),
-            pytest.param(b"\xef\xbb\xbf" + PING, [], 200, 1, id="a byte order mark"),
-            pytest.param(
-                b'{"jsonrpc":"2.0","id":"\\ud800","method":"nothing"}', [], 404, "\ud800", id="half a surrogate pair"
-            ),
-            pytest.param(b"[" + ECHO + b"]", [], 400, None, id="a batch"),
-            pytest.param(b"", [], 400, None, id="nothing"),
-            pytest.param(ECHO, ["Mcp-Session-Id: \xff"], 200, 1, id="a session id of another script"),
-        ],
-    )
+    @pytest.mark.parametrize(("body", "headers", "status", "request_id"), [
+        pytest.param(gzip.compress(ECHO), ["Content-Encoding: gzip"], 415, None, id="gzip"),
+        pytest.param(DEEP, [], 400, None, id="deep nesting"),
+        pytest.param(b'{"a":' * 50_000, [], 400, None, id="deep objects"),
+        pytest.param(b"1" * 100_000, [], 400, None, id="a number of 100,000 digits"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":1e999999}', [], 200, 1, id="a number beyond floats"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":NaN}', [], 400, None, id="NaN"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', [], 400, None, id="bad UTF-8"),
+        pytest.param(PING.decode().encode("utf-16"), [], 400, None, id="UTF-16"),
+        pytest.param(b"\xef\xbb\xbf" + PING, [], 200, 1, id="a byte order mark"),
+        pytest.param(b'{"jsonrpc":"2.0","id":"\\ud800","method":"nothing"}', [], 404, "\ud800", id="half a surrogate pair"),
+        pytest.param(b"[" + ECHO + b"]", [], 400, None, id="a batch"),
+        pytest.param(b"", [], 400, None, id="nothing"),
+        pytest.param(ECHO, ["Mcp-Session-Id: \xff"], 200, 1, id="a session id of another script"),
+    ])  # fmt: skip
     def test_by_the_endpoint_in_json(
         self, served: Served, body: bytes, headers: list[str], status: int, request_id: object
     ) -> None:
@@ -216,17 +177,14 @@ class TestRefused:
         assert served.pings()
         assert served.role.ran in ([], ["echo"])
 
-    @pytest.mark.parametrize(
-        ("media", "status"),
-        [
-            pytest.param("application/json; charset=utf-8", 200, id="with a charset"),
-            pytest.param("Application/JSON", 200, id="in capitals"),
-            pytest.param("application/json;charset=UTF-8;x=1", 200, id="with parameters"),
-            pytest.param("text/plain", 415, id="text"),
-            pytest.param("application/x-www-form-urlencoded", 415, id="a form"),
-            pytest.param("application/jsonp", 415, id="something longer"),
-        ],
-    )
+    @pytest.mark.parametrize(("media", "status"), [
+        pytest.param("application/json; charset=utf-8", 200, id="with a charset"),
+        pytest.param("Application/JSON", 200, id="in capitals"),
+        pytest.param("application/json;charset=UTF-8;x=1", 200, id="with parameters"),
+        pytest.param("text/plain", 415, id="text"),
+        pytest.param("application/x-www-form-urlencoded", 415, id="a form"),
+        pytest.param("application/jsonp", 415, id="something longer"),
+    ])  # fmt: skip
     def test_by_its_content_type(self, served: Served, media: str, status: int) -> None:
         with served.client() as client:
             client.send(request(ECHO, f"Content-Type: {media}", f"Content-Length: {len(ECHO)}", sized=False))

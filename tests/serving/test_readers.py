@@ -85,13 +85,10 @@ class TestStalled:
         served.limit.wait_for(0)
         assert "echo" not in served.role.ran
 
-    @pytest.mark.parametrize(
-        "ahead",
-        [
-            pytest.param(request(message("ping")), id="one ping behind a large reply"),
-            pytest.param(request(message("tools/list")) * 25, id="many lists, more than the server holds in memory"),
-        ],
-    )
+    @pytest.mark.parametrize("ahead", [
+        pytest.param(request(message("ping")), id="one ping behind a large reply"),
+        pytest.param(request(message("tools/list")) * 25, id="many lists, more than the server holds in memory"),
+    ])  # fmt: skip
     def test_stalled_readers_that_pipeline_hold_no_thread(self, served: Served, ahead: bytes) -> None:
         """A thread that waits for such a reader must hold a slot: a thread without one would be lost to `ping`."""
         with contextlib.ExitStack() as clients:

@@ -198,10 +198,7 @@ def test_what_nobody_can_tell_counts_as_arrived(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     "gone",
-    [
-        pytest.param(None, id="a reset"),
-        pytest.param(OSError(errno.ETIMEDOUT, "timed out"), id="a cable pulled out"),
-    ],
+    [pytest.param(None, id="a reset"), pytest.param(OSError(errno.ETIMEDOUT, "timed out"), id="a cable pulled out")],
 )
 def test_a_client_gone_before_the_next_request_is_looked_at(
     monkeypatch: pytest.MonkeyPatch, served: Served, gone: OSError | None

@@ -52,17 +52,14 @@ def test_large_bytes_go_out_in_pieces() -> None:
     assert [len(piece) for piece in pieces] == [PIECE, PIECE, PIECE, 5]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "written"),
-    [
-        pytest.param([], [], id="nothing"),
-        pytest.param([0, 0], [], id="nothing twice"),
-        pytest.param([1, 2, 3], [6], id="a small answer is one write"),
-        pytest.param([70, 2 * PIECE, 30], [PIECE, PIECE, 100], id="a picture between small parts fills its pieces"),
-        pytest.param([PIECE - 1, 1], [PIECE], id="a piece filled to the last byte"),
-        pytest.param([PIECE, PIECE], [PIECE, PIECE], id="pieces as they are"),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "written"), [
+    pytest.param([], [], id="nothing"),
+    pytest.param([0, 0], [], id="nothing twice"),
+    pytest.param([1, 2, 3], [6], id="a small answer is one write"),
+    pytest.param([70, 2 * PIECE, 30], [PIECE, PIECE, 100], id="a picture between small parts fills its pieces"),
+    pytest.param([PIECE - 1, 1], [PIECE], id="a piece filled to the last byte"),
+    pytest.param([PIECE, PIECE], [PIECE, PIECE], id="pieces as they are"),
+])  # fmt: skip
 def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> None:
     parts = [os.urandom(size) for size in sizes]
     pieces = list(replies.pieces(parts))
@@ -70,14 +67,11 @@ def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> Non
     assert [len(piece) for piece in pieces] == written
 
 
-@pytest.mark.parametrize(
-    ("size", "announced", "words"),
-    [
-        pytest.param(100, 99, "more than the 99 bytes", id="a byte too many"),
-        pytest.param(99, 100, "1 bytes before the 100", id="a byte too few"),
-        pytest.param(0, 1, "1 bytes before the 1 ", id="nothing"),
-    ],
-)
+@pytest.mark.parametrize(("size", "announced", "words"), [
+    pytest.param(100, 99, "more than the 99 bytes", id="a byte too many"),
+    pytest.param(99, 100, "1 bytes before the 100", id="a byte too few"),
+    pytest.param(0, 1, "1 bytes before the 1 ", id="nothing"),
+])  # fmt: skip
 def test_a_source_that_breaks_its_word_breaks_the_reply(size: int, announced: int, words: str) -> None:
     with pytest.raises(BackendBroken, match=words):
         list(replies.pieces([Source(size, announced)]))

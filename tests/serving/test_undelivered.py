@@ -40,13 +40,10 @@ def test_several_are_told_together_oldest_first(undelivered: UndeliveredOutcomes
     assert 0 < told.index("enter_text") < told.index("keyboard_tap failed")
 
 
-@pytest.mark.parametrize(
-    ("age", "told"),
-    [
-        pytest.param(KEPT_SECONDS, True, id="ten minutes old is told"),
-        pytest.param(KEPT_SECONDS + 1, False, id="older is forgotten"),
-    ],
-)
+@pytest.mark.parametrize(("age", "told"), [
+    pytest.param(KEPT_SECONDS, True, id="ten minutes old is told"),
+    pytest.param(KEPT_SECONDS + 1, False, id="older is forgotten"),
+])  # fmt: skip
 def test_ten_minutes(undelivered: UndeliveredOutcomes, clock: Clock, age: float, told: bool) -> None:
     undelivered.keep([UndeliveredOutcome("enter_text", "finished OK", clock.now)])
     clock.now += age
@@ -80,14 +77,11 @@ def test_keeping_an_empty_notice_changes_nothing(undelivered: UndeliveredOutcome
     assert undelivered.take().outcomes == ()
 
 
-@pytest.mark.parametrize(
-    ("arrived", "age", "told"),
-    [
-        pytest.param(False, ARRIVAL_SECONDS, True, id="not acknowledged in good time"),
-        pytest.param(False, ARRIVAL_SECONDS / 2, False, id="too young to be sure of it"),
-        pytest.param(True, ARRIVAL_SECONDS, False, id="acknowledged"),
-    ],
-)
+@pytest.mark.parametrize(("arrived", "age", "told"), [
+    pytest.param(False, ARRIVAL_SECONDS, True, id="not acknowledged in good time"),
+    pytest.param(False, ARRIVAL_SECONDS / 2, False, id="too young to be sure of it"),
+    pytest.param(True, ARRIVAL_SECONDS, False, id="acknowledged"),
+])  # fmt: skip
 def test_a_reply_that_was_handed_over_is_told_of_when_it_does_not_arrive(
     undelivered: UndeliveredOutcomes, clock: Clock, arrived: bool, age: float, told: bool
 ) -> None:

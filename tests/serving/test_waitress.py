@@ -17,25 +17,19 @@ from tests.support.http import LIMIT_S, call, message, request
 
 # Setting -> claim; the behaviour behind each is tested where the comment says.
 CLAIMS = [
-    pytest.param(
-        "threads", lambda value: value == THREADS == TOOL_CALLS + 2, id="two threads above the tool calls"
-    ),  # readers
+    pytest.param("threads", lambda value: value == THREADS == TOOL_CALLS + 2, id="two threads above the tool calls"),  # readers
     pytest.param("channel_request_lookahead", lambda value: value == 1, id="notices who left"),  # readers
     pytest.param("outbuf_high_watermark", lambda value: value == PIECE == 65536, id="waits for the reader"),  # bundle
     pytest.param("outbuf_overflow", lambda value: value > 3 * PIECE, id="no file for what goes out"),  # bundle
-    pytest.param(
-        "max_request_body_size", lambda value: BODY_LIMIT < value <= BODY_LIMIT * 1.1, id="just above ours"
-    ),  # edge
-    pytest.param(
-        "inbuf_overflow", lambda value: value >= WAITRESS["max_request_body_size"], id="no file for what comes"
-    ),
+    pytest.param("max_request_body_size", lambda value: BODY_LIMIT < value <= BODY_LIMIT * 1.1, id="just above ours"),  # edge
+    pytest.param("inbuf_overflow", lambda value: value >= WAITRESS["max_request_body_size"], id="no file for what comes"),
     pytest.param("max_request_header_size", lambda value: value == 16384, id="heads of 16 KiB"),  # plumbing
     pytest.param("channel_timeout", lambda value: value == 30, id="idle connections"),  # limits
     pytest.param("cleanup_interval", lambda value: value == 5, id="looked at often"),  # limits
     pytest.param("ident", lambda value: value is None, id="no Server header"),  # edge
     pytest.param("expose_tracebacks", lambda value: value is False, id="no traceback"),  # edge
     pytest.param("log_socket_errors", lambda value: value is False, id="no noise of resets"),  # readers
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS)
