@@ -91,6 +91,7 @@ PICTURED = [
 
 @pytest.mark.parametrize(("read", "output"), PICTURED)
 def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, output: dict[str, Any]) -> None:
+    """JSON in the action_output is unfolded there."""
     content = read(reply(output))
     image, text = image_and_text(content)
     assert base64.b64decode(image.data) == JPEG
@@ -98,12 +99,9 @@ def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, out
     assert not content.is_error
     caption, told = text.split("\n")
     assert caption == f"498x1080 pixels, {len(JPEG)} bytes, image/jpeg"
-    assert json.loads(told).keys() == output.keys() - {"data"}
-
-
-def test_json_in_the_action_output_is_unfolded() -> None:
-    _, text = image_and_text(readers.action(reply(shot(action_output='{"ok":true,"binding":"primary"}'))))
-    assert json.loads(text.split("\n")[1])["action_output"] == {"ok": True, "binding": "primary"}
+    action = output.get("action_output", "")
+    unfolded = {"action_output": json.loads(action)} if action.startswith("{") else {}
+    assert json.loads(told) == {key: value for key, value in output.items() if key != "data"} | unfolded
 
 
 LABELS = [
@@ -155,34 +153,16 @@ NO_PICTURES = [
 
 @pytest.mark.parametrize("data", NO_PICTURES)
 def test_what_is_no_picture_is_never_sent_as_one(data: Any) -> None:
+    """An observation without one is an error; an action is still a success, and says so."""
     assert image_of(data) is None
-
-
-@pytest.mark.parametrize("data", NO_PICTURES)
-def test_an_observation_without_a_picture_is_an_error(data: Any) -> None:
     error = refusal_of(readers.screenshot, reply(shot() | {"data": data}))
     assert isinstance(error, BackendBroken)
     assert "screenshot is missing" in error.text
     assert len(error.text) < 1000
-
-
-@pytest.mark.parametrize("data", NO_PICTURES)
-def test_an_action_without_a_picture_is_still_a_success_that_says_so(data: Any) -> None:
     content = readers.action(reply(shot(action_output="ok") | {"data": data}))
-    text = only_text(content)
     assert not content.is_error
-    assert '"action_output":"ok"' in text
-    assert "screenshot is missing" in text
-    assert "do not repeat" in text
-
-
-@pytest.mark.parametrize("length", [900 * 1024, 1126 * 1024, 3000 * 1024], ids=lambda n: f"{n // 1024} KiB")
-def test_a_big_picture_passes_whole_and_its_size_is_told(length: int) -> None:
-    """The limit is that of the Agent's reply; base64 is never cut."""
-    raw = PNG + bytes(length - len(PNG))
-    image, text = image_and_text(readers.screenshot(reply(shot(raw, width=4000, height=9000))))
-    assert image.data == b64(raw)
-    assert text.startswith(f"4000x9000 pixels, {length} bytes, image/png\n")
+    for words in ('"action_output":"ok"', "screenshot is missing", "do not repeat"):
+        assert words in only_text(content)
 
 
 def test_a_picture_without_a_size_in_pixels_is_told_in_bytes() -> None:
@@ -199,45 +179,30 @@ def test_the_size_is_known_without_decoding(spare: int) -> None:
 
 
 PLAIN = [
-    pytest.param({"ok": True, "text": "a\r\nb\n"}, id="a clipboard with line ends"),
-    pytest.param({"ok": True, "text": "\n"}, id="a clipboard of one line break"),
-    pytest.param({"ok": True, "text": "error: only a text"}, id="a clipboard that talks of errors"),
-    pytest.param({"ok": True, "text": "שלום 👩‍👧 \u0301"}, id="a clipboard beyond ASCII"),
-    pytest.param({"ok": True, "text": "x" * (1 << 20)}, id="a clipboard of 1 MiB"),
-    pytest.param({"ok": True, "method": "open_url", "target": "https://x.test/?a=1&b=<2>"}, id="an address opened"),
-    pytest.param({"ok": True, "target": "Mail", "steps": [], "vlm_calls": 2}, id="an app found by search"),
+    pytest.param(readers.output, {"ok": True, "text": "a\r\nb\n"}, id="a clipboard with line ends"),
+    pytest.param(readers.output, {"ok": True, "text": "error: only a text"}, id="a clipboard that talks of errors"),
+    pytest.param(readers.output, {"ok": True, "text": "שלום 👩‍👧 \u0301"}, id="a clipboard beyond ASCII"),
+    pytest.param(readers.output, {"ok": True, "text": "x" * (1 << 20)}, id="a clipboard of 1 MiB"),
+    pytest.param(
+        readers.output, {"ok": True, "target": "Mail", "steps": [], "vlm_calls": 2}, id="an app found by search"
+    ),
+    pytest.param(readers.status, {"connected": False, "data": "x"}, id="no phone"),
+    pytest.param(readers.status, {"ok": True, "agent_status": {"startup_error": "error: x"}}, id="a sick Agent"),
 ]
 
 
-@pytest.mark.parametrize("output", PLAIN)
-def test_plain_json_is_told_as_text_and_structured_alike(output: dict[str, Any]) -> None:
-    content = readers.output(reply(output))
-    assert json.loads(only_text(content)) == output
-    assert content.structured == output
+@pytest.mark.parametrize(("read", "value"), PLAIN)
+def test_plain_json_is_told_as_text_and_structured_alike(read: Reader, value: dict[str, Any]) -> None:
+    """And as a model can read it: no script is escaped."""
+    content = read(reply(value) if read is readers.output else sent(value))
+    assert only_text(content) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert content.structured == value
 
 
 def test_text_that_is_no_json_stays_text() -> None:
     content = readers.output(reply("opened NaN\n"))
     assert only_text(content) == "opened NaN\n"
     assert content.structured is None
-
-
-def test_text_beyond_ascii_is_legible_to_the_model() -> None:
-    assert "שלום" in only_text(readers.output(reply({"ok": True, "text": "שלום"})))
-
-
-STATUSES = [
-    pytest.param({"connected": False}, id="no phone"),
-    pytest.param({"connected": True, "environment": {"screen": {}, "system_apps": [{"name": "Mail"}]}}, id="a phone"),
-    pytest.param({"ok": True, "agent_status": {"state": "error", "startup_error": "error: x"}}, id="a sick Agent"),
-]
-
-
-@pytest.mark.parametrize("found", STATUSES)
-def test_a_status_is_told_as_text_and_structured_alike(found: dict[str, Any]) -> None:
-    content = readers.status(sent(found))
-    assert json.loads(only_text(content)) == found
-    assert content.structured == found
 
 
 SOFT_FAILURES = [
@@ -248,22 +213,19 @@ SOFT_FAILURES = [
     pytest.param(readers.output, "Error: no model", id="the old prefix in capitals"),
     pytest.param(readers.action, shot(action_output="ERROR: hid"), id="the old prefix inside"),
     pytest.param(readers.screenshot, shot(ok=False), id="a screenshot that is not ok"),
+    pytest.param(readers.status, {"ok": False, "error": "busy"}, id="a status that is not ok"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("read", "output"), SOFT_FAILURES)
 def test_a_failure_dressed_as_success_is_an_error_with_every_word(read: Reader, output: Any) -> None:
-    error = refusal_of(read, reply(output))
+    error = refusal_of(read, sent(output) if read is readers.status else reply(output))
     assert isinstance(error, ToolRefused)
     assert error.delivery == UNKNOWN
     assert b64(JPEG) not in error.text
     inner = output.get("action_output", "") if isinstance(output, dict) else output
     for word in (*inner.replace('"', " ").split(), *(["target"] if "target" in output else [])):
         assert word.strip("{}:,") in error.text
-
-
-def test_ok_false_in_a_status_is_an_error() -> None:
-    assert isinstance(refusal_of(readers.status, sent({"ok": False, "error": "busy"})), ToolRefused)
 
 
 DELIVERIES = [
@@ -297,20 +259,14 @@ def test_the_code_says_what_became_of_the_action(
         assert word.lower() in error.text.lower()
 
 
-def test_each_word_of_a_refusal_is_said_once() -> None:
-    error = refusal_of(readers.action, failure("point is required for tap", "invalid_arguments"))
-    assert error.text.count("point is required for tap") == 1
-
-
-def test_a_hard_failure_of_enter_text_shows_its_suggestion() -> None:
-    message = '{"ok": false, "suggestion": "tap the field first"}'
-    error = refusal_of(readers.action, failure(message, "tool_execution_failed"))
-    assert error.text.count("tap the field first") == 1
-
-
-def test_a_status_loses_no_member_and_details_neither() -> None:
-    assert json.loads(only_text(readers.status(sent({"data": "x"})))) == {"data": "x"}
-    assert "kept" in refusal_of(readers.output, failure("no", "canceled", data="kept")).text
+@pytest.mark.parametrize(("message", "words"), [
+    pytest.param("point is required for tap", "point is required for tap", id="a text"),
+    pytest.param('{"ok": false, "suggestion": "tap the field first"}', "tap the field first", id="JSON"),
+])  # fmt: skip
+def test_each_word_of_a_refusal_is_said_once_and_no_detail_is_lost(message: str, words: str) -> None:
+    error = refusal_of(readers.action, failure(message, "canceled", data="kept"))
+    assert error.text.count(words) == 1
+    assert "kept" in error.text
 
 
 OLD_SERVERS = [
@@ -359,18 +315,13 @@ def test_long_output_of_a_command_is_cut_between_letters_with_a_note(letter: str
     assert f"{1 + len(letter.encode()) * OUTPUT_LIMIT} bytes" in note
 
 
-def test_a_command_that_failed_has_run_and_shows_its_output() -> None:
-    message = "Error: exit status 2\nStderr:\nno such file\nStdout:\n\n"
-    error = refusal_of(readers.shell, failure(message, "tool_execution_failed"))
+@pytest.mark.parametrize("output", ["no such file", "x" * OUTPUT_LIMIT], ids=["short", "long, and cut"])
+def test_a_command_that_failed_has_run_and_shows_its_output(output: str) -> None:
+    error = refusal_of(readers.shell, failure(f"Error: exit status 2\nStderr:\n{output}", "tool_execution_failed"))
     assert error.delivery == DONE
-    assert "no such file" in error.text
-
-
-def test_long_output_of_a_command_that_failed_is_cut_too() -> None:
-    message = "Error: exit status 2\n" + "x" * OUTPUT_LIMIT
-    error = refusal_of(readers.shell, failure(message, "tool_execution_failed"))
-    assert len(error.text) < OUTPUT_LIMIT + 300
+    assert output[:1000] in error.text
     assert "tool_execution_failed" in error.text
+    assert len(error.text) < OUTPUT_LIMIT + 300
 
 
 TURNED_DOWN = [
