@@ -30,6 +30,12 @@ class Served:
         with self.client() as client:
             return client.post(body, *headers)
 
+    def ask(self, sent: bytes) -> Response:
+        """The response to these bytes, on a connection of its own."""
+        with self.client() as client:
+            client.send(sent)
+            return client.response("HEAD" if sent.startswith(b"HEAD") else "GET")
+
     def pings(self) -> bool:
         """True when `ping` is answered as ever."""
         return bool(self.post(message("ping", "alive")).json["id"] == "alive")

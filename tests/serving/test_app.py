@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import threading
 import tracemalloc
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from waitress.channel import ClientDisconnected
 
-from mcpboard.errors import InvalidParams, Refused
+from mcpboard.errors import InvalidParams
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.limits import BODY_LIMIT, LARGE_BODY
 from mcpboard.protocol.messages import Outcome, ToolCall
 from mcpboard.protocol.tools import Content
 from mcpboard.serving import app as edge
-from mcpboard.serving.app import Application, refusal
+from mcpboard.serving.app import Application
 from mcpboard.serving.concurrency import ConcurrencyLimit
 from tests.serving.conftest import Lines
 from tests.serving.role import SECRET, CountedLimit, FakeRole
@@ -28,18 +30,11 @@ from tests.support.http import LIMIT_S, call, message, request
 FOREIGN = "Origin: http://evil.example"
 
 ODD_CONDITIONS = [
-    "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
-    "Mon, 99999999999999999999 Jan 2024 00:00:00 GMT",
-    "Mon, 01 Jan 2024 99999999999999999999:00:00 GMT",
-    "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
-    "Thu, 31 Feb 2024 00:00:00 GMT",
-    "Mon, 01 Jan 0000 00:00:00 GMT",
-    "Mon, 01 Jan -1 00:00:00 GMT",
-    "bytes=99999999999999999999999-",
-    "bytes=-0,-,5-1",
-    "=",
-    '"',
-]
+    "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 99999999999999999999 Jan 2024 00:00:00 GMT",
+    "Mon, 01 Jan 2024 99999999999999999999:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
+    "Thu, 31 Feb 2024 00:00:00 GMT", "Mon, 01 Jan 0000 00:00:00 GMT", "Mon, 01 Jan -1 00:00:00 GMT",
+    "bytes=99999999999999999999999-", "bytes=-0,-,5-1", "=", '"',
+]  # fmt: skip
 
 
 class TestAnswers:
@@ -113,54 +108,40 @@ class TestAnswers:
 
     @pytest.mark.parametrize("path", ["/mcp", "/health", "/nowhere"])
     def test_head_has_the_head_of_get_and_no_body(self, served: Served, path: str) -> None:
-        with served.client() as client:
-            client.send(request(method="GET", path=path))
-            got = client.response("GET")
-        with served.client() as client:
-            client.send(request(method="HEAD", path=path))
-            head = client.response("HEAD")
-            assert head.status == got.status
-            assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
-            assert client.ended()
+        got, head = (served.ask(request(method=method, path=path)) for method in ("GET", "HEAD"))
+        assert (head.status, head.body) == (got.status, b"")
+        assert abs(int(head.headers["content-length"]) - len(got.body)) <= 1  # some bodies name the method
 
     @pytest.mark.parametrize("path", ["/mcp", "/mcp/", "/health", "/", "/favicon.ico", "/MCP"])
     @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "OPTIONS"])
     def test_a_foreign_page_is_refused_at_every_address(self, served: Served, path: str, method: str) -> None:
         """It does not even learn which addresses there are."""
-        with served.client() as client:
-            client.send(request(b"" if method != "POST" else message("ping"), FOREIGN, method=method, path=path))
-            response = client.response(method)
+        body = b"" if method != "POST" else message("ping")
+        response = served.ask(request(body, FOREIGN, method=method, path=path))
         assert response.status == 403
         assert method == "HEAD" or "id" not in response.json
 
-    def test_only_mcp_is_switched_off(self) -> None:
+    @pytest.mark.parametrize(("sent", "status"), [
+        pytest.param(request(message("ping"), FOREIGN), 404, id="before Origin is looked at"),
+        pytest.param(request(message("ping"), path="/mcp/"), 404, id="with a slash"),
+        pytest.param(request(b"", FOREIGN, method="GET", path="/health"), 403, id="a foreign page"),
+        pytest.param(request(b"", method="GET", path="/health"), 200, id="a page"),
+    ])  # fmt: skip
+    def test_only_mcp_is_switched_off(self, sent: bytes, status: int) -> None:
         with serving(FakeRole(disabled="it is off")) as served:
-            for sent, status in (
-                (request(message("ping"), FOREIGN), 404),  # before Origin is looked at
-                (request(message("ping"), path="/mcp/"), 404),
-                (request(b"", FOREIGN, method="GET", path="/health"), 403),
-                (request(b"", method="GET", path="/health"), 200),
-            ):
-                with served.client() as client:
-                    client.send(sent)
-                    assert client.response().status == status
+            assert served.ask(sent).status == status
 
     @pytest.mark.parametrize("condition", ["If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"])
     @pytest.mark.parametrize("value", ODD_CONDITIONS)
     def test_a_condition_that_makes_no_sense_is_none(self, served: Served, condition: str, value: str) -> None:
-        with served.client() as client:
-            client.send(request(b"", "Range: bytes=0-1", f"{condition}: {value}", method="GET", path="/health"))
-            response = client.response()
+        odd = f"{condition}: {value}"
+        response = served.ask(request(b"", "Range: bytes=0-1", odd, method="GET", path="/health"))
         assert (response.status, response.json) == (200, {"name": "pretend"})
 
     def test_an_odd_date_does_not_spoil_the_etag_beside_it(self, served: Served) -> None:
-        with served.client() as client:
-            client.send(request(method="GET", path="/health"))
-            etag = client.response().headers["etag"]
+        etag = f"If-None-Match: {served.ask(request(method='GET', path='/health')).headers['etag']}"
         odd = f"If-Modified-Since: {ODD_CONDITIONS[0]}"
-        with served.client() as client:
-            client.send(request(b"", odd, f"If-None-Match: {etag}", method="GET", path="/health"))
-            response = client.response()
+        response = served.ask(request(b"", odd, etag, method="GET", path="/health"))
         assert (response.status, response.body) == (304, b"")
 
     def test_a_notification_is_202_without_a_byte(self, served: Served) -> None:
@@ -169,16 +150,15 @@ class TestAnswers:
         assert "content-type" not in response.headers
 
     def test_the_end_of_a_session_is_204_without_a_length(self) -> None:
-        with serving(FakeRole(knows_session=lambda session, principal: True)) as served, served.client() as client:
-            client.send(request(b"", "Mcp-Session-Id: s", method="DELETE"))
-            response = client.response()
+        with serving(FakeRole(knows_session=lambda session, principal: True)) as served:
+            response = served.ask(request(b"", "Mcp-Session-Id: s", method="DELETE"))
         assert response.status == 204
         assert response.headers.keys().isdisjoint({"content-length", "content-type", "transfer-encoding"})
 
     def test_a_picture_of_400_kb_comes_whole(self, served: Served) -> None:
         response = served.post(call("picture", size=400_000))
         assert len(response.body) == int(response.headers["content-length"])
-        assert response.json["result"]["content"][0]["data"] == "A" * 400_000
+        assert response.result["content"][0]["data"] == "A" * 400_000
 
     @pytest.mark.parametrize(("size", "status"), [
         pytest.param(BODY_LIMIT, 200, id="as much as is allowed"),
@@ -195,25 +175,32 @@ class TestAnswers:
 
 
 class TestBorrowed:
-    @pytest.mark.parametrize(("body", "words"), [
-        pytest.param(call("echo", 7), "done", id="a result"),
-        pytest.param(call("refuse", 7), "the phone said no", id="a tool error"),
-        pytest.param(call("protocol", 7), "no such device", id="a protocol error"),
-        pytest.param(call("crash", 7), "internal error", id="a crash"),
-        pytest.param(call("unwritable", 7), "internal error", id="a result that cannot be written"),
-        pytest.param(call("file", 7, size=100_000), "pretend://file", id="a file"),
+    @pytest.mark.parametrize(("tool", "words", "line"), [
+        pytest.param("echo", "done", "ok", id="a result"),
+        pytest.param("refuse", "the phone said no", "ToolRefused", id="a tool error"),
+        pytest.param("protocol", "no such device", "InvalidParams", id="a protocol error"),
+        pytest.param("crash", "internal error", None, id="a crash"),
+        pytest.param("unwritable", "internal error", None, id="a result that cannot be written"),
+        pytest.param("file", "pretend://file", "ok", id="a file"),
     ])  # fmt: skip
-    def test_the_slot_is_released_once_and_sources_closed_once(
-        self, served: Served, lines: Lines, body: bytes, words: str
+    def test_the_slot_is_released_once_and_sources_closed_once_and_one_line_is_logged(
+        self, served: Served, lines: Lines, tool: str, words: str, line: str | None
     ) -> None:
-        response = served.post(body)
-        assert response.status == 200
-        assert response.json["id"] == 7
+        """Nothing of arguments, tokens or what a crash says gets out or into that line."""
+        response = served.post(call(tool, 7, size=100_000, **{SECRET: 1}), "Authorization: Bearer " + SECRET)
+        assert (response.status, response.json["id"]) == (200, 7)
         assert words in response.body.decode()
         assert SECRET not in response.body.decode()
         served.limit.wait_for(0)
         assert (served.limit.acquired, served.limit.released) == (1, 1)
         assert [source.closed for source in served.role.sources] in ([], [1])
+        if line is None:
+            assert lines.next().levelno == logging.ERROR
+        record = lines.next()
+        assert record.levelno == logging.INFO
+        assert re.match(f"{tool}: {line or '[A-Za-z]+'}, {len(response.body)} bytes, ", record.getMessage())
+        assert SECRET not in record.getMessage()
+        assert lines.none_left()
 
     def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
         self, served: Served, lines: Lines
@@ -240,21 +227,6 @@ class TestBorrowed:
         assert "look at the screen before you repeat it" in told
         assert SECRET not in told
 
-    def test_a_head_that_cannot_be_sent_keeps_the_outcome_and_no_slot(self) -> None:
-        """As when memory is short at the very end."""
-        role, limit = FakeRole(), CountedLimit(1)
-
-        def start_response(*_: object) -> None:
-            raise MemoryError
-
-        body = message("tools/call", 1, name="echo")
-        environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "wsgi.input": io.BytesIO(body)}
-        environ["CONTENT_LENGTH"] = str(len(body))
-        with pytest.raises(MemoryError):
-            Application(lambda: role, limit)(environ, start_response)
-        assert role.lost.get(timeout=LIMIT_S) == "echo"
-        assert limit.in_use == 0
-
     def test_an_outcome_that_cannot_be_written_is_told_to_the_next_once(self, served: Served) -> None:
         assert served.post(call("unwritable")).json["result"]["isError"]
         assert served.role.lost.get(timeout=LIMIT_S) == "unwritable"
@@ -272,9 +244,8 @@ class TestBorrowed:
     ) -> None:
         role = FakeRole(knows_session=lambda session, principal: True)
         role.broken = RuntimeError(SECRET)
-        with serving(role) as served, served.client() as client:
-            client.send(sent)
-            response = client.response()
+        with serving(role) as served:
+            response = served.ask(sent)
         assert response.status == status
         assert SECRET not in response.body.decode()
         if status == 200:
@@ -290,22 +261,6 @@ class TestBorrowed:
             response = served.post(message("initialize", 5, protocolVersion="2025-11-25"))
         assert (response.json["id"], response.json["error"]["code"]) == (5, -32602)
 
-
-class TestLog:
-    @pytest.mark.parametrize(("body", "line"), [
-        pytest.param(call("echo", **{SECRET: 1}), "echo: ok, ", id="ok"),
-        pytest.param(call("refuse", **{SECRET: 1}), "refuse: ToolRefused, ", id="a tool error"),
-        pytest.param(call("protocol", **{SECRET: 1}), "protocol: InvalidParams, ", id="a protocol error"),
-    ])  # fmt: skip
-    def test_one_line_a_call_without_its_arguments(self, served: Served, lines: Lines, body: bytes, line: str) -> None:
-        size = len(served.post(body, "Authorization: Bearer " + SECRET).body)
-        record = lines.next()
-        assert record.levelno == logging.INFO
-        assert record.getMessage().startswith(f"{line}{size} bytes, ")
-        assert SECRET not in record.getMessage()
-        served.limit.wait_for(0)
-        assert lines.none_left()
-
     def test_no_line_for_what_calls_no_tool(self, served: Served, lines: Lines) -> None:
         served.post(message("tools/list"))
         served.post(message("tools/call", name="unknown"))
@@ -313,35 +268,39 @@ class TestLog:
         assert lines.none_left()
 
 
+def environ_of(body: bytes) -> dict[str, Any]:
+    """Return the environ that the server passes for a POST of `body`."""
+    environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
+    return environ | {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
+
+
 class TestUnfinished:
     """The edge as waitress calls it, where no socket can be timed well enough."""
 
-    def edge(self, role: FakeRole, body: bytes, **environ: Any) -> Any:
+    def edge(self, role: FakeRole, body: bytes, start: Any = lambda *_: None, **environ: Any) -> Any:
         self.limit = CountedLimit(1)
-        request_environ: dict[str, Any] = {
-            "REQUEST_METHOD": "POST",
-            "PATH_INFO": "/mcp",
-            "CONTENT_LENGTH": str(len(body)),
-        }
-        request_environ |= {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
-        return Application(lambda: role, self.limit)(request_environ | environ, lambda status, headers: None)
+        return Application(lambda: role, self.limit)(environ_of(body) | environ, start)
 
-    def test_a_reply_never_looked_at_gives_all_back(self) -> None:
+    def test_a_head_that_cannot_be_sent_keeps_the_outcome_and_no_slot(self) -> None:
+        """As when memory is short at the very end."""
+        role = FakeRole()
+        with pytest.raises(MemoryError):
+            self.edge(role, call("echo"), Mock(side_effect=MemoryError))
+        assert role.lost.get_nowait() == "echo"
+        assert self.limit.in_use == 0
+
+    @pytest.mark.parametrize("pieces", [0, 1], ids=["never looked at", "broken off in the middle"])
+    def test_a_reply_that_is_not_read_is_lost_and_gives_all_back(self, pieces: int) -> None:
         role = FakeRole()
         reply = self.edge(role, call("file", size=10))
         assert self.limit.in_use == 1
+        for _ in range(pieces):
+            next(reply)
         reply.close()
         reply.close()
         assert self.limit.in_use == 0
         assert role.sources[0].closed == 1
         assert (role.lost.get_nowait(), role.lost.empty()) == ("file", True)
-
-    def test_a_reply_broken_off_in_the_middle_is_lost(self) -> None:
-        role = FakeRole()
-        reply = self.edge(role, call("file", size=10))
-        next(reply)
-        reply.close()
-        assert (role.lost.get_nowait(), role.sources[0].closed) == ("file", 1)
 
     def test_a_source_that_cannot_be_closed_keeps_no_slot(self) -> None:
         role = FakeRole()
@@ -361,21 +320,6 @@ class TestUnfinished:
         assert lines.next().getMessage() == "echo: never made, its caller had gone"
 
 
-def test_the_body_of_a_refusal_is_json_for_every_status() -> None:
-    assert json.loads(refusal(Refused(418, {"error": "é"})).parts[0]) == {"error": "é"}  # type: ignore[arg-type]
-    assert refusal(Refused(418, None)).parts == ()
-
-
-def environ_of(body: bytes) -> dict[str, Any]:
-    """Return the environ that the server passes for a POST of `body`."""
-    return {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": "/mcp",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.input": io.BytesIO(body),
-    }
-
-
 class Posted:
     """A request to `app` in a thread of its own; `status` and `body` once it has ended."""
 
@@ -392,10 +336,7 @@ class Posted:
         def start_response(status: str, headers: list[tuple[str, str]]) -> None:
             self.status, self.headers = status[:3], dict(headers)
 
-        reply = self._app(self.environ, start_response)
-        self.body = b"".join(reply)
-        if hasattr(reply, "close"):
-            reply.close()
+        self.body = b"".join(self._app(self.environ, start_response))
 
     def join(self) -> Posted:
         self._thread.join(LIMIT_S)

@@ -34,14 +34,12 @@ class Limits:
 
 @pytest.mark.parametrize(("limits", "threads", "connections", "fitting", "soft"), [
     pytest.param(Limits(1024, 4096), 8, 24, 24, 1024, id="a board with the usual limit"),
-    pytest.param(Limits(1024, 4096), 48, 256, 256, 1024, id="a host with the usual limit"),
     pytest.param(Limits(256, 4096), 48, 256, 256, OPEN + OWN + 48 + 256, id="a host on macOS: raised"),
     pytest.param(Limits(256, INFINITY), 48, 256, 256, OPEN + OWN + 48 + 256, id="raised without a hard limit"),
     pytest.param(Limits(INFINITY, INFINITY), 48, 256, 256, INFINITY, id="no limit"),
     pytest.param(Limits(32, 32), 8, 24, FEWEST, 32, id="a board with 32"),
     pytest.param(Limits(32, 40), 8, 24, 40 - OPEN - OWN - 8, 40, id="a board with 32, raised to 40"),
     pytest.param(Limits(32, 4096, forbidden=True), 8, 24, FEWEST, 32, id="raising is forbidden"),
-    pytest.param(Limits(32, 32), 48, 256, FEWEST, 32, id="a host with 32"),
 ])  # fmt: skip
 def test_connections_fit(
     monkeypatch: pytest.MonkeyPatch,

@@ -7,9 +7,8 @@ import os
 
 import pytest
 
-from mcpboard.errors import BackendBroken, Busy
+from mcpboard.errors import BackendBroken
 from mcpboard.serving import replies
-from mcpboard.serving.concurrency import ConcurrencyLimit
 from mcpboard.serving.replies import PIECE
 from tests.serving.role import Source
 
@@ -45,17 +44,11 @@ def test_a_source_becomes_base64(sizes: list[int], announced: bool) -> None:
     assert replies.content_length(parts) == (len(b"".join(pieces)) if announced else None)
 
 
-def test_large_bytes_go_out_in_pieces() -> None:
-    whole = os.urandom(PIECE * 3 + 5)
-    pieces = list(replies.pieces([whole]))
-    assert b"".join(pieces) == whole
-    assert [len(piece) for piece in pieces] == [PIECE, PIECE, PIECE, 5]
-
-
 @pytest.mark.parametrize(("sizes", "written"), [
     pytest.param([], [], id="nothing"),
     pytest.param([0, 0], [], id="nothing twice"),
     pytest.param([1, 2, 3], [6], id="a small answer is one write"),
+    pytest.param([PIECE * 3 + 5], [PIECE, PIECE, PIECE, 5], id="a large one is several"),
     pytest.param([70, 2 * PIECE, 30], [PIECE, PIECE, 100], id="a picture between small parts fills its pieces"),
     pytest.param([PIECE - 1, 1], [PIECE], id="a piece filled to the last byte"),
     pytest.param([PIECE, PIECE], [PIECE, PIECE], id="pieces as they are"),
@@ -75,25 +68,3 @@ def test_neighbours_go_out_together(sizes: list[int], written: list[int]) -> Non
 def test_a_source_that_breaks_its_word_breaks_the_reply(size: int, announced: int, words: str) -> None:
     with pytest.raises(BackendBroken, match=words):
         list(replies.pieces([Source(size, announced)]))
-
-
-class TestTurns:
-    def test_a_full_limit_turns_away_at_once(self) -> None:
-        limit = ConcurrencyLimit(2)
-        first, _ = limit.acquire(), limit.acquire()
-        with pytest.raises(Busy, match="2 calls are under way"):
-            limit.acquire()
-        assert len(limit.held) == 2
-        first.release()
-        assert len(limit.held) == 1
-        limit.acquire()
-
-    def test_a_slot_counts_once_however_often_it_is_released(self) -> None:
-        limit = ConcurrencyLimit(1)
-        slot = limit.acquire()
-        slot.release()
-        slot.release()
-        assert len(limit.held) == 0
-        limit.acquire()
-        with pytest.raises(Busy):
-            limit.acquire()
