@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ import pytest
 from mcpboard.host.access.tokens import read_main_token
 from tests.bench import programs
 from tests.bench.backend import Backend
-from tests.support import ROOT, hogs
+from tests.support import hogs
 from tests.support.hogs import ANSWER_S, FRAME, IDLE, PING, UNFINISHED, UNREAD, Crowd, Hog, waits
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -107,18 +106,3 @@ def test_without_descriptors_it_does_not_spin(program: object, tmp_path: Path) -
         assert used < BUSY
         resource.prlimit(started.pid, resource.RLIMIT_NOFILE, limits)
         hogs.answered(started.port, started.asked["ping"])
-
-
-def test_a_board_with_few_descriptors_says_so(tmp_path: Path) -> None:
-    with Backend() as backend, programs.settings(backend.port) as config:
-        command = [*FEW, *programs.board(config)]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout
-            assert process.stderr
-            try:
-                assert process.stdout.readline().startswith("mcpboard: serving ")
-                line = process.stderr.readline()
-            finally:
-                process.terminate()
-                process.wait(10)
-    assert "connections at once, not 24: the limit of open files is 32; set it to" in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import threading
 import time
@@ -32,7 +31,7 @@ from mcpboard.serving.connection import (
 )
 from tests.serving.conftest import Lines
 from tests.serving.served import Served
-from tests.support.http import LIMIT_S, Connection, call, chunked, message, request
+from tests.support.http import LIMIT_S, call, chunked, message, request
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -218,13 +217,6 @@ class TestEnded:
 
 
 class TestConnections:
-    def test_idle_strangers_are_ended_and_newcomers_served(self, served: Served, quick: None) -> None:
-        with contextlib.ExitStack() as clients:
-            for number in range(server.CONNECTIONS + 10):
-                client = clients.enter_context(served.client())
-                client.send(request(PING)[: number * 3])
-            assert served.pings()
-
     def test_every_connection_has_the_options(self, served: Served) -> None:
         with served.client() as client:
             client.post(PING)
@@ -293,14 +285,3 @@ class TestClock:
             while served.server._map:
                 assert time.monotonic() - began < 5
                 served.role.release.wait(0.01)
-
-
-@pytest.mark.parametrize("logger", ["waitress", "waitress.queue"])
-def test_loggers_that_clients_can_make_warn_exist(logger: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The names that `cli/logs.py` raises to ERROR are those that waitress uses."""
-    assert logging.getLogger(logger) in (waitress.server.wasyncore.utilities.logger, waitress.task.queue_logger)
-
-
-def test_a_client_is_kept(served: Served) -> None:
-    with Connection(served.port) as client:
-        assert [client.post(PING).status for _ in range(3)] == [200, 200, 200]
