@@ -27,7 +27,6 @@ from mcpboard.serving.connection import (
     WORKING,
     Channel,
     most_dispensable,
-    sweep,
 )
 from tests.serving.conftest import Lines
 from tests.serving.served import Served
@@ -85,9 +84,6 @@ class TestOverdue:
         assert channel.request is None
         assert channel.overdue(1001 + LIMITS[IDLE]) is None
         assert channel.overdue(1001 + 2 * LIMITS[IDLE]) == IDLE
-
-    def test_only_connections_are_swept(self) -> None:
-        assert sweep([object(), still()], 1000) == []
 
 
 class TestDispensable:
@@ -195,16 +191,8 @@ class TestEnded:
                 pause.wait(0.15)
             assert client.ended()
 
-    def test_a_long_call_is_not_idle_and_idle_time_begins_after_it(self, served: Served, quick: None) -> None:
-        with served.client() as client:
-            client.send(request(call("block")))
-            assert not served.role.release.wait(1.2)
-            served.role.release.set()
-            assert client.response().status == 200
-            assert client.post(PING).status == 200
-
     def test_a_request_begun_during_a_long_call_has_its_full_time_after_it(self, served: Served, quick: None) -> None:
-        """Its client waits for the 100 that cannot come before the call's own answer."""
+        """Nor is the call idle; its client waits for the 100 that cannot come before the call's own answer."""
         with served.client() as client:
             client.send(request(call("block")) + request(PING, "Expect: 100-continue")[: -len(PING)])
             assert not served.role.release.wait(1.2)
