@@ -31,10 +31,6 @@ class Lines(logging.Handler):
         return self._records.empty()
 
 
-# What `cli/logs.py` has to set: waitress warns of a full queue or connection limit, which clients cause at will.
-LEVELS = {"waitress": logging.ERROR, "waitress.queue": logging.ERROR}
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of half a second, looked at twenty times a second."""
@@ -51,10 +47,13 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
-    """The log as an administrator would read it, at the levels that `cli/logs.py` sets."""
+    """The log as an administrator would read it, at the levels that `cli/logs.py` sets.
+
+    waitress warns of a full queue or connection limit, which clients cause at will.
+    """
     caplog.set_level(logging.INFO)
-    for name, level in LEVELS.items():
-        caplog.set_level(level, name)
+    caplog.set_level(logging.ERROR, "waitress")
+    caplog.set_level(logging.ERROR, "waitress.queue")
     handler = Lines()
     logging.getLogger().addHandler(handler)
     yield handler

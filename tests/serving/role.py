@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from werkzeug.routing import Rule
@@ -18,6 +19,8 @@ from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
 from tests.support.http import LIMIT_S
 
 SECRET = "nobody may read this"
+
+Play = Callable[["FakeRole", Mapping[str, Any]], Content]  # what a tool does
 
 
 class Source:
@@ -57,7 +60,7 @@ class FakeRole:
         self.broken: Exception | None = None  # raised wherever the role is asked for anything but a call
         self.dies_with: Exception | None = None  # by the source of the next `file`
         tools = [
-            Tool(name, name, f"does {name}", {"type": "object"}, {"readOnlyHint": name == "look"}) for name in TOOLS
+            Tool(each, each, f"does {each}", {"type": "object"}, {"readOnlyHint": each == "look"}) for each in TOOLS
         ]
         named = {"name": "pretend", "title": "Pretend", "version": "1"}
         self._endpoint = Endpoint(Policy(named, "for tests", **policy), ToolList(tools))
@@ -109,45 +112,33 @@ def picture(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
 
 def file(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     size = arguments["size"]
-    source = Source(size, arguments.get("length", size), role.dies_with)
-    role.sources.append(source)
-    return Content((Blob("pretend://file", "application/gzip", source),))
+    role.sources.append(Source(size, arguments.get("length", size), role.dies_with))
+    return Content((Blob("pretend://file", "application/gzip", role.sources[-1]),))
 
 
 def unwritable(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    """A result that cannot be JSON, with a source that has to be closed all the same."""
-    role.sources.append(Source(10, 10))
-    return Content((Blob("pretend://file", "application/gzip", role.sources[-1]),), {SECRET: float("nan")})
-
-
-def crash(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    raise RuntimeError(SECRET)
-
-
-def exhaust(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    raise MemoryError
+    """Return a result that cannot be JSON, with a source that has to be closed all the same."""
+    return replace(file(role, {"size": 10}), structured={SECRET: float("nan")})
 
 
 def recurse(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
     return recurse(role, arguments)
 
 
-def look(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    """Crash, as a tool that changes nothing."""
-    raise RuntimeError(SECRET)
+def raising(error: type[Exception], *text: str) -> Play:
+    def tool(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
+        raise error(*text)
+
+    return tool
 
 
-def refuse(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    raise ToolRefused("the phone said no")
-
-
-def protocol(role: FakeRole, arguments: Mapping[str, Any]) -> Content:
-    raise InvalidParams("no such device")
-
-
-TOOLS: dict[str, Callable[[FakeRole, Mapping[str, Any]], Content]] = {
-    tool.__name__: tool
-    for tool in (echo, block, picture, file, unwritable, crash, exhaust, recurse, look, refuse, protocol)
+TOOLS: dict[str, Play] = {
+    **{tool.__name__: tool for tool in (echo, block, picture, file, unwritable, recurse)},
+    "crash": raising(RuntimeError, SECRET),
+    "look": raising(RuntimeError, SECRET),  # changes nothing
+    "exhaust": raising(MemoryError),
+    "refuse": raising(ToolRefused, "the phone said no"),
+    "protocol": raising(InvalidParams, "no such device"),
 }
 
 

@@ -6,7 +6,8 @@ import errno
 import logging
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,21 +17,18 @@ from mcpboard.serving.server import IP_FREEBIND, listeners, url
 NOBODYS_V4, NOBODYS_V6 = "192.0.2.77", "2001:db8::77"  # kept for documentation, so on no interface
 
 
+Opened = Callable[..., "list[socket.socket]"]
+
+
 @pytest.fixture
-def opened() -> Iterator[Callable[..., list[socket.socket]]]:
+def opened() -> Iterator[Opened]:
     """`listeners`, whose sockets are closed after the test."""
     with ExitStack() as stack:
 
         def listen(*addresses: tuple[str, int], freebind: bool = False) -> list[socket.socket]:
-            sockets = listeners(addresses, freebind=freebind)
-            for sock in sockets:
-                stack.enter_context(closing(sock))
-            return sockets
+            return [stack.enter_context(sock) for sock in listeners(addresses, freebind=freebind)]
 
         yield listen
-
-
-Opened = Callable[..., "list[socket.socket]"]
 
 
 def taken_port() -> socket.socket:
@@ -90,10 +88,8 @@ class TestRefused:
             listeners([(host, 80)])
 
     def test_a_name_that_nobody_knows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def unknown(*_: object, **__: object) -> None:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
         with pytest.raises(ConfigError, match=r"board.lan:80: Name or service not known; check the setting listen"):
             listeners([("board.lan", 80)])
 
@@ -151,27 +147,21 @@ def refuse(monkeypatch: pytest.MonkeyPatch, families: dict[int, int], on: str) -
 
 
 class TestAddressUse:
-    def test_a_restart_need_not_wait(self, opened: Opened) -> None:
-        (sock,) = opened(("127.0.0.1", 0))
-        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
-
-    def test_windows_is_asked_to_keep_others_away_instead(
-        self, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("windows", [False, True])
+    def test_a_restart_need_not_wait_and_windows_keeps_others_away(
+        self, opened: Opened, monkeypatch: pytest.MonkeyPatch, windows: bool
     ) -> None:
         """Another option stands in for the one that is Windows' alone."""
-        monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
+        if windows:
+            monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
         (sock,) = opened(("127.0.0.1", 0))
-        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        assert not sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+        options = [sock.getsockopt(socket.SOL_SOCKET, each) for each in (socket.SO_REUSEADDR, socket.SO_KEEPALIVE)]
+        assert [bool(each) for each in options] == [not windows, windows]
 
-
-class TestFreebind:
-    @pytest.mark.parametrize("host", [NOBODYS_V4, NOBODYS_V6])
-    def test_an_address_that_is_not_there_yet(self, opened: Opened, host: str) -> None:
-        (sock,) = opened((host, 0), freebind=True)
+    @pytest.mark.parametrize(("host", "freebind"), [(NOBODYS_V4, True), (NOBODYS_V6, True), ("127.0.0.1", False)])
+    def test_an_address_that_is_not_there_yet_is_taken_when_asked_for(
+        self, opened: Opened, host: str, freebind: bool
+    ) -> None:
+        (sock,) = opened((host, 0), freebind=freebind)
         assert sock.getsockname()[0] == host
-        assert sock.getsockopt(socket.IPPROTO_IP, IP_FREEBIND)
-
-    def test_only_when_asked_for(self, opened: Opened) -> None:
-        (sock,) = opened(("127.0.0.1", 0))
-        assert not sock.getsockopt(socket.IPPROTO_IP, IP_FREEBIND)
+        assert bool(sock.getsockopt(socket.IPPROTO_IP, IP_FREEBIND)) is freebind
