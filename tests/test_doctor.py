@@ -50,18 +50,14 @@ BROKEN = Finding("b", "A title", failed("broken\x1b[2J", "fix it"))
 WELL = Finding("a", "Another title", ok("fine"))
 UNKNOWN = Finding("c", "A third", skipped("depends on: A title"))
 
-REPORTS = [
+
+@pytest.mark.parametrize(("findings", "code", "ending"), [
     pytest.param([], 0, "All is well.\n", id="nothing examined"),
     pytest.param([WELL, UNKNOWN], 0, "All is well.\n", id="none failed"),
     pytest.param([WELL, BROKEN], 1, "1 failed.\n", id="one failed"),
     pytest.param([BROKEN] * 3, 1, "3 failed; the first one is usually the cause.\n", id="several failed"),
-]
-
-
-@pytest.mark.parametrize(("findings", "code", "ending"), REPORTS)
-def test_the_last_line_sums_up(
-    findings: list[Finding], code: int, ending: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+])  # fmt: skip
+def test_the_last_line_sums_up(findings: list[Finding], code: int, ending: str, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     assert report(findings, as_json=False) == code
     printed = capsys.readouterr().out
     assert printed.endswith(ending)

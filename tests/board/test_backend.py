@@ -73,9 +73,7 @@ def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, status: int,
     pytest.param("DELETE", None, "0", id="a DELETE"),
     pytest.param("POST", SECRET, str(len(SECRET)), id="a body"),
 ])  # fmt: skip
-def test_a_request_is_plain_and_fresh_and_announces_its_length(
-    start: Start, method: str, body: bytes | None, length: str | None
-) -> None:
+def test_a_request_is_plain_and_fresh_and_announces_its_length(start: Start, method: str, body: bytes | None, length: str | None) -> None:  # fmt: skip
     """At the same address again and again: `localhost` is tried by IPv4 first."""
     fake = start(ok(b"x", "Content-Type: text/plain"))
     backend = Backend("agent", f"http://localhost:{fake.port}/")
@@ -148,9 +146,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("sent", "words"), BROKEN)
-def test_what_is_no_answer_is_one_error_that_names_the_backend(
-    start: Start, caplog: pytest.LogCaptureFixture, sent: bytes, words: str
-) -> None:
+def test_what_is_no_answer_is_one_error_that_names_the_backend(start: Start, caplog: pytest.LogCaptureFixture, sent: bytes, words: str) -> None:  # fmt: skip
     """Once asked, never twice; the request had gone out; no argument in the text or in any log."""
     caplog.set_level(logging.DEBUG)
     fake = start(sent)
@@ -249,9 +245,7 @@ def test_the_first_block_is_here_before_the_stream_is_returned(start: Start) -> 
     pytest.param(ok(b"", "Location: /x", status="302 Found"), BackendResponse(302, "", b""), id="a redirect"),
     pytest.param(ok(b"<p>" * 99_000, status="404 Gone"), BackendResponse(404, "", (b"<p>" * 99_000)[:BLOCK]), id="long"),
 ])  # fmt: skip
-def test_another_answer_than_the_body_is_known_by_its_first_block(
-    start: Start, sent: bytes, begun: BackendResponse
-) -> None:
+def test_another_answer_than_the_body_is_known_by_its_first_block(start: Start, sent: bytes, begun: BackendResponse) -> None:  # fmt: skip
     with contextlib.closing(stream(start(sent))) as body:
         assert body.begin() == body.begin() == begun
 
@@ -261,9 +255,7 @@ def test_another_answer_than_the_body_is_known_by_its_first_block(
     pytest.param(head("Content-Length: 9") + b"short", "ended after 5 of 9 bytes", id="a short first block"),
     pytest.param(lambda went: went.raw(head()).drip(), r"within 0\.3 s", id="a first block that does not come"),
 ])  # fmt: skip
-def test_an_early_failure_is_raised_before_any_byte_is_handed_out(
-    start: Start, sent: bytes | Script, words: str
-) -> None:
+def test_an_early_failure_is_raised_before_any_byte_is_handed_out(start: Start, sent: bytes | Script, words: str) -> None:  # fmt: skip
     fake = start(sent)
     with pytest.raises((BackendBroken, BackendTimeout), match=words):
         stream(fake, seconds=0.3)
@@ -276,9 +268,7 @@ def test_an_early_failure_is_raised_before_any_byte_is_handed_out(
     pytest.param(head() + bytes((1 << 20) + 1), BackendBroken, id="over the limit"),
     pytest.param(lambda went: went.raw(head(), bytes(BLOCK + 9)).drip(), BackendTimeout, id="drips over the total time"),
 ])  # fmt: skip
-def test_a_source_that_dies_midway_raises_instead_of_ending(
-    start: Start, sent: bytes | Script, kind: type[ToolError]
-) -> None:
+def test_a_source_that_dies_midway_raises_instead_of_ending(start: Start, sent: bytes | Script, kind: type[ToolError]) -> None:  # fmt: skip
     with contextlib.closing(stream(start(sent), total=0.5)) as body:
         with pytest.raises(kind):
             list(body)

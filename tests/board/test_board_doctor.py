@@ -56,7 +56,7 @@ def with_agent(port: int, listen: int) -> Settings:
     return dataclasses.replace(settings, listen=(settings.listen[0]._replace(port=listen),))
 
 
-ROWS_OF_FACTS = [
+@pytest.mark.parametrize(("evaluate", "facts", "state", "message"), [
     pytest.param(rules.settings, SETTINGS, CheckState.OK, "agent_base_url", id="settings"),
     pytest.param(rules.settings, ConfigError("/x: line 3: no TOML"), CheckState.FAILED, "line 3", id="settings that cannot be read"),
     pytest.param(rules.settings, dataclasses.replace(SETTINGS, warnings=("beware",)), CheckState.FAILED, "beware", id="settings with a warning"),
@@ -91,13 +91,8 @@ ROWS_OF_FACTS = [
     pytest.param(rules.log, LogFacts("/l/x", missing=True), CheckState.FAILED, "not there", id="no log file"),
     pytest.param(rules.log, LogFacts("/l/x", error="Permission denied"), CheckState.FAILED, "Permission", id="a log that is not ours"),
     pytest.param(rules.log, LogFacts("/l/x", free=5), CheckState.FAILED, "disk is full", id="a full disk"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("evaluate", "facts", "state", "message"), ROWS_OF_FACTS)
-def test_facts_are_evaluated(
-    evaluate: Callable[[Any], CheckResult], facts: object, state: CheckState, message: str
-) -> None:
+])  # fmt: skip
+def test_facts_are_evaluated(evaluate: Callable[[Any], CheckResult], facts: object, state: CheckState, message: str) -> None:  # fmt: skip
     result = evaluate(facts)
     assert result.state is state, result
     assert message in result.message

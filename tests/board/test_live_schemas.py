@@ -116,7 +116,7 @@ def _deep(levels: int) -> dict[str, Any]:
     return schema
 
 
-UNUSABLE = [
+@pytest.mark.parametrize("schema", [
     pytest.param(None, id="none, as in old catalogs"),
     pytest.param([], id="a list"),
     pytest.param({}, id="an empty object"),
@@ -139,10 +139,7 @@ UNUSABLE = [
     pytest.param(text_schema("n" * 65), id="a name too long"),
     pytest.param(text_schema(description=7), id="a description that is no text"),
     pytest.param(_deep(17), id="nested too deep"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("schema", UNUSABLE)
+])  # fmt: skip
 def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
     catalog = agent.catalog()
@@ -151,15 +148,12 @@ def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     assert schema_of(catalog, "open_url") == unexplained("address")
 
 
-USABLE = [
+@pytest.mark.parametrize("schema", [
     pytest.param(text_schema("type"), id="a property called type"),
     pytest.param(text_schema("required"), id="a property called required"),
     pytest.param({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}]}}}, id="a choice inside"),
     pytest.param(text_schema(examples=[{"type": ["x"], "$ref": 1}]), id="odd examples"),
-]
-
-
-@pytest.mark.parametrize("schema", USABLE)
+])  # fmt: skip
 def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
     assert is_usable(schema)
 
@@ -176,7 +170,7 @@ def test_a_copy_is_read_again_when_it_is_old() -> None:
     assert agent.asked == 2
 
 
-FAILURES = [
+@pytest.mark.parametrize("failure", [
     pytest.param({"body": ConnectTimeout()}, id="no connection"),
     pytest.param({"status": 503, "body": "Server is shutting down\n"}, id="shutting down"),
     pytest.param({"body": "<html>", "content_type": "text/html"}, id="a page"),
@@ -187,10 +181,7 @@ FAILURES = [
     pytest.param({"body": b'{"tools":[' + b"[" * 63 + b"]" * 63 + b"]}"}, id="65 levels"),
     pytest.param({"body": b'{"tools":[' + b"{}," * 10_000 + b"{}]}"}, id="too many objects"),
     pytest.param({"body": b'{"tools":[{"x":NaN}]}'}, id="a number that is none"),
-]
-
-
-@pytest.mark.parametrize("failure", FAILURES)
+])  # fmt: skip
 def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: dict[str, Any]) -> None:
     agent = Agent(entry("open_app", text_schema("title")))
     catalog = agent.catalog()

@@ -96,7 +96,7 @@ def test_no_script_and_nothing_from_elsewhere_can_run() -> None:
     assert 'name="viewport"' in page
 
 
-METHODS = [
+@pytest.mark.parametrize(("method", "headers", "status"), [
     pytest.param("GET", {}, 200, id="a browser that opens the page"),
     pytest.param("HEAD", {}, 200, id="HEAD"),
     pytest.param("POST", {}, 405, id="POST"),
@@ -104,10 +104,7 @@ METHODS = [
     pytest.param("GET", {"Origin": "http://192.168.42.1:8080", "Host": "192.168.42.1:8080"}, 200, id="the same origin"),
     pytest.param("GET", {"Origin": "http://evil.example"}, 403, id="a page of another site"),
     pytest.param("GET", {"Origin": "null"}, 403, id="a page without an origin"),
-]
-
-
-@pytest.mark.parametrize(("method", "headers", "status"), METHODS)
+])  # fmt: skip
 def test_who_may_read_the_page(method: str, headers: Mapping[str, str], status: int) -> None:
     with rig.in_front_of() as client:
         found, fields, body = get(client, method=method, **headers)
@@ -116,16 +113,13 @@ def test_who_may_read_the_page(method: str, headers: Mapping[str, str], status: 
     assert ("allow" in fields) == (status == 405)
 
 
-HOSTS = [
+@pytest.mark.parametrize(("host", "url"), [
     pytest.param("192.168.42.1:8080", "http://192.168.42.1:8080/mcp", id="an address with its port"),
     pytest.param("192.168.42.1", "http://192.168.42.1/mcp", id="port 80"),
     pytest.param("[fe80::1]:8080", "http://[fe80::1]:8080/mcp", id="IPv6"),
     pytest.param("[::ffff:192.168.42.1]", "http://[::ffff:192.168.42.1]/mcp", id="a mapped address"),
     pytest.param("board.local:8080", "http://board.local:8080/mcp", id="a name"),
-]
-
-
-@pytest.mark.parametrize(("host", "url"), HOSTS)
+])  # fmt: skip
 def test_the_url_is_the_one_that_was_asked_by(host: str, url: str) -> None:
     assert pages.mcp_url(host) == url
 

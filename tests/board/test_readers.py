@@ -80,16 +80,13 @@ def refusal_of(read: Reader, response: BackendResponse) -> ToolError:
     return caught.value
 
 
-PICTURED = [
+@pytest.mark.parametrize(("read", "output"), [
     pytest.param(readers.screenshot, shot(), id="a screenshot"),
     pytest.param(readers.screenshot, shot(ok=True, stable=False, screen_changed=False), id="a screen that never rests"),
     pytest.param(readers.action, shot(action_output="ok", screen_changed=False), id="a tap that changed nothing"),
     pytest.param(readers.action, shot(action_output='{"ok":true}'), id="text entered"),
     pytest.param(readers.output, shot(action_output='{"ok":true,"target":"Mail"}'), id="an app opened, newest board"),
-]
-
-
-@pytest.mark.parametrize(("read", "output"), PICTURED)
+])  # fmt: skip
 def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, output: dict[str, Any]) -> None:
     """JSON in the action_output is unfolded there."""
     content = read(reply(output))
@@ -104,15 +101,12 @@ def test_a_picture_comes_first_then_all_the_rest_as_short_text(read: Reader, out
     assert json.loads(told) == {key: value for key, value in output.items() if key != "data"} | unfolded
 
 
-LABELS = [
+@pytest.mark.parametrize(("raw", "mime"), [
     pytest.param(JPEG, "image/jpeg", id="JPEG"),
     pytest.param(PNG, "image/png", id="PNG"),
     pytest.param(WEBP, "image/webp", id="WebP"),
     pytest.param(GIF, "image/gif", id="GIF"),
-]
-
-
-@pytest.mark.parametrize(("raw", "mime"), LABELS)
+])  # fmt: skip
 def test_a_picture_is_labelled_by_its_bytes(raw: bytes, mime: str) -> None:
     """Whatever the board says of the format."""
     image, text = image_and_text(readers.screenshot(reply(shot(raw, format="bmp"))))
@@ -120,20 +114,17 @@ def test_a_picture_is_labelled_by_its_bytes(raw: bytes, mime: str) -> None:
     assert mime in text
 
 
-WRAPPINGS = [
+@pytest.mark.parametrize("data", [
     pytest.param(b64(PNG), id="bare"),
     pytest.param("data:image/jpeg;base64," + b64(PNG), id="a data prefix with the wrong type"),
     pytest.param("DATA:;base64," + b64(PNG), id="a shouted prefix"),
     pytest.param("\r\n".join([b64(PNG)[:20], b64(PNG)[20:], ""]), id="line breaks"),
-]
-
-
-@pytest.mark.parametrize("data", WRAPPINGS)
+])  # fmt: skip
 def test_wrappings_are_removed(data: str) -> None:
     assert image_of(data) == Image(b64(PNG), "image/png")
 
 
-NO_PICTURES = [
+@pytest.mark.parametrize("data", [
     pytest.param(None, id="null"),
     pytest.param("", id="nothing"),
     pytest.param(7, id="a number"),
@@ -148,10 +139,7 @@ NO_PICTURES = [
     pytest.param(b64(PNG)[:20] + "=" + b64(PNG)[21:], id="padding in the middle"),
     pytest.param("\ud83d" * 8, id="lone surrogates"),
     pytest.param("data:image/png;base64", id="a prefix alone"),
-]
-
-
-@pytest.mark.parametrize("data", NO_PICTURES)
+])  # fmt: skip
 def test_what_is_no_picture_is_never_sent_as_one(data: Any) -> None:
     """An observation without one is an error; an action is still a success, and says so."""
     assert image_of(data) is None
@@ -178,7 +166,7 @@ def test_the_size_is_known_without_decoding(spare: int) -> None:
     assert byte_size(image) == len(raw)
 
 
-PLAIN = [
+@pytest.mark.parametrize(("read", "value"), [
     pytest.param(readers.output, {"ok": True, "text": "a\r\nb\n"}, id="a clipboard with line ends"),
     pytest.param(readers.output, {"ok": True, "text": "error: only a text"}, id="a clipboard that talks of errors"),
     pytest.param(readers.output, {"ok": True, "text": "שלום 👩‍👧 \u0301"}, id="a clipboard beyond ASCII"),
@@ -188,10 +176,7 @@ PLAIN = [
     ),
     pytest.param(readers.status, {"connected": False, "data": "x"}, id="no phone"),
     pytest.param(readers.status, {"ok": True, "agent_status": {"startup_error": "error: x"}}, id="a sick Agent"),
-]
-
-
-@pytest.mark.parametrize(("read", "value"), PLAIN)
+])  # fmt: skip
 def test_plain_json_is_told_as_text_and_structured_alike(read: Reader, value: dict[str, Any]) -> None:
     """And as a model can read it: no script is escaped."""
     content = read(reply(value) if read is readers.output else sent(value))
@@ -205,7 +190,7 @@ def test_text_that_is_no_json_stays_text() -> None:
     assert content.structured is None
 
 
-SOFT_FAILURES = [
+@pytest.mark.parametrize(("read", "output"), [
     pytest.param(readers.action, shot(action_output='{"ok":false,"suggestion":"use focus"}'), id="text not entered"),
     pytest.param(readers.output, shot(action_output='{"ok":false,"reason":"not found"}'), id="an app not found, newest"),
     pytest.param(readers.output, {"ok": False, "target": "Mail", "reason": "not found"}, id="an app not found"),
@@ -214,10 +199,7 @@ SOFT_FAILURES = [
     pytest.param(readers.action, shot(action_output="ERROR: hid"), id="the old prefix inside"),
     pytest.param(readers.screenshot, shot(ok=False), id="a screenshot that is not ok"),
     pytest.param(readers.status, {"ok": False, "error": "busy"}, id="a status that is not ok"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("read", "output"), SOFT_FAILURES)
+])  # fmt: skip
 def test_a_failure_dressed_as_success_is_an_error_with_every_word(read: Reader, output: Any) -> None:
     error = refusal_of(read, sent(output) if read is readers.status else reply(output))
     assert isinstance(error, ToolRefused)
@@ -228,7 +210,7 @@ def test_a_failure_dressed_as_success_is_an_error_with_every_word(read: Reader, 
         assert word.strip("{}:,") in error.text
 
 
-DELIVERIES = [
+@pytest.mark.parametrize(("code", "details", "delivery"), [
     pytest.param("invalid_arguments", {}, NOT_SENT, id="bad arguments"),
     pytest.param("module_unavailable", {}, NOT_SENT, id="a module that is missing"),
     pytest.param("bridge_not_connected", {"fallback": "use touch_gesture"}, NOT_SENT, id="no phone link"),
@@ -243,14 +225,9 @@ DELIVERIES = [
     pytest.param("tool_execution_failed", {"action_completed": False}, UNKNOWN, id="a claim that it was not done"),
     pytest.param("tool_execution_failed", {"action_completed": True}, DONE, id="only the picture failed"),
     pytest.param("a_code_of_tomorrow", {}, UNKNOWN, id="an unknown code"),
-]
-
-
-@pytest.mark.parametrize(("code", "details", "delivery"), DELIVERIES)
+])  # fmt: skip
 @pytest.mark.parametrize("read", [readers.action, readers.output, readers.shell])
-def test_the_code_says_what_became_of_the_action(
-    read: Reader, code: str, details: dict[str, Any], delivery: str
-) -> None:
+def test_the_code_says_what_became_of_the_action(read: Reader, code: str, details: dict[str, Any], delivery: str) -> None:  # fmt: skip
     error = refusal_of(read, failure("it went wrong", code, "some_category", **details))
     assert isinstance(error, ToolRefused)
     assert error.delivery == delivery
@@ -269,18 +246,15 @@ def test_each_word_of_a_refusal_is_said_once_and_no_detail_is_lost(message: str,
     assert "kept" in error.text
 
 
-OLD_SERVERS = [
+@pytest.mark.parametrize("read", [readers.screenshot, readers.action, readers.output, readers.shell])
+@pytest.mark.parametrize(("value", "word"), [
     pytest.param({"output": "frame service: STALE_FRAME", "is_error": True}, "STALE_FRAME", id="output alone"),
     pytest.param({"output": "", "error": "hid: write failed", "is_error": True}, "hid", id="error alone"),
     pytest.param({"output": "a", "error": "b", "is_error": True, "tool_error": "c"}, "a\nb", id="two texts"),
     pytest.param({"is_error": True}, "no reason", id="no word at all"),
     pytest.param({"output": None, "is_error": True, "tool_error": {"code": 7}}, "no reason", id="a code that is none"),
     pytest.param({"output": "", "is_error": True, "tool_error": {"code": ["x"]}}, "no reason", id="a list of codes"),
-]
-
-
-@pytest.mark.parametrize("read", [readers.screenshot, readers.action, readers.output, readers.shell])
-@pytest.mark.parametrize(("value", "word"), OLD_SERVERS)
+])  # fmt: skip
 def test_errors_of_older_boards_are_told(read: Reader, value: dict[str, Any], word: str) -> None:
     error = refusal_of(read, sent(value))
     assert isinstance(error, ToolRefused)
@@ -289,17 +263,14 @@ def test_errors_of_older_boards_are_told(read: Reader, value: dict[str, Any], wo
     assert word in error.text
 
 
-SHELL_OUTPUTS = [
+@pytest.mark.parametrize("text", [
     pytest.param("hello\n\n", id="text with its last line breaks"),
     pytest.param("error: not ours", id="a line that begins with error"),
     pytest.param('{"ok":false}', id="JSON that is not ok"),
     pytest.param('{\n  "session_id": "1"\n}', id="a session"),
     pytest.param("", id="nothing"),
     pytest.param("x" * OUTPUT_LIMIT, id="just as much as fits"),
-]
-
-
-@pytest.mark.parametrize("text", SHELL_OUTPUTS)
+])  # fmt: skip
 def test_output_of_a_command_passes_as_it_is(text: str) -> None:
     content = readers.shell(reply(text))
     assert only_text(content) == text
@@ -324,7 +295,8 @@ def test_a_command_that_failed_has_run_and_shows_its_output(output: str) -> None
     assert len(error.text) < OUTPUT_LIMIT + 300
 
 
-TURNED_DOWN = [
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.tool.name)
+@pytest.mark.parametrize(("status", "body", "kind", "delivery"), [
     pytest.param(404, b"Unknown tool: enter_text\n", NotOffered, NOT_SENT, id="an unknown tool"),
     pytest.param(404, b"404 page not found\n", NotOffered, NOT_SENT, id="an unknown page"),
     pytest.param(400, b"Invalid request: EOF\n", ToolRefused, NOT_SENT, id="a bad request"),
@@ -343,11 +315,7 @@ TURNED_DOWN = [
     pytest.param(200, b'{"output":"ok","x":NaN}', BackendBroken, UNKNOWN, id="a number that is none"),
     pytest.param(200, b'{"output":"ok","x":1e999}', BackendBroken, UNKNOWN, id="a number beyond all"),
     pytest.param(200, b"[" * 100_000, BackendBroken, UNKNOWN, id="nesting without end"),
-]
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.tool.name)
-@pytest.mark.parametrize(("status", "body", "kind", "delivery"), TURNED_DOWN)
+])  # fmt: skip
 def test_every_row_turns_senseless_answers_into_an_error_that_quotes_them(
     row: Any, status: int, body: bytes, kind: type[ToolError], delivery: str
 ) -> None:
@@ -374,7 +342,7 @@ def test_a_quote_is_500_characters_of_whatever_width() -> None:
     assert "\ufffd" not in error.text
 
 
-ODD_OUTPUTS = [
+@pytest.mark.parametrize("output", [
     "null",
     "7",
     "[]",
@@ -384,10 +352,7 @@ ODD_OUTPUTS = [
     '{"action_output":{"ok":1}}',
     "1e999",
     "\ud83d",
-]
-
-
-@pytest.mark.parametrize("output", ODD_OUTPUTS)
+])  # fmt: skip
 @pytest.mark.parametrize("read", [readers.action, readers.output, readers.shell])
 def test_odd_outputs_of_actions_that_worked_can_be_sent_on(read: Reader, output: str) -> None:
     content = read(reply(output))

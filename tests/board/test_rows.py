@@ -142,7 +142,9 @@ def test_the_instructions_stay_small_and_say_how_to_drive_a_phone() -> None:
 
 
 POINT = {"x": 500, "y": 500}
-GOOD_ARGUMENTS = [
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
     pytest.param("touch_gesture", {"type": "tap", "point": POINT}, id="a tap"),
     pytest.param("touch_gesture", {"type": "tap", "point": {"x": "500", "y": 1e9}}, id="a tap in text, far out"),
     pytest.param("touch_gesture", {"actions": [{"action": "touch_down", "point": POINT}]}, id="a hand-made gesture"),
@@ -152,24 +154,18 @@ GOOD_ARGUMENTS = [
     pytest.param("quick_action", {"action": "list"}, id="the list of quick actions"),
     pytest.param("shell", {"command": "pwd"}, id="a command"),
     pytest.param("screenshot", {}, id="nothing"),
-]
-
-
-@pytest.mark.parametrize(("name", "arguments"), GOOD_ARGUMENTS)
+])  # fmt: skip
 def test_good_arguments_pass_the_light_check(name: str, arguments: dict[str, Any]) -> None:
     check_arguments(_row(name).tool.input_schema, arguments)
 
 
-BAD_ARGUMENTS = [
+@pytest.mark.parametrize(("name", "arguments", "field"), [
     pytest.param("touch_gesture", {"type": "tap", "point": {"x": 500}}, "point.y", id="half a point"),
     pytest.param("touch_gesture", {"type": "tap", "point": {"x": True, "y": 1}}, "point.x", id="a boolean place"),
     pytest.param("enter_text", {"text": "hi"}, "focus", id="no focus"),
     pytest.param("keyboard_tap", {"keys": "enter"}, "keys", id="keys as text"),
     pytest.param("open_url", {}, "url", id="no address"),
-]
-
-
-@pytest.mark.parametrize(("name", "arguments", "field"), BAD_ARGUMENTS)
+])  # fmt: skip
 def test_bad_arguments_are_named(name: str, arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(BadArgument, match=re.escape(field)):
         check_arguments(_row(name).tool.input_schema, arguments)

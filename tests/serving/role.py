@@ -26,9 +26,7 @@ Play = Callable[["FakeRole", Mapping[str, Any]], Content]  # what a tool does
 class Source:
     """Raw bytes on demand: `size` of them, `length` announced, an exception in the middle if asked for."""
 
-    def __init__(
-        self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024
-    ) -> None:
+    def __init__(self, size: int, length: int | None, dies_with: Exception | None = None, block: int = 48 * 1024) -> None:  # fmt: skip
         self.length = length
         self.closed = 0
         self.closes_with: Exception | None = None

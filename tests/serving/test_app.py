@@ -202,9 +202,7 @@ class TestBorrowed:
         assert SECRET not in record.getMessage()
         assert lines.none_left()
 
-    def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(
-        self, served: Served, lines: Lines
-    ) -> None:
+    def test_a_crash_in_a_tool_is_32603_with_the_id_and_its_traceback_in_the_log(self, served: Served, lines: Lines) -> None:  # fmt: skip
         assert served.post(call("look", "x")).json["error"]["code"] == -32603
         crash = lines.next()
         assert crash.levelno == logging.ERROR
@@ -239,9 +237,7 @@ class TestBorrowed:
         pytest.param(request(b"", "Mcp-Session-Id: s", method="DELETE"), 500, id="while closing a session"),
         pytest.param(request(method="GET", path="/health"), 500, id="in a page"),
     ])  # fmt: skip
-    def test_a_crash_elsewhere_is_json_with_the_id_where_there_is_one(
-        self, lines: Lines, sent: bytes, status: int
-    ) -> None:
+    def test_a_crash_elsewhere_is_json_with_the_id_where_there_is_one(self, lines: Lines, sent: bytes, status: int) -> None:  # fmt: skip
         role = FakeRole(knows_session=lambda session, principal: True)
         role.broken = RuntimeError(SECRET)
         with serving(role) as served:

@@ -32,9 +32,7 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.param(LARGE, "content-length", id="announced"),
     pytest.param(None, "transfer-encoding", id="not announced"),
 ])  # fmt: skip
-def test_a_large_bundle_comes_whole_in_flat_memory(
-    served: Served, no_files: None, lines: Lines, length: int | None, header: str
-) -> None:
+def test_a_large_bundle_comes_whole_in_flat_memory(served: Served, no_files: None, lines: Lines, length: int | None, header: str) -> None:  # fmt: skip
     served.post(call("file", size=10))
     with served.client() as client:
         tracemalloc.start()
@@ -67,9 +65,7 @@ def test_a_slow_reader_costs_no_memory_and_no_file(served: Served, no_files: Non
 
 @pytest.mark.parametrize("error", [BackendBroken("the source died"), ZeroDivisionError("a bug")])
 @pytest.mark.parametrize("length", [pytest.param(MIB, id="announced"), pytest.param(None, id="not announced")])
-def test_a_source_that_dies_midway_breaks_the_connection_off(
-    served: Served, lines: Lines, error: Exception, length: int | None
-) -> None:
+def test_a_source_that_dies_midway_breaks_the_connection_off(served: Served, lines: Lines, error: Exception, length: int | None) -> None:  # fmt: skip
     served.role.dies_with = error
     with pytest.raises((InvalidResponse, ValueError)):
         served.post(call("file", size=500_000, length=length))
@@ -84,9 +80,7 @@ def test_a_source_that_dies_midway_breaks_the_connection_off(
 
 
 @pytest.mark.parametrize("length", [1_000_000, 400_000])
-def test_a_source_of_another_length_than_announced_is_never_taken_for_whole(
-    served: Served, lines: Lines, length: int
-) -> None:
+def test_a_source_of_another_length_than_announced_is_never_taken_for_whole(served: Served, lines: Lines, length: int) -> None:  # fmt: skip
     with pytest.raises(InvalidResponse):
         served.post(call("file", size=500_000, length=length))
     served.limit.wait_for(0)

@@ -27,9 +27,7 @@ def now() -> Clock:
     return Clock()
 
 
-def read(
-    limit: ConcurrencyLimit, now: Clock, *, acts: bool = True, unsent: int = 1, size: int = 0
-) -> tuple[ConcurrencySlot, Reader]:
+def read(limit: ConcurrencyLimit, now: Clock, *, acts: bool = True, unsent: int = 1, size: int = 0) -> tuple[ConcurrencySlot, Reader]:  # fmt: skip
     """A slot whose reply is being read from now on."""
     slot, reader = limit.acquire(acts and not size, "shot"), Reader(unsent)
     slot.read_by(reader, now.now, size)

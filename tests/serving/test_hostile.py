@@ -119,9 +119,7 @@ def test_unfinished_bodies_share_half_of_what_they_could_take(served: Served) ->
 
 
 class TestDescriptors:
-    def test_an_accept_that_fails_does_not_keep_the_loop_busy(
-        self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines
-    ) -> None:
+    def test_an_accept_that_fails_does_not_keep_the_loop_busy(self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines) -> None:  # fmt: skip
         (listener,) = served.server._listeners
         tried: list[float] = []
 
@@ -141,9 +139,7 @@ class TestDescriptors:
             assert len(tried) <= 10
             assert waiting is not None
 
-    def test_an_idle_connection_gives_its_descriptor(
-        self, served: Served, settled: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_idle_connection_gives_its_descriptor(self, served: Served, settled: None, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         (listener,) = served.server._listeners
         accept: Callable[[], object] = listener.accept
         with served.client() as idle:
@@ -175,9 +171,7 @@ class TestDescriptors:
 
 
 class TestSlowReaders:
-    def test_the_one_that_has_read_for_longest_is_broken_off_and_told_as_lost(
-        self, served: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_one_that_has_read_for_longest_is_broken_off_and_told_as_lost(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         clock = Clock()
         monkeypatch.setattr(served.limit, "_clock", clock)
         monkeypatch.setattr("mcpboard.serving.app.time", SimpleNamespace(monotonic=clock))
@@ -205,9 +199,7 @@ class TestSlowReaders:
             assert channel.overdue(now + limit - 5) is None
             assert channel.overdue(now + limit + 1) == SLOW
 
-    def test_a_reader_that_gets_on_but_takes_too_long_is_cut_off(
-        self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_reader_that_gets_on_but_takes_too_long_is_cut_off(self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         monkeypatch.setattr(connection, "PROGRESS_BYTES", 256)
         monkeypatch.setattr(connection, "REPLY_SECONDS", 1.0)
         begun, pause = time.monotonic(), threading.Event()

@@ -116,9 +116,7 @@ class TestDispensable:
         assert channel.dispensable(1000 + age, 1.0) == (None if rank is None else (rank, age))
 
     @pytest.mark.parametrize("leaves", [True, False])
-    def test_a_request_on_its_way_counts_and_an_end_does_not(
-        self, ends: tuple[socket.socket, socket.socket], leaves: bool
-    ) -> None:
+    def test_a_request_on_its_way_counts_and_an_end_does_not(self, ends: tuple[socket.socket, socket.socket], leaves: bool) -> None:  # fmt: skip
         channel = still(socket=ends[0], _pending_input=b"")
         if leaves:
             ends[1].close()

@@ -94,9 +94,7 @@ class TestRefused:
             listeners([("board.lan", 80)])
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "*"])
-    def test_a_low_port_without_the_right_to_it(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, host: str
-    ) -> None:
+    def test_a_low_port_without_the_right_to_it(self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, host: str) -> None:  # fmt: skip
         refuse(monkeypatch, {socket.AF_INET: errno.EACCES, socket.AF_INET6: errno.EACCES}, on="bind")
         with pytest.raises(ConfigError, match=r":80: ports below 1024 need root"):
             listeners([(host, 80)])
@@ -148,9 +146,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, families: dict[int, int], on: str) -
 
 class TestAddressUse:
     @pytest.mark.parametrize("windows", [False, True])
-    def test_a_restart_need_not_wait_and_windows_keeps_others_away(
-        self, opened: Opened, monkeypatch: pytest.MonkeyPatch, windows: bool
-    ) -> None:
+    def test_a_restart_need_not_wait_and_windows_keeps_others_away(self, opened: Opened, monkeypatch: pytest.MonkeyPatch, windows: bool) -> None:  # fmt: skip
         """Another option stands in for the one that is Windows' alone."""
         if windows:
             monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
@@ -159,9 +155,7 @@ class TestAddressUse:
         assert [bool(each) for each in options] == [not windows, windows]
 
     @pytest.mark.parametrize(("host", "freebind"), [(NOBODYS_V4, True), (NOBODYS_V6, True), ("127.0.0.1", False)])
-    def test_an_address_that_is_not_there_yet_is_taken_when_asked_for(
-        self, opened: Opened, host: str, freebind: bool
-    ) -> None:
+    def test_an_address_that_is_not_there_yet_is_taken_when_asked_for(self, opened: Opened, host: str, freebind: bool) -> None:  # fmt: skip
         (sock,) = opened((host, 0), freebind=freebind)
         assert sock.getsockname()[0] == host
         assert bool(sock.getsockopt(socket.IPPROTO_IP, IP_FREEBIND)) is freebind

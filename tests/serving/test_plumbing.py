@@ -165,9 +165,7 @@ class TestRefused:
         pytest.param(b"", [], 400, None, id="nothing"),
         pytest.param(ECHO, ["Mcp-Session-Id: \xff"], 200, 1, id="a session id of another script"),
     ])  # fmt: skip
-    def test_by_the_endpoint_in_json(
-        self, served: Served, body: bytes, headers: list[str], status: int, request_id: object
-    ) -> None:
+    def test_by_the_endpoint_in_json(self, served: Served, body: bytes, headers: list[str], status: int, request_id: object) -> None:  # fmt: skip
         response = served.post(body, *headers)
         assert (response.status, response.json.get("id")) == (status, request_id)
         assert served.pings()
@@ -197,9 +195,7 @@ class TestRefused:
             assert client.response().status == 400
         assert len(woken) < 5
 
-    def test_a_connection_that_cannot_be_set_up_leaves_the_listener(
-        self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines
-    ) -> None:
+    def test_a_connection_that_cannot_be_set_up_leaves_the_listener(self, served: Served, monkeypatch: pytest.MonkeyPatch, lines: Lines) -> None:  # fmt: skip
         def fail(channel: object, listener: object, sock: socket.socket, *_: object, **__: object) -> None:
             sock.close()
             raise MemoryError

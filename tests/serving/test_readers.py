@@ -44,9 +44,7 @@ class TestStalled:
         assert served.role.lost.get(timeout=LIMIT_S) == "file"
         assert nothing_lost(served)
 
-    def test_a_slow_reader_that_gets_on_is_served_to_the_end(
-        self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_slow_reader_that_gets_on_is_served_to_the_end(self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         """The limit is on standing still, not on the whole: the reply takes more than twice as long."""
         monkeypatch.setattr(connection, "PROGRESS_BYTES", 1024)
         began = time.monotonic()
@@ -121,9 +119,7 @@ class TestGone:
         assert served.role.ran == ["block"]
 
     @pytest.mark.parametrize("reset", [pytest.param(True, id="reset"), pytest.param(False, id="closed")])
-    def test_a_call_under_way_is_finished_and_its_loss_told_once(
-        self, served: Served, reset: bool, lines: Lines
-    ) -> None:
+    def test_a_call_under_way_is_finished_and_its_loss_told_once(self, served: Served, reset: bool, lines: Lines) -> None:  # fmt: skip
         leaver = served.client()
         leaver.send(request(call("block")))
         served.role.begun.get(timeout=LIMIT_S)

@@ -97,9 +97,7 @@ def left_to_the_loop(served: Served, client: Connection, *headers: str) -> Chann
 
 
 @pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
-def test_an_answer_whose_end_the_loop_sends_has_arrived(
-    served: Served, role: CuriousRole, headers: tuple[str, ...]
-) -> None:
+def test_an_answer_whose_end_the_loop_sends_has_arrived(served: Served, role: CuriousRole, headers: tuple[str, ...]) -> None:  # fmt: skip
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, *headers)
         arrived = role.fate()
@@ -186,9 +184,7 @@ def test_what_nobody_can_tell_counts_as_arrived(monkeypatch: pytest.MonkeyPatch)
     "gone",
     [pytest.param(None, id="a reset"), pytest.param(OSError(errno.ETIMEDOUT, "timed out"), id="a cable pulled out")],
 )
-def test_a_client_gone_before_the_next_request_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch, served: Served, gone: OSError | None
-) -> None:
+def test_a_client_gone_before_the_next_request_is_looked_at(monkeypatch: pytest.MonkeyPatch, served: Served, gone: OSError | None) -> None:  # fmt: skip
     """So much was sent ahead that nothing more is read; the word to continue is the first thing that finds no one."""
     ahead = request(b"{}", "Expect: 100-continue", "X-Pad: " + "x" * 12_000)[:-2]
     with served.client() as client:
@@ -221,9 +217,7 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> Non
         assert client.response().status == 413
 
 
-def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(
-    served: Served, role: CuriousRole, lines: Lines
-) -> None:
+def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(served: Served, role: CuriousRole, lines: Lines) -> None:  # fmt: skip
     """Its reset is met by the loop, which has the last bytes to send and then would take leave."""
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, "Connection: close")
@@ -236,9 +230,7 @@ def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(
 
 
 @pytest.mark.parametrize("sends", [b"", b"x" * WINDOW], ids=["in silence", "sending for ever"])
-def test_a_client_that_never_closes_its_side_is_left_in_time(
-    monkeypatch: pytest.MonkeyPatch, served: Served, sends: bytes
-) -> None:
+def test_a_client_that_never_closes_its_side_is_left_in_time(monkeypatch: pytest.MonkeyPatch, served: Served, sends: bytes) -> None:  # fmt: skip
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
     monkeypatch.setitem(LIMITS, HALF_CLOSED, 0.2)
 

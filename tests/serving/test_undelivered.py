@@ -28,9 +28,7 @@ def finished(clock: Clock, tool: str = "enter_text") -> list[UndeliveredOutcome]
     return [UndeliveredOutcome(tool, "finished OK", clock.now)]
 
 
-def test_what_was_kept_again_is_told_before_newer_ones_with_its_age_and_the_advice(
-    undelivered: UndeliveredOutcomes, clock: Clock
-) -> None:
+def test_what_was_kept_again_is_told_before_newer_ones_with_its_age_and_the_advice(undelivered: UndeliveredOutcomes, clock: Clock) -> None:  # fmt: skip
     undelivered.keep(finished(clock))
     lost = undelivered.take()
     clock.now += 1
