@@ -39,7 +39,7 @@ def forward(clock: Clock) -> Forwarder:
 
 
 def run(forward: Forwarder, tool: str, answer: dict[str, Any] = WELL, arguments: bytes = b"{}") -> Outcome:
-    row = next(row for row in ROWS if row.tool.name == tool)
+    (row,) = (row for row in ROWS if row.tool.name == tool)
     call = ToolCall(1, tool, arguments, RequestVersion(False, False, None), None, "")
     responses.upsert(row.method, f"{URL}{row.path}", **answer)
     return forward.run(row, call, Backend("agent", URL), LIMIT)

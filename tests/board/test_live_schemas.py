@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from requests.exceptions import ConnectTimeout
 
 from mcpboard.board.backend import Backend
 from mcpboard.board.live_schemas import FRESH_S, RETRY_S, Catalog, is_usable
-from mcpboard.board.tools import ROWS, allowed
+from mcpboard.board.tools import ROWS, TOOLS, BoardTool, allowed
+from tests.support.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
@@ -19,23 +21,26 @@ URL = "http://127.0.0.1:8081"
 
 
 class Agent:
-    """An Agent behind the board's own backend: counts how often it is asked, and answers what it was given last."""
+    """An Agent behind the board's own backend, which answers what it was given last, and the catalog in front of it."""
 
     def __init__(self, *entries: Any) -> None:
-        self.now = 1000.0
+        self.clock = Clock()
         self.answers: dict[str, Any] = listing(*entries)
+        self.catalog = Catalog(self.clock)
         self._backend = Backend("agent", URL)
-
-    @property
-    def asked(self) -> int:
-        return len(responses.calls)
 
     def fetch(self) -> Any:
         responses.upsert("GET", f"{URL}/api/tools", **self.answers)
         return self._backend.call("GET", "/api/tools", None, 1.0)
 
-    def catalog(self) -> Catalog:
-        return Catalog(lambda: self.now)
+    def refreshed(self, after: float = 0.0) -> tuple[BoardTool, ...]:
+        self.clock.now += after
+        self.catalog.refresh(self.fetch)
+        return self.catalog.rows(shell=True)
+
+    def schema(self, name: str) -> Any:
+        """The schema of a tool after a look at what the Agent says."""
+        return next(row.tool.input_schema for row in self.refreshed() if row.tool.name == name)
 
 
 def listing(*entries: Any) -> dict[str, Any]:
@@ -56,57 +61,47 @@ def unexplained(name: str) -> dict[str, Any]:
 
 
 def built_in(name: str) -> Any:
-    return next(row.tool.input_schema for row in ROWS if row.tool.name == name)
-
-
-def schema_of(catalog: Catalog, name: str) -> Any:
-    return next(row.tool.input_schema for row in catalog.rows(shell=True) if row.tool.name == name)
+    return TOOLS[name].input_schema
 
 
 def test_nothing_is_asked_before_the_first_refresh() -> None:
-    agent = Agent(entry("open_app", text_schema()))
-    catalog = agent.catalog()
+    catalog = Agent(entry("open_app", text_schema())).catalog
     assert catalog.rows(shell=True) == ROWS
     assert catalog.rows(shell=False) == allowed(shell=False)
-    assert agent.asked == 0
+    assert not responses.calls
 
 
 def test_a_usable_schema_replaces_the_built_in_one_and_our_words_stay() -> None:
     live = text_schema(description="their words", minLength=1)
     agent = Agent(entry("open_app", live))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    row = next(row for row in catalog.rows(shell=False) if row.tool.name == "open_app")
-    assert row.tool.input_schema == live
-    assert row.tool.description != "theirs"
-    assert schema_of(catalog, "open_app") == live
+    assert agent.schema("open_app") == live
+    (row,) = (row for row in agent.catalog.rows(shell=False) if row.tool.name == "open_app")
+    assert row.tool == replace(TOOLS["open_app"], input_schema=live)
 
 
 def test_properties_without_words_get_ours_also_inside() -> None:
     point = {"type": "object", "properties": {"x": {"type": "number"}, "z": {"type": "number"}}}
-    agent = Agent(entry("enter_text", {"type": "object", "properties": {"focus": point}}))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    focus = schema_of(catalog, "enter_text")["properties"]["focus"]
+    focus = Agent(entry("enter_text", {"type": "object", "properties": {"focus": point}})).schema("enter_text")["properties"]["focus"]  # fmt: skip
     assert focus["description"] == built_in("enter_text")["properties"]["focus"]["description"]
     assert focus["properties"]["x"] == {"type": "number", "description": "left to right"}
     assert "does not explain" in focus["properties"]["z"]["description"]
 
 
 def test_a_schema_without_properties_is_closed() -> None:
-    agent = Agent(entry("wait_for_stable_screen", {"type": "object", "properties": {}}))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    assert schema_of(catalog, "wait_for_stable_screen")["additionalProperties"] is False
+    agent = Agent(entry("screenshot", {"type": "object", "properties": {}}))
+    assert agent.schema("screenshot")["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("extra", ["run_script", "mouse_move", "Screenshot", "screenshot "])
+@pytest.mark.parametrize("extra", ["run_script", "Screenshot", "screenshot "])
 def test_tools_beyond_the_allowlist_never_appear(extra: str) -> None:
     agent = Agent(entry(extra, text_schema()), entry("open_app", text_schema("title")))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    assert [row.tool.name for row in catalog.rows(shell=True)] == [row.tool.name for row in ROWS]
-    assert schema_of(catalog, "screenshot") == built_in("screenshot")
+    assert [row.tool.name for row in agent.refreshed()] == [row.tool.name for row in ROWS]
+    assert agent.schema("screenshot") == built_in("screenshot")
+
+
+def test_entries_that_are_no_tools_are_passed_over() -> None:
+    agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
+    assert agent.schema("open_app") == unexplained("title")
 
 
 def _deep(levels: int) -> dict[str, Any]:
@@ -142,10 +137,8 @@ def _deep(levels: int) -> dict[str, Any]:
 ])  # fmt: skip
 def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    assert schema_of(catalog, "open_app") == built_in("open_app")
-    assert schema_of(catalog, "open_url") == unexplained("address")
+    assert agent.schema("open_app") == built_in("open_app")
+    assert agent.schema("open_url") == unexplained("address")
 
 
 @pytest.mark.parametrize("schema", [
@@ -158,16 +151,14 @@ def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
     assert is_usable(schema)
 
 
-def test_a_copy_is_read_again_when_it_is_old() -> None:
-    agent = Agent()
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    agent.now += FRESH_S - 0.1
-    catalog.refresh(agent.fetch)
-    assert agent.asked == 1
-    agent.now += 0.1
-    catalog.refresh(agent.fetch)
-    assert agent.asked == 2
+def test_a_copy_is_read_again_when_it_is_old_and_unchanged_rows_stay_the_same() -> None:
+    """So that what was made of them stays good."""
+    agent = Agent(entry("open_app", text_schema("title")))
+    rows = agent.refreshed()
+    agent.refreshed(after=FRESH_S - 0.1)
+    assert len(responses.calls) == 1
+    assert agent.refreshed(after=0.1) is rows
+    assert len(responses.calls) == 2
 
 
 @pytest.mark.parametrize("failure", [
@@ -184,38 +175,14 @@ def test_a_copy_is_read_again_when_it_is_old() -> None:
 ])  # fmt: skip
 def test_a_failure_keeps_the_last_good_copy_and_is_tried_again_soon(failure: dict[str, Any]) -> None:
     agent = Agent(entry("open_app", text_schema("title")))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    good = catalog.rows(shell=True)
+    good = agent.refreshed()
     agent.answers = failure
-    agent.now += FRESH_S
-    catalog.refresh(agent.fetch)
-    catalog.refresh(agent.fetch)
-    assert agent.asked == 2
-    assert catalog.rows(shell=True) is good
+    assert agent.refreshed(after=FRESH_S) is good
+    assert agent.refreshed() is good
+    assert len(responses.calls) == 2
     agent.answers = listing()
-    agent.now += RETRY_S
-    catalog.refresh(agent.fetch)
-    assert agent.asked == 3
-    assert catalog.rows(shell=True) == ROWS
-
-
-def test_entries_that_are_no_tools_are_passed_over() -> None:
-    agent = Agent(None, 7, {}, {"name": ["open_app"]}, entry("open_app", text_schema("title")))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    assert schema_of(catalog, "open_app") == unexplained("title")
-
-
-def test_unchanged_schemas_keep_the_same_rows_so_that_what_was_made_of_them_stays_good() -> None:
-    agent = Agent(entry("open_app", text_schema("title")))
-    catalog = agent.catalog()
-    catalog.refresh(agent.fetch)
-    rows = catalog.rows(shell=False)
-    agent.now += FRESH_S
-    catalog.refresh(agent.fetch)
-    assert agent.asked == 2
-    assert catalog.rows(shell=False) is rows
+    assert agent.refreshed(after=RETRY_S) == ROWS
+    assert len(responses.calls) == 3
 
 
 def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
@@ -227,12 +194,11 @@ def test_who_comes_while_the_agent_is_asked_does_not_wait() -> None:
         assert answer_now.wait(5)
         return agent.fetch()
 
-    catalog = Catalog(lambda: 0.0)
-    first = threading.Thread(target=catalog.refresh, args=(fetch,))
+    first = threading.Thread(target=agent.catalog.refresh, args=(fetch,))
     first.start()
     assert asked.wait(5)
-    catalog.refresh(fetch)  # would never return if it waited: only we let the first one go on
-    assert schema_of(catalog, "open_app") == built_in("open_app")
+    agent.catalog.refresh(fetch)  # would never return if it waited: only we let the first one go on
+    assert agent.catalog.rows(shell=True) == ROWS
     answer_now.set()
     first.join(5)
-    assert schema_of(catalog, "open_app") == unexplained("title")
+    assert agent.schema("open_app") == unexplained("title")
