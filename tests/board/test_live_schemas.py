@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from typing import Any
@@ -111,30 +112,24 @@ def _deep(levels: int) -> dict[str, Any]:
     return schema
 
 
+ROOT = {"type": "object", "properties": {}}
+
+
+def inside(rule: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": rule}}
+
+
 @pytest.mark.parametrize("schema", [
     pytest.param(None, id="none, as in old catalogs"),
-    pytest.param([], id="a list"),
-    pytest.param({}, id="an empty object"),
-    pytest.param({"type": "object"}, id="no properties"),
-    pytest.param({"type": "string", "properties": {}}, id="a root that is no object"),
-    pytest.param({"type": ["object"], "properties": {}}, id="a list of types at the root"),
-    *(pytest.param({**text_schema(), word: [{"required": ["app"]}]}, id=f"{word} at the root") for word in ("anyOf", "oneOf", "allOf", "not", "if")),
-    pytest.param({**text_schema(), "$defs": {}}, id="definitions"),
-    pytest.param(text_schema(**{"$ref": "#/$defs/app"}), id="a reference"),
-    pytest.param({"type": "object", "properties": {"a": {"items": {"$ref": "#"}}}}, id="a reference in a list"),
-    pytest.param({"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}]}}}, id="a reference in a choice"),
-    pytest.param({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}, id="a list of types inside"),
-    pytest.param({"type": "object", "properties": {"a": True}}, id="a property that is no object"),
-    pytest.param({"type": "object", "properties": [1]}, id="properties as a list"),
-    pytest.param({"type": "object", "properties": {"a": {"properties": None}}}, id="null inside"),
-    pytest.param({"type": "object", "properties": {}, "required": None}, id="required null"),
-    pytest.param({"type": "object", "properties": {}, "required": True}, id="required as a claim"),
-    pytest.param({"type": "object", "properties": {}, "required": [1]}, id="a required number"),
-    pytest.param(text_schema("with blank"), id="a name with a blank"),
-    pytest.param(text_schema("n" * 65), id="a name too long"),
-    pytest.param(text_schema(description=7), id="a description that is no text"),
+    [], {}, {"type": "object"}, {"type": "string", "properties": {}}, {"type": ["object"], "properties": {}},
+    *({**text_schema(), word: [{"required": ["app"]}]} for word in ("anyOf", "oneOf", "allOf", "not", "if")),
+    {**text_schema(), "$defs": {}}, text_schema(**{"$ref": "#/$defs/app"}),
+    inside({"items": {"$ref": "#"}}), inside({"anyOf": [{"$ref": "#"}]}), inside({"type": ["string", "null"]}),
+    inside(True), inside({"properties": None}), {"type": "object", "properties": [1]},
+    {**ROOT, "required": None}, {**ROOT, "required": True}, {**ROOT, "required": [1]},
+    text_schema("with blank"), text_schema("n" * 65), text_schema(description=7),
     pytest.param(_deep(17), id="nested too deep"),
-])  # fmt: skip
+], ids=json.dumps)  # fmt: skip
 def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
     assert agent.schema("open_app") == built_in("open_app")
@@ -142,11 +137,8 @@ def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", [
-    pytest.param(text_schema("type"), id="a property called type"),
-    pytest.param(text_schema("required"), id="a property called required"),
-    pytest.param({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}]}}}, id="a choice inside"),
-    pytest.param(text_schema(examples=[{"type": ["x"], "$ref": 1}]), id="odd examples"),
-])  # fmt: skip
+    text_schema("type"), text_schema("required"), inside({"anyOf": [{"type": "string"}]}), text_schema(examples=[{"type": ["x"], "$ref": 1}]),
+], ids=json.dumps)  # fmt: skip
 def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
     assert is_usable(schema)
 
