@@ -49,6 +49,11 @@ def test_a_second_table_may_depend_on_the_first() -> None:
 BROKEN = Finding("b", "A title", failed("broken\x1b[2J", "fix it"))
 WELL = Finding("a", "Another title", ok("fine"))
 UNKNOWN = Finding("c", "A third", skipped("depends on: A title"))
+LINES = {
+    "a": "ok    Another title         fine\n",
+    "b": "FAIL  A title               broken\N{REPLACEMENT CHARACTER}[2J\n                            fix: fix it\n",
+    "c": "-     A third               depends on: A title\n",
+}
 
 
 @pytest.mark.parametrize(("findings", "code", "ending"), [
@@ -57,21 +62,13 @@ UNKNOWN = Finding("c", "A third", skipped("depends on: A title"))
     pytest.param([WELL, BROKEN], 1, "1 failed.\n", id="one failed"),
     pytest.param([BROKEN] * 3, 1, "3 failed; the first one is usually the cause.\n", id="several failed"),
 ])  # fmt: skip
-def test_the_last_line_sums_up(findings: list[Finding], code: int, ending: str, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_a_report_is_lines_that_the_last_sums_up_or_one_object(findings: list[Finding], code: int, ending: str, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """A line has state, title and message, and the remedy stands below."""
     assert report(findings, as_json=False) == code
-    printed = capsys.readouterr().out
-    assert printed.endswith(ending)
-    assert len(printed.splitlines()) == len(findings) + findings.count(BROKEN) + 1
-
-
-def test_a_line_has_state_title_and_message_and_the_remedy_stands_below(capsys: pytest.CaptureFixture[str]) -> None:
-    report([WELL, BROKEN, UNKNOWN], as_json=False)
-    assert capsys.readouterr().out.splitlines()[:4] == [
-        "ok    Another title         fine",
-        "FAIL  A title               broken\N{REPLACEMENT CHARACTER}[2J",
-        "                            fix: fix it",
-        "-     A third               depends on: A title",
-    ]
+    assert capsys.readouterr().out == "".join(LINES[each.name] for each in findings) + ending
+    assert report(findings, as_json=True) == code
+    checks = [{"check": each.name, "title": each.title, "state": each.result.state.value, "message": each.result.message, "remedy": each.result.remedy} for each in findings]  # fmt: skip
+    assert json.loads(capsys.readouterr().out) == {"failed": findings.count(BROKEN), "checks": checks}
 
 
 def test_findings_are_printed_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,22 +78,3 @@ def test_findings_are_printed_as_they_come(capsys: pytest.CaptureFixture[str]) -
         yield BROKEN
 
     report(findings(), as_json=False)
-
-
-@pytest.mark.parametrize(("findings", "code"), [([WELL, UNKNOWN], 0), ([BROKEN, WELL, BROKEN], 1)])
-def test_programs_get_one_object(findings: list[Finding], code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(findings, as_json=True) == code
-    printed = json.loads(capsys.readouterr().out)
-    assert printed == {
-        "failed": findings.count(BROKEN),
-        "checks": [
-            {
-                "check": each.name,
-                "title": each.title,
-                "state": each.result.state.value,
-                "message": each.result.message,
-                "remedy": each.result.remedy,
-            }
-            for each in findings
-        ],
-    }
