@@ -105,9 +105,7 @@ class HostRole:
         """Return the endpoint; it never varies."""
         return self._endpoint
 
-    def refreshed_endpoint(self) -> Endpoint:
-        """Return the same endpoint: the tools are built in."""
-        return self._endpoint
+    refreshed_endpoint = endpoint  # the tools are built in
 
     def run(self, call: ToolCall) -> Outcome:
         """Run one tool call; an action's outcome begins with those of the same device that reached nobody."""
@@ -148,12 +146,9 @@ class HostRole:
             self.cloud.close()
         self._stop.set()
         self._sweeping.join()
-        self.console.close()
-        if self.discovery is not None:
-            self.discovery.close()
-        self.manager.close()
-        self.statuses.close()
-        self.vision.close()
+        for part in (self.console, self.discovery, self.manager, self.statuses, self.vision):
+            if part is not None:
+                part.close()
 
     # --- a call that leases its device ---
 
@@ -177,13 +172,11 @@ class HostRole:
             if isinstance(error, ToolFailed) and error.delivery != NOT_SENT:
                 return self._outcome(call, device, error)
             raise  # nothing was done, perhaps for somebody who does not even have the device
-        content = _with_text(content, " ".join(arguments.notes))
-        if new_session is not None:
-            with_id = _with_text(content, f"session_id: {new_session}")
-            # A client that reads structured content would lose an image for it.
-            if all(isinstance(block, Text) for block in content.blocks):
-                with_id = replace(with_id, structured={**(content.structured or {}), "session_id": new_session})
-            content = with_id
+        notes = [" ".join(arguments.notes), f"session_id: {new_session}" if new_session else ""]
+        content = replace(content, blocks=(*content.blocks, *(Text(note) for note in notes if note)))
+        # A client that reads structured content would lose an image for it.
+        if new_session and all(isinstance(block, Text) for block in content.blocks):
+            content = replace(content, structured={**(content.structured or {}), "session_id": new_session})
         return self._outcome(call, device, content)
 
     def _outcome(self, call: ToolCall, device: str, result: Content | ToolFailed) -> Outcome:
@@ -224,10 +217,6 @@ class HostRole:
                         del self._undelivered[gone]
             except Exception:  # a disk that fails must not keep leases from ending
                 log.exception("sweep")
-
-
-def _with_text(content: Content, text: str) -> Content:
-    return replace(content, blocks=(*content.blocks, Text(text))) if text else content
 
 
 def build(

@@ -82,6 +82,15 @@ def test_the_data_folder_is_where_the_identity_is(tmp_path: Path, monkeypatch: p
     assert load(config=written(tmp_path, 'identity_path = "/var/lib/agent/me.json"')).folder == Path("/var/lib/agent")
 
 
+def test_a_folder_of_the_first_version_is_still_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ = {"XDG_DATA_HOME": str(tmp_path / "share")}
+    assert host_config.load({}, environ).folder == tmp_path / "share" / "device-host-agent"
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "host_identity.json").write_text("{}", "utf-8")
+    assert host_config.load({}, environ).folder == tmp_path / "tasks"
+
+
 def test_a_folder_that_is_named_needs_no_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from mcpboard import __version__, host
@@ -44,16 +43,14 @@ def demo(settings: HostSettings, sockets: Sequence[socket.socket]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     logging.getLogger("mcpboard").setLevel(logging.WARNING)  # the session is printed line by line
-    phones: dict[str, tuple[str, Driver]] = {
+    devices: dict[str, tuple[str, Driver]] = {
         name: ("simulated", SimulatedDriver(seed=seed)) for seed, name in enumerate(PHONES)
     }
     with (
         simulator(0, 0) as board,
         served(0, board.agent_url, board.config_web_url) as board_url,
-        _cloud() as (scheduler, enrolled),
-        contextlib.closing(
-            host.build(settings, {**phones, "board-1": ("board", BoardDriver(board_url))}, enrolled=enrolled)
-        ) as role,
+        _cloud() as (scheduler, cloud),
+        closing(host.build(settings, devices | {"board-1": ("board", BoardDriver(board_url))}, enrolled=cloud)) as role,
         running(server.Server(role.app, sockets, host.THREADS, host.CONNECTIONS), "host server"),
     ):
         url, token = server.url(sockets[0]), tokens.read_main_token(settings.folder)

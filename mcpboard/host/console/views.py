@@ -54,10 +54,9 @@ class Views:
         known = visitor_of(request)
         if self.logins.knows(known) and not wrong:
             return redirect(url_for("dashboard"), 303)
-        visitor = known or new_id()
-        context: dict[str, Any] = {"logged_in": False, "csrf": self.logins.csrf(visitor)}
-        context |= {"wrong": wrong, "token_command": self.token_command}
-        page = self._page(request, "login.html", 403 if wrong else 200, **context)
+        visitor, status = known or new_id(), 403 if wrong else 200
+        context: dict[str, Any] = {"logged_in": False, "csrf": self.logins.csrf(visitor), "wrong": wrong}
+        page = self._page(request, "login.html", status, token_command=self.token_command, **context)
         if known is None:
             set_visitor(request, page, visitor)
         return page
@@ -146,14 +145,12 @@ class Views:
     def remove(self, request: Request, device_id: str) -> Response:
         """Strike a device out and let it go."""
         self.presenter.device(device_id)
-        problem = self._not_removable(device_id)
-        if not problem:
-            try:
-                registry.remove(self.folder, device_id)
-            except ConfigError as error:  # somebody else was faster
-                problem = str(error)
-        if problem:
-            return self.problem(request, 409, f"{device_id} was not removed", problem)
+        try:
+            if problem := self._not_removable(device_id):
+                raise ConfigError(problem)
+            registry.remove(self.folder, device_id)
+        except ConfigError as error:  # somebody else was faster, perhaps
+            return self.problem(request, 409, f"{device_id} was not removed", str(error))
         self.follow()
         return self._done(request, url_for("devices"), f"{device_id} was removed.")
 
@@ -220,14 +217,10 @@ class Views:
         return page
 
     def _page(self, request: Request, template: str, status: int = 200, **context: Any) -> Response:
-        visitor = visitor_of(request)
-        common = {
-            "here": "",
-            "logged_in": self.logins.knows(visitor),
-            "csrf": self.logins.csrf(visitor or ""),
-            "flash": self.logins.take_flash(visitor or ""),
-        }
-        return Response(self.render(template, {**common, **context}), status, mimetype="text/html")
+        visitor, logins = visitor_of(request) or "", self.logins
+        common = {"here": "", "logged_in": logins.knows(visitor), "csrf": logins.csrf(visitor)}
+        html = self.render(template, {**common, "flash": logins.take_flash(visitor), **context})
+        return Response(html, status, mimetype="text/html")
 
 
 def _asking(devices: Iterable[Row]) -> bool:

@@ -1,16 +1,18 @@
-"""`device-host-agent` as a person meets it: processes, streams, exit codes, and what a kill leaves behind."""
+"""`device-host-agent` as a person meets it: processes, streams, exit codes, one agent on a folder, and what a kill leaves."""
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shlex
 import signal
 import socket
+import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -18,311 +20,264 @@ from typing import Any
 
 import pytest
 
+from mcpboard.host import running as running_agent
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
-from mcpboard.host.running import RUNNING_FILE
+from mcpboard.host.running import RUNNING_FILE, RunningAgent
 from mcpboard.simulator import Simulator
+from tests.deploy.rooms import until
 from tests.host.rig import threads
 from tests.support import ROOT, served
 from tests.support.http import Caller
+from tests.support.processes import first_line
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
-COMMAND = [sys.executable, "-m", "mcpboard", "host"]
+PYTHON = [sys.executable, "-m", "mcpboard"]
+COMMAND = [*PYTHON, "host"]
 PROGRAM = shlex.join(COMMAND)  # as it names itself where a person is to type it
 LIMIT_S = 30.0
+BIND = "HOST_AGENT_CONSOLE_BIND_HOST"
+ELSEWHERE: dict[str, Any] = {BIND: "127.0.0.2"}
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.defpath, "LC_ALL": "C", "PYTHONWARNINGS": "error", **more}
+    return {"PATH": os.defpath, "LC_ALL": "C", "PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT), **more}
 
 
-def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    how: Any = {"cwd": ROOT, "env": environment(**more), "text": True, "timeout": LIMIT_S}
-    return subprocess.run([*COMMAND, *words], capture_output=True, check=False, **how)
+def run(*words: str, cwd: Path = ROOT, command: list[str] = COMMAND, **more: Any) -> subprocess.CompletedProcess[str]:
+    how: Any = {"cwd": cwd, "env": environment(**more), "text": True, "timeout": LIMIT_S, "capture_output": True}
+    return subprocess.run([*command, *words], check=False, **how)
+
+
+def connect(form: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    return run("connect", form, *words, "--host", command=PYTHON, **how)
+
+
+def start(*words: str, cwd: Path = ROOT, **more: str) -> subprocess.Popen[str]:
+    how: Any = {"cwd": cwd, "env": environment(**more), "text": True}
+    return subprocess.Popen([*COMMAND, *words, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A real agent on a free port, and its URL."""
-    command = [*COMMAND, "--port", "0", "--data", str(folder), *words]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(), text=True, stdout=subprocess.PIPE) as child:
-        guard = threading.Timer(LIMIT_S, child.kill)
-        guard.start()
+def running(*words: str, **how: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A real agent on a free port, and the URL that it prints."""
+    with start(*words, **how) as child:
         try:
-            assert child.stdout is not None
-            line = child.stdout.readline()
+            line = first_line(child, LIMIT_S)
             assert line.startswith("device-host-agent: serving http://"), line
             yield child, line.split()[-1]
         finally:
             child.terminate()
-            child.wait(LIMIT_S)
-            guard.cancel()
-            guard.join()
+            child.communicate(timeout=LIMIT_S)
 
 
-def test_run_is_the_verb_when_none_is_given_and_ends_well(tmp_path: Path) -> None:
-    """The first time it starts it generates a token; MCP is served at /mcp of its port."""
-    with running(tmp_path / "data") as (child, url):
-        assert url.endswith("/mcp")
-        caller = Caller(url, read_main_token(tmp_path / "data"))
-        assert caller.call("list_devices").text == "[]"
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def data(folder: Path) -> tuple[str, str]:
+    return "--data", str(folder)
+
+
+def test_run_is_the_verb_when_none_is_given_and_ends_well(folder: Path, data: tuple[str, str]) -> None:
+    """The first time it starts it generates a token; `mcp-token` prints it, and the address, whatever the port."""
+    with running(*data) as (child, url):
+        token = read_main_token(folder)
+        assert Caller(url, token).call("list_devices").text == "[]"
+        note = json.loads((folder / RUNNING_FILE).read_text("utf-8"))
+        assert (note["pid"], note["url"], token in str(note)) == (child.pid, url, False)
+        assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        alone = run("mcp-token", *data)
+        assert (alone.returncode, alone.stdout, alone.stderr) == (0, f"{token}\n", "")
+        found = json.loads(run("mcp-token", "--json", *data, **ELSEWHERE).stdout)
         child.terminate()
         assert child.wait(LIMIT_S) == 0
-    names = {each.name for each in (tmp_path / "data").iterdir()}
-    assert names == {"host_identity.json", TOKEN_FILE, f"{RUNNING_FILE}.lock"}
+    later = json.loads(run("mcp-token", "--json", *data, **ELSEWHERE).stdout)
+    headers = {"Authorization": f"Bearer {token}"}
+    assert found == {"url": url, "headers": headers}
+    assert later == {"url": "http://127.0.0.2:8765/mcp", "headers": headers}, "the one that it would get here"
+    assert {each.name for each in folder.iterdir()} == {"host_identity.json", TOKEN_FILE, f"{RUNNING_FILE}.lock"}
 
 
-LOOPBACK = {"localhost": "127.0.0.1", "::1": "[::1]", "127.0.0.2": "127.0.0.2"}
-
-
-@pytest.mark.parametrize("host", LOOPBACK)
-def test_an_address_of_loopback_is_bound_as_it_was_asked_for(tmp_path: Path, host: str) -> None:
+@pytest.mark.parametrize(("host", "bound"), [("localhost", "127.0.0.1"), ("::1", "[::1]"), ("127.0.0.2", "127.0.0.2")])
+def test_an_address_of_loopback_is_bound_as_it_was_asked_for(data: tuple[str, str], host: str, bound: str) -> None:
     """Never wider than asked for, never another address."""
-    with running(tmp_path / "data", "--bind", host) as (_, url):
-        assert url.startswith(f"http://{LOOPBACK[host]}:")
-        assert Caller(url, read_main_token(tmp_path / "data")).call("list_devices").text == "[]"
+    with running(*data, "--bind", host) as (_, url):
+        assert url.startswith(f"http://{bound}:")
+        assert Caller(url).call("list_devices").status == 401
 
 
-# --- mcp-token ---------------------------------------------------------------------------------
-
-
-def test_the_token_alone_is_printed(tmp_path: Path) -> None:
-    """`device-host-agent mcp-token` prints the token for copy and paste."""
-    with running(tmp_path / "data"):
-        done = run("mcp-token", "--data", str(tmp_path / "data"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, read_main_token(tmp_path / "data") + "\n", "")
-
-
-def test_a_missing_token_is_not_made_up(tmp_path: Path) -> None:
-    for words in (("mcp-token",), ("mcp-token", "--json")):
-        done = run(*words, "--data", str(tmp_path / "data"))
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.count("\n") == 1
-        assert f"{tmp_path}/data/{TOKEN_FILE}: no token yet; start the host agent once" in done.stderr
-    assert not (tmp_path / "data").exists()
-
-
-def test_the_token_is_printed_as_a_clients_configuration(tmp_path: Path) -> None:
-    """With the address of the agent that runs, whatever its port; else with the one that it would get here."""
-    words = ("mcp-token", "--json", "--data", str(tmp_path / "data"))
-    with running(tmp_path / "data") as (_, url):
-        done = run(*words, HOST_AGENT_CONSOLE_BIND_HOST="127.0.0.2")
-    later = run(*words, HOST_AGENT_CONSOLE_BIND_HOST="127.0.0.2")
-    headers = {"Authorization": f"Bearer {read_main_token(tmp_path / 'data')}"}
-    assert json.loads(done.stdout) == {"url": url, "headers": headers}
-    assert json.loads(later.stdout) == {"url": "http://127.0.0.2:8765/mcp", "headers": headers}
-
-
-def test_hints_go_to_a_terminal_alone(tmp_path: Path) -> None:
-    with running(tmp_path / "data"):
-        secret = read_main_token(tmp_path / "data")
+def test_hints_go_to_a_terminal_alone(folder: Path, data: tuple[str, str]) -> None:
+    with running(*data):
+        secret = read_main_token(folder)
     near, far = os.openpty()
     try:
-        command = [*COMMAND, "mcp-token", "--data", str(tmp_path / "data")]
+        command = [*COMMAND, "mcp-token", *data]
         done = subprocess.run(
             command, cwd=ROOT, env=environment(), stdout=far, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S
         )
-        printed = os.read(near, 4096).decode()
+        assert os.read(near, 4096).decode().strip() == secret
     finally:
         os.close(near)
         os.close(far)
-    assert printed.strip() == secret
     assert f"header: Authorization: Bearer {secret}" in done.stderr
-    assert str(tmp_path / "data" / TOKEN_FILE) in done.stderr
+    assert str(folder / TOKEN_FILE) in done.stderr
 
+
+# --- refusals ----------------------------------------------------------------------------------
 
 MISSING = [
-    pytest.param("mcpboard.host", ("run",), " is not here: this installation has the board's role only", id="on a board"),
-    pytest.param("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'", id="a demonstration without Pillow"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("module", "words", "complaint"), MISSING)
-def test_what_is_missing_is_told_in_one_line(
-    tmp_path: Path, module: str, words: tuple[str, ...], complaint: str
-) -> None:
-    program = (
-        "import sys; sys.modules[sys.argv[1]] = None; from mcpboard.cli import host_main; "
-        "sys.exit(host_main(sys.argv[2:]))"
-    )
-    command = [sys.executable, "-c", program, module, *words, "--port", "0", "--data", str(tmp_path / "data")]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert complaint in done.stderr
-
-
-# --- refusing to start -------------------------------------------------------------------------
-
-REFUSALS = [
-    pytest.param({"HOST_AGENT_CONSOLE_BIND_HOST": "::"}, (), "ALLOW_NON_LOOPBACK=true as well", id="an open address"),
-    pytest.param({"HOST_AGENT_CONSOLE_BIND_HOST": ""}, (), "an IP address", id="an empty address"),
-    pytest.param({}, ("--bind", "nowhere.example"), "an IP address", id="a name"),
-    pytest.param({}, ("--port", "x"), "a port is", id="no port"),
-    pytest.param({}, ("--config", "/missing.toml"), "no such file", id="a file that is missing"),
+    ("mcpboard.host", ("run",), " is not here: this installation has the board's role only"),
+    ("PIL", ("run", "--demo"), "pip install 'mcpboard[simulator]'"),
 ]
 
 
-@pytest.mark.parametrize(("more", "words", "complaint"), REFUSALS)
-def test_what_cannot_be_served_refuses_to_start_with_one_line(
-    tmp_path: Path, more: dict[str, str], words: tuple[str, ...], complaint: str
+@pytest.mark.parametrize(("module", "words", "complaint"), MISSING)
+def test_what_is_not_installed_is_told_in_one_line(
+    data: tuple[str, str], module: str, words: tuple[str, ...], complaint: str
 ) -> None:
-    done = run("run", "--data", str(tmp_path / "data"), *words, **more)
+    program = f"import sys; sys.modules[{module!r}] = None; from mcpboard.cli import host_main; sys.exit(host_main())"
+    done = run(*words, "--port", "0", *data, command=[sys.executable, "-c", program])
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert complaint in done.stderr
+
+
+# Variables, words, and what is said of them.
+REFUSALS: list[tuple[dict[str, Any], str, str]] = [
+    ({BIND: "::"}, "run", "ALLOW_NON_LOOPBACK=true as well"),
+    ({BIND: ""}, "run", "an IP address"),
+    ({}, "run --bind nowhere.example", "an IP address"),
+    ({}, "run --port x", "a port is"),
+    ({}, "run --config /missing.toml", "no such file"),
+    ({}, "devices add p1 --kind toaster", "kind is one of"),
+    ({}, "devices add p1 --kind board --url x", "a URL such as"),
+    ({}, "devices test p1", "there is no device p1"),
+    ({}, "token add main", "not main"),
+]
+
+
+@pytest.mark.parametrize(("more", "words", "complaint"), REFUSALS, ids=[f"{row[1]}: {row[2]}" for row in REFUSALS])
+def test_a_mistake_is_one_line_and_exit_code_2(
+    folder: Path, data: tuple[str, str], more: dict[str, Any], words: str, complaint: str
+) -> None:
+    done = run(*words.split(), *data, **more)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("device-host-agent: ")
     assert complaint in done.stderr
-    assert not (tmp_path / "data").exists()
+    assert not folder.exists()
 
 
-def test_a_port_that_is_taken_is_told_with_the_flag_that_cures_it(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_told_with_the_flag_that_cures_it(folder: Path, data: tuple[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        done = run("run", "--data", str(tmp_path / "data"), "--port", str(port))
+        port = str(other.getsockname()[1])
+        done = run("run", *data, "--port", port)
+    cure = "another program has it; choose another with --port or --bind"
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"device-host-agent: cannot listen on 127.0.0.1:{port}: another program has it; "
-        "choose another with --port or --bind\n"
-    )
-    assert not (tmp_path / "data" / TOKEN_FILE).exists(), "the port comes first: no token is made for nothing"
+    assert done.stderr == f"device-host-agent: cannot listen on 127.0.0.1:{port}: {cure}\n"
+    assert not (folder / TOKEN_FILE).exists(), "the port comes first: no token is made for nothing"
 
 
-def test_an_unusable_token_file_refuses_to_start_with_path_and_cure(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_told_with_path_and_cure(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text("{}")
-    done = run("run", "--port", "0", "--data", str(tmp_path))
+    (tmp_path / "home").write_text("no folder", "utf-8")
+    for words, home, cure in (
+        (("--data", str(tmp_path)), "/nowhere", f"{tmp_path / TOKEN_FILE}: holds no usable token; delete it"),
+        ((), str(tmp_path / "home"), "cannot be used: Not a directory; name another folder with --data DIR"),
+    ):
+        done = run("run", "--port", "0", *words, cwd=tmp_path, HOME=home)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (cure in done.stderr, "Traceback" in done.stderr) == (True, False), done.stderr
+
+
+def test_a_missing_token_is_not_made_up(folder: Path, data: tuple[str, str]) -> None:
+    for words in (("mcp-token",), ("mcp-token", "--json")):
+        done = run(*words, *data)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert f"{folder}/{TOKEN_FILE}: no token yet; start the host agent once" in done.stderr
+    done = connect("hermes", *data)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{tmp_path / TOKEN_FILE}: holds no usable token; delete it" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "there is no token yet; start the host agent once" in done.stderr
+    assert not folder.exists()
 
 
-# --- devices and tokens ------------------------------------------------------------------------
+# --- devices, tokens and the doctor ------------------------------------------------------------
 
 
-def test_devices_and_tokens_change_under_a_running_agent(tmp_path: Path) -> None:
-    data = ("--data", str(tmp_path / "data"))
-    with running(tmp_path / "data") as (_, url):
-        caller = Caller(url, read_main_token(tmp_path / "data"))
+def test_devices_and_tokens_change_under_a_running_agent(folder: Path, data: tuple[str, str]) -> None:
+    with running(*data) as (_, url):
+        caller = Caller(url, read_main_token(folder))
         assert run("devices", "add", "p1", "--kind", "simulated", *data).returncode == 0
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1"
         assert run("devices", "list", *data).stdout == "p1  kind=simulated\n"
         tested = run("devices", "test", "p1", *data)
         assert (tested.returncode, json.loads(tested.stdout)["state"]) == (0, "ready")
-        named = run("token", "add", "hermes", *data)
-        other = Caller(url, named.stdout.strip())
+        other = Caller(url, run("token", "add", "hermes", *data).stdout.strip())
         assert other.call("list_devices").text
         assert run("token", "list", *data).stdout.startswith("hermes  2")
         assert run("token", "remove", "hermes", *data).returncode == 0
         assert other.call("list_devices").status == 401
         assert run("devices", "remove", "p1", *data).returncode == 0
         assert caller.call("list_devices").text == "[]"
-
-
-def test_an_empty_list_of_devices_says_how_to_add_one(tmp_path: Path) -> None:
-    listed = run("devices", "list", "--data", str(tmp_path / "data"))
+    listed = run("devices", "list", *data)
     assert (listed.returncode, listed.stdout) == (0, "")
     assert "no devices; add one: device-host-agent devices add ID --kind KIND" in listed.stderr
 
 
-MISTAKES = [
-    pytest.param(("devices", "add", "p1", "--kind", "toaster"), "kind is one of", id="an unknown kind"),
-    pytest.param(("devices", "add", "p1", "--kind", "board", "--url", "x"), "a URL such as", id="no URL"),
-    pytest.param(("devices", "remove", "p1"), "there is no device p1", id="a device that is not there"),
-    pytest.param(("devices", "test", "p1"), "there is no device p1", id="nothing to test"),
-    pytest.param(("token", "add", "main"), "not main", id="a name that is taken"),
-    pytest.param(("token", "remove", "x"), "there is no token x", id="a token that is not there"),
-]
-
-
-@pytest.mark.parametrize(("words", "complaint"), MISTAKES)
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
-    done = run(*words, "--data", str(tmp_path / "data"))
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert complaint in done.stderr
-
-
-def test_the_doctor_names_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
-    data = ("--data", str(tmp_path / "data"))
+def test_the_doctor_names_what_is_wrong_and_what_to_do(folder: Path, data: tuple[str, str]) -> None:
+    wrong = run("doctor", "--json", *data, HOST_AGENT_CONSOLE_BIND_HOST="nowhere.example")
+    settings, *others = json.loads(wrong.stdout)["checks"]
+    assert (wrong.returncode, settings["state"], {each["state"] for each in others}) == (1, "failed", {"skipped"})
+    assert set(settings) == {"check", "title", "state", "message", "remedy"}
     sick = run("doctor", *data)
     assert sick.returncode == 1
     assert "start the host agent once" in sick.stdout
-    assert f"fix: {PROGRAM} devices add ID --kind board --data {tmp_path}/data" in sick.stdout
+    assert f"fix: {PROGRAM} devices add ID --kind board --data {folder}" in sick.stdout
     run("devices", "add", "p1", "--kind", "simulated", *data)
-    with running(tmp_path / "data") as (_, url):
+    printed = json.loads(run("doctor", "--json", *data).stdout)
+    states = {each["check"]: each["state"] for each in printed["checks"]}
+    found = {"settings": "ok", "token": "failed", "agent": "skipped", "cloud": "ok", "devices": "ok", "device p1": "ok"}
+    assert (states, printed["failed"]) == (found, 1), "nothing but the token of the first start is missing"
+    with running(*data) as (_, url):
         well = run("doctor", *data)
     assert url in well.stdout, "its port is found, though nobody has said it"
-    assert (well.returncode, "FAIL" in well.stdout) == (0, False), well.stdout
-    assert well.stdout.endswith("All is well.\n")
+    assert (well.returncode, well.stdout.endswith("All is well.\n")) == (0, True), well.stdout
 
 
-def test_the_doctor_says_the_same_to_programs(tmp_path: Path) -> None:
-    data = ("--data", str(tmp_path / "data"))
-    run("devices", "add", "p1", "--kind", "simulated", *data)
-    done = run("doctor", "--json", *data)
-    printed = json.loads(done.stdout)
-    assert (done.returncode, printed["failed"]) == (1, 1), "nothing but the token of the first start is missing"
-    assert [(each["check"], each["state"]) for each in printed["checks"]] == [
-        ("settings", "ok"),
-        ("token", "failed"),
-        ("agent", "skipped"),
-        ("cloud", "ok"),
-        ("devices", "ok"),
-        ("device p1", "ok"),
-    ]
-    assert {tuple(each) for each in printed["checks"]} == {("check", "title", "state", "message", "remedy")}
+# --- what ends it ------------------------------------------------------------------------------
 
 
-def test_the_doctor_examines_settings_that_no_agent_would_start_with(tmp_path: Path) -> None:
-    done = run("doctor", "--json", "--data", str(tmp_path / "data"), HOST_AGENT_CONSOLE_BIND_HOST="nowhere.example")
-    settings, *others = json.loads(done.stdout)["checks"]
-    assert (done.returncode, settings["state"], {each["state"] for each in others}) == (1, "failed", {"skipped"})
-    assert "an IP address" in settings["message"]
-
-
-# --- what a kill leaves behind -----------------------------------------------------------------
-
-
-def test_a_kill_during_a_tap_taps_nothing_again(tmp_path: Path) -> None:
-    """kill -9 while the board has the tap: after the restart nothing is asked of it, and no hold is left."""
-    data = ("--data", str(tmp_path / "data"))
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_end_during_a_tap_taps_nothing_again(
+    tmp_path: Path, folder: Path, data: tuple[str, str], number: int
+) -> None:
+    """While the board has the tap: it keeps no agent from ending, and after the restart there is no lease left."""
     with Simulator() as simulator, served.process(served.settings_file(tmp_path, simulator)) as board_url:
         run("devices", "add", "b1", "--kind", "board", "--url", board_url, *data)
-        with running(tmp_path / "data") as (child, url), threads() as pool, simulator.hold("touch_gesture") as held:
-            caller = Caller(url, read_main_token(tmp_path / "data"))
-            tapping = pool.submit(caller.open().call, "tap", x=1, y=1)
+        with running(*data) as (child, url), threads() as pool, simulator.hold("touch_gesture") as held:
+            tapping = pool.submit(Caller(url, read_main_token(folder)).open().call, "tap", x=1, y=1)
             simulator.wait_for_call("touch_gesture")
-            child.send_signal(signal.SIGKILL)
+            child.send_signal(number)
+            assert child.wait(10) == (0 if number == signal.SIGTERM else -number)
             with pytest.raises(OSError):
                 tapping.result(LIMIT_S)
             held.release()
             simulator.wait_for_finish("touch_gesture")
-        with running(tmp_path / "data") as (_, url):
-            caller = Caller(url, read_main_token(tmp_path / "data")).open()
+        with running(*data) as (_, url):
+            caller = Caller(url, read_main_token(folder)).open()
             (device,) = json.loads(caller.call("list_devices").text)
             assert (device["state"], device["held_by"]) == ("ready", None)
             assert caller.call("take_screenshot").result["content"]
         assert [name for name, _ in simulator.calls].count("touch_gesture") == 1
 
 
-def test_a_call_that_hangs_does_not_keep_the_agent_from_ending(tmp_path: Path) -> None:
-    data = ("--data", str(tmp_path / "data"))
-    with Simulator() as simulator, served.process(served.settings_file(tmp_path, simulator)) as board_url:
-        run("devices", "add", "b1", "--kind", "board", "--url", board_url, *data)
-        with running(tmp_path / "data") as (child, url), threads() as pool, simulator.hold("touch_gesture") as held:
-            caller = Caller(url, read_main_token(tmp_path / "data"))
-            tapping = pool.submit(caller.call, "tap", x=1, y=1)
-            simulator.wait_for_call("touch_gesture")
-            child.terminate()
-            assert child.wait(10) == 0
-            with pytest.raises(OSError):
-                tapping.result(LIMIT_S)
-            held.release()
-
-
-def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path) -> None:
+def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path, folder: Path, data: tuple[str, str]) -> None:
     """Not even with the agent's own log at DEBUG."""
     log = tmp_path / "log"
-    with running(tmp_path / "data", "--log-level", "debug", "--log", str(log)) as (child, url):
-        secret = read_main_token(tmp_path / "data")
+    with running(*data, "--log-level", "debug", "--log", str(log)) as (child, url):
+        secret = read_main_token(folder)
         caller = Caller(url, secret).open()
         caller.call("tap", x=1, y=1, device_id="nothing")
         Caller(url, secret[:-1]).post("ping")
@@ -334,91 +289,161 @@ def test_the_token_is_in_no_log_and_no_process_list(tmp_path: Path) -> None:
         assert not [each for each in slices if each in content or each.encode() in command_line]
 
 
-# --- clients' configurations -------------------------------------------------------------------
+def test_what_a_crash_left_of_a_token_is_removed_at_the_start(folder: Path, data: tuple[str, str]) -> None:
+    folder.mkdir(0o700)
+    torn = [f".{TOKEN_FILE}.ab12cd34", ".devices.json.zz_99999", ".mcpboard-ab12cd34"]
+    for name in (*torn, ".notes"):
+        (folder / name).write_text('{"token": "x', "utf-8")
+    with running(*data):
+        left = {path.name for path in folder.iterdir()}
+    assert not left & set(torn)
+    assert ".notes" in left, "the user's own"
 
 
-def connect(form: str, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mcpboard", "connect", form, *words, "--host"]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, capture_output=True, check=False
-    )
+# --- clients find it ---------------------------------------------------------------------------
 
 
-def test_hermes_is_configured_as_the_mission_writes_it(tmp_path: Path) -> None:
-    """Hermes Agent is configured by mcp_servers, apex_device, url and the Authorization header."""
-    data = str(tmp_path / "data")
-    with running(tmp_path / "data") as (_, url):
-        printed = connect("hermes", url, "--data", data)
-        secret = read_main_token(tmp_path / "data")
-        usual = connect("hermes", "--data", data)
-    assert (printed.returncode, printed.stderr.count("Traceback")) == (0, 0), printed.stderr
-    lines = [line.strip() for line in printed.stdout.splitlines()]
-    assert lines[:4] == ["mcp_servers:", "apex_device:", f'url: "{url}"', "headers:"]
-    assert lines[4] == f'Authorization: "Bearer {secret}"'
-    assert f'url: "{url}"' in usual.stdout, "the agent that runs is found by its folder"
-    stopped = connect("hermes", "--data", data)
-    assert 'url: "http://127.0.0.1:8765/mcp"' in stopped.stdout
-
-
-def test_a_client_that_takes_a_variable_is_told_how_to_fill_it(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as (_, url):
-        printed = connect("claude-code", url, "--data", str(tmp_path / "data"))
-    secret = read_main_token(tmp_path / "data")
-    assert f'export APEX_DEVICE_TOKEN="$({PROGRAM} mcp-token --data {tmp_path}/data)"' in printed.stderr
-    assert secret not in printed.stdout + printed.stderr
-
-
-def test_a_client_that_starts_programs_reads_the_agents_own_file(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as (_, url):
-        file = str(tmp_path / "data" / TOKEN_FILE)
-        printed = connect("claude-desktop", url, "--data", str(tmp_path / "data"))
-        assert file in printed.stdout
-        command = [sys.executable, "-m", "mcpboard", "call", url, "list_devices", "--token-file", file]
-        done = subprocess.run(command, cwd=ROOT, env=environment(), text=True, timeout=LIMIT_S, stdout=subprocess.PIPE)
-    assert done.stdout == "[]\n"
-
-
-def test_an_agent_that_does_not_answer_is_for_its_own_doctor(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    with running(folder):
-        pass  # its token stays
-    told = connect("cursor", "http://127.0.0.1:9/mcp", "--data", str(folder))
+def test_clients_are_configured_for_the_agent_that_runs(folder: Path, data: tuple[str, str]) -> None:
+    """It is found by its folder. A client that takes a variable is told how to fill it, others read its token's file."""
+    with running(*data) as (_, url):
+        secret, file = read_main_token(folder), str(folder / TOKEN_FILE)
+        hermes, claude, desktop = (connect(form, *data) for form in ("hermes", "claude-code", "claude-desktop"))
+        called = run("call", url, "list_devices", "--token-file", file, command=PYTHON)
+    lines = [line.strip() for line in hermes.stdout.splitlines()]
+    headers = ["headers:", f'Authorization: "Bearer {secret}"']
+    assert (hermes.returncode, lines[:5]) == (0, ["mcp_servers:", "apex_device:", f'url: "{url}"', *headers])
+    assert f'export APEX_DEVICE_TOKEN="$({PROGRAM} mcp-token --data {folder})"' in claude.stderr
+    assert secret not in claude.stdout + claude.stderr
+    assert file in desktop.stdout
+    assert called.stdout == "[]\n"
+    assert 'url: "http://127.0.0.1:8765/mcp"' in connect("hermes", *data).stdout, "it has ended"
+    told = connect("cursor", "http://127.0.0.1:9/mcp", *data)
     assert told.returncode == 1
     assert f"{PROGRAM} doctor --data {folder}   names the cause" in told.stderr
     assert "mcpboard doctor" not in told.stderr
 
 
-def test_there_is_nothing_to_connect_to_before_the_first_start(tmp_path: Path) -> None:
-    done = connect("hermes", "--data", str(tmp_path / "data"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no token yet; start the host agent once" in done.stderr
+def test_the_token_and_the_port_are_found_from_any_folder(tmp_path: Path) -> None:
+    """The agent has the platform's own folder, and its port is one that nobody repeats."""
+    how: dict[str, Any] = {"cwd": tmp_path / "elsewhere", "HOME": str(tmp_path / "home")}
+    for name in ("home", "elsewhere"):
+        (tmp_path / name).mkdir()
+    with running(cwd=tmp_path, HOME=how["HOME"]) as (_, url):
+        token = read_main_token(tmp_path / "home/.local/share/device-host-agent")
+        assert run("mcp-token", **how).stdout == f"{token}\n"
+        assert json.loads(run("mcp-token", "--json", **how).stdout)["url"] == url
+        assert f"answers at {url}" in run("doctor", **how).stdout
+        assert f'url: "{url}"' in connect("hermes", **how).stdout
+        told = run("doctor", "--host", command=PYTHON, **how)
+        assert (url.removesuffix("/mcp") in told.stdout, "401" in told.stdout) == (True, False)
+
+
+def test_the_command_of_the_login_page_works_as_it_stands(tmp_path: Path) -> None:
+    """In a shell, from another folder, with a folder whose name has to be quoted."""
+    folder = tmp_path / "my phones; $HOME"
+    with running("--data", str(folder)) as (_, url):
+        page = Caller(url).get("/login").body.decode()
+        shown = re.search(r"<code>([^<]*mcp-token[^<]*)</code>", page)
+        assert shown
+        done = run(cwd=tmp_path, command=["/bin/sh", "-c", html.unescape(shown[1])], HOME="/nowhere")
+    assert (done.returncode, done.stdout) == (0, f"{read_main_token(folder)}\n"), done
+
+
+# --- one agent on a folder ---------------------------------------------------------------------
+
+
+def by_link(folder: Path) -> tuple[list[str], Path]:
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    return ["--data", str(link)], ROOT
+
+
+def by_relative_path(folder: Path) -> tuple[list[str], Path]:
+    return ["--demo", "--data", f"../{folder.parent.name}/./{folder.name}"], folder.parent
+
+
+def by_identity_path(folder: Path) -> tuple[list[str], Path]:
+    config = folder.parent / "host.toml"
+    config.write_text(f'[host]\nidentity_path = "{folder}/other_identity.json"\n', "utf-8")
+    return ["--config", str(config)], ROOT
+
+
+@pytest.mark.parametrize("name_folder", [by_link, by_relative_path, by_identity_path])
+def test_a_second_agent_on_the_folder_is_refused(
+    folder: Path, data: tuple[str, str], name_folder: Callable[[Path], tuple[list[str], Path]]
+) -> None:
+    """Also the demonstration: it reads nothing, opens no port, and says whom it met and what to do."""
+    with running(*data) as (child, url):
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        words, cwd = name_folder(folder)
+        done = run("run", "--port", "0", *words, cwd=cwd)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert Caller(url, read_main_token(folder)).call("list_devices").text == "[]"
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert f"another agent runs on this folder (process {child.pid}, {url})" in done.stderr
+    assert "stop it first, or give this one a folder of its own with --data DIR" in done.stderr
+
+
+def test_of_agents_that_start_at_the_same_instant_one_serves(data: tuple[str, str]) -> None:
+    children = [start(*data) for _ in range(4)]
+    try:
+        lines = {child: first_line(child, LIMIT_S) for child in children}
+        (serving,) = (child for child, line in lines.items() if line)
+        for child in lines.keys() - {serving}:
+            _, complaint = child.communicate(timeout=LIMIT_S)
+            assert child.returncode == 2
+            assert f"another agent runs on this folder (process {serving.pid}, " in complaint
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate(timeout=LIMIT_S)
+
+
+def test_a_killed_agent_keeps_nobody_out(tmp_path: Path, folder: Path, data: tuple[str, str]) -> None:
+    """Not by its files, and not by a daemon that it started, as adb does."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    adb, daemon = tools / "adb", tmp_path / "daemon"
+    adb.write_text(f"#!/bin/sh\nsleep 60 > /dev/null 2>&1 &\necho $! > {daemon}\n", "utf-8")
+    adb.chmod(0o755)
+    config = tmp_path / "host.toml"
+    config.write_text('[host]\nadb_start = true\nadb_discover = true\nadb_server = "127.0.0.1:9"\n', "utf-8")
+    with start(*data, "--config", str(config), PATH=f"{tools}:{os.defpath}") as child:
+        assert first_line(child, LIMIT_S)
+        until(lambda: daemon.exists() and daemon.read_text("ascii").endswith("\n"), "the daemon")
+        child.send_signal(signal.SIGKILL)
+        child.communicate(timeout=LIMIT_S)
+    try:
+        assert (folder / RUNNING_FILE).exists(), "it could not clean up"
+        assert running_agent.find(folder) is None
+        with running(*data) as (again, url):
+            assert running_agent.find(folder) == RunningAgent(again.pid, url)
+    finally:
+        os.kill(int(daemon.read_text("ascii")), signal.SIGKILL)
 
 
 # --- the demonstration -------------------------------------------------------------------------
 
 
-def test_the_demonstration_shows_two_clients_and_a_cloud_and_keeps_serving(tmp_path: Path) -> None:
-    command = [*COMMAND, "run", "--demo", "--port", "0", "--data", str(tmp_path / "data")]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(), text=True, stdout=subprocess.PIPE) as child:
-        guard = threading.Timer(2 * LIMIT_S, child.kill)
-        guard.start()
+def test_the_demonstration_shows_two_clients_and_a_cloud_and_keeps_serving(data: tuple[str, str]) -> None:
+    with start("run", "--demo", *data) as child:
         try:
             assert child.stdout is not None
-            told = "".join(takewhile(lambda line: line != "Stop with Ctrl-C.\n", child.stdout))
+            told = first_line(child, 2 * LIMIT_S)
+            told += "".join(takewhile(lambda line: line != "Stop with Ctrl-C.\n", child.stdout))
             configuration: Any = json.loads(told[told.index("\n{\n") : told.index("\n}\n") + 2])
             (server,) = configuration["mcpServers"].values()
             caller = Caller(server["url"], server["headers"]["Authorization"].removeprefix("Bearer "))
             listed = json.loads(caller.call("list_devices").text)
         finally:
             child.send_signal(signal.SIGINT)
-            code = child.wait(LIMIT_S)
-            guard.cancel()
-            guard.join()
+            child.communicate(timeout=LIMIT_S)
+    names = ("phone-1", "phone-2", "phone-3", "board-1")
     assert [(each["id"], each["state"], each["held_by"]) for each in listed] == [
-        (name, "ready", None) for name in ("phone-1", "phone-2", "phone-3", "board-1")
+        (name, "ready", None) for name in names
     ]
     assert "the second wants it, too (tap): refused, device phone-1 is busy" in told
     assert "now the second has it (tap): tapped" in told
     assert "a cloud wants phone-2, too: failed, device held by an active MCP session" in told
     assert "so it takes phone-3 (launch_app, take_screenshot): succeeded" in told
-    assert code == 0
+    assert child.returncode == 0

@@ -177,7 +177,7 @@ def test_nothing_new_is_claimed_while_too_many_outcomes_wait(tmp_path: Path, sch
 @contextmanager
 def killable(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """An agent in a process of its own, with a phone X in memory."""
-    with running(folder) as (child, _):
+    with running("--data", str(folder)) as (child, _):
         yield child
 
 
@@ -345,7 +345,7 @@ def test_nothing_keeps_the_end_for_ten_seconds(
 def test_a_signal_ends_an_enrolled_agent_within_ten_seconds(tmp_path: Path, scheduler: Scheduler) -> None:
     folder = tmp_path / "data"
     prepared(folder, scheduler)
-    with running(folder) as (child, url):
+    with running("--data", str(folder)) as (child, url):
         assert Caller(url, read_main_token(folder)).call("list_devices").text  # it serves, and so heeds signals
         scheduler.wait_for_request("claim", 1, 3 * LIMIT_S)
         began = time.monotonic()

@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers.base import Probe
 from mcpboard.host.drivers.simulated import SimulatedDriver
-from tests.host.rig import Agent, Fake, agent, result, threads
+from tests.host.rig import Agent, Fake, agent
 
 pytestmark = pytest.mark.tools
 
@@ -158,14 +158,6 @@ def test_a_person_logs_in_once_and_out_again(screen: Screen, host: Agent) -> Non
     screen.reads("Paste the token of this host agent.")
 
 
-def test_a_wrong_token_is_told(screen: Screen, host: Agent) -> None:
-    screen.open(host.base)
-    screen.find("#token").send_keys("wrong", Keys.ENTER)
-    screen.reads("That is not the token of this host agent.")
-    (line,) = screen.severe()
-    assert "403" in line
-
-
 def test_a_lease_of_an_mcp_client_shows_by_itself_and_counts_down(inside: Screen, host: Agent) -> None:
     inside.reads("Available", "No client has a session")
     caller = host.caller.open()
@@ -173,12 +165,6 @@ def test_a_lease_of_an_mcp_client_shows_by_itself_and_counts_down(inside: Screen
     inside.reads(f"In use by MCP session {str(caller.session)[:8]}", "if left alone", "test 1")
     inside.reads_no_more("in a call")
 
-    def left() -> int:
-        return int(inside.find("#card-X meter").get_attribute("value") or 0)
-
-    first = left()
-    assert 30 < first <= 60
-    inside.until(lambda: left() < first, "the countdown stood still")
     assert caller.end() == 204
     inside.reads("ended: its session ended.")
 
@@ -230,27 +216,19 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
     assert host.role.manager.leases() == {}
 
 
-def test_the_screenshot_is_live_and_takes_no_lease(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
+def test_the_screenshot_is_live_and_an_unplugged_phone_is_told_and_comes_back(
+    inside: Screen, host: Agent, phone: SimulatedDriver
+) -> None:
     inside.open(f"{host.base}/devices/X")
-
-    def shown() -> str:
-        loaded = (
-            "const i = document.querySelector('.screen img'); return i && i.complete && i.naturalWidth > 0 && i.src"
-        )
-        return str(inside.js(loaded) or "")
-
-    first = inside.until(shown, "no screenshot came")
+    loaded = "const i = document.querySelector('.screen img'); return i && i.complete && i.naturalWidth > 0 && i.src"
+    first = inside.until(lambda: inside.js(loaded), "no screenshot came")
     phone.phone.show("Notes")
-    inside.until(lambda: shown() not in ("", first), "the screenshot stood still")
-    assert host.role.manager.leases() == {}
-
-
-def test_a_phone_that_was_unplugged_is_told_and_comes_back(inside: Screen, host: Agent, phone: SimulatedDriver) -> None:
+    inside.until(lambda: inside.js(loaded) not in (None, False, first), "the screenshot stood still")
     phone.plugged_in = False
-    inside.open(f"{host.base}/devices/X")
     inside.reads("offline", "It does not answer.", "No screenshot: device offline")
     phone.plugged_in = True
     inside.reads("ready", "Live; watching does not use the device.")
+    assert host.role.manager.leases() == {}
 
 
 def test_an_agent_that_is_gone_is_told_and_a_restart_asks_for_the_token(screen: Screen, tmp_path: Path) -> None:
@@ -321,26 +299,3 @@ class Ill(Fake):
 
     def probe(self) -> Probe:
         return Probe("failing", {"error": "no-blank-anywhere-" * 12})
-
-
-TABS = 20
-
-
-def test_twenty_tabs_of_a_browser_and_eight_calls(inside: Screen, host: Agent) -> None:
-    first = inside.driver.current_window_handle
-    for number in range(1, TABS):
-        inside.driver.switch_to.new_window("tab")
-        inside.open(f"{host.base}/devices/X" if number % 2 else host.base)
-    callers = [host.caller.open() for _ in range(8)]
-    with threads() as pool:
-        calls = [pool.submit(each.call, "device_status", device_id="X") for each in callers[1:]]
-        calls.append(pool.submit(callers[0].call, "take_screenshot", device_id="X"))
-        assert all("result" in result(call).json for call in calls)
-    prefix = str(callers[0].session)[:8]
-    for handle in inside.driver.window_handles:
-        inside.driver.switch_to.window(handle)
-        inside.reads(f"In use by MCP session {prefix}")
-        assert inside.severe() == []
-        if handle != first:
-            inside.driver.close()
-    inside.driver.switch_to.window(first)

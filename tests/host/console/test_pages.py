@@ -66,16 +66,14 @@ def test_a_lease_is_shown_with_its_countdown_and_how_the_last_one_ended(host: Ag
     browser, caller = host.browser(), host.caller.open()
     caller.call("tap", x=1, y=1, device_id="X")
     host.clock.pass_by(18)
-    page = looked(browser, "/")
-    prefix = str(caller.session)[:8]
-    assert card(page, "X") == (
-        f"X fake ready In use by MCP session {prefix} idle for 18 s, free in 42 s if left alone Release…"
-    )
+    page, using = looked(browser, "/"), f"MCP session {str(caller.session)[:8]}"
+    assert card(page, "X") == f"X fake ready In use by {using} idle for 18 s, free in 42 s if left alone Release…"
     assert card(page, "Y") == "Y fake ready Available"
     host.clock.pass_by(42)
-    assert card(looked(browser, "/"), "X") == (
-        f"X fake ready Available Last used by MCP session {prefix}; ended: idle."
-    )
+    assert card(looked(browser, "/"), "X") == f"X fake ready Available Last used by {using}; ended: idle."
+    host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
+    in_cloud = "X fake ready In use by a cloud assignment until it is done. Last used by"
+    assert card(looked(browser, "/"), "X").startswith(in_cloud)
 
 
 def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
@@ -89,37 +87,25 @@ def test_a_call_inside_counts_nothing_down(host: Agent, phone: Fake) -> None:
         result(call)
 
 
-def test_a_cloud_assignment_is_told_without_a_countdown(host: Agent) -> None:
-    host.role.manager.run("X", CLOUD_OWNER, lambda driver: None)
-    shown = card(looked(host.browser(), "/"), "X")
-    assert shown == "X fake ready In use by a cloud assignment until it is done. Release…"
-
-
 def test_sessions_are_shown_with_client_version_last_call_and_devices(host: Agent) -> None:
+    """And a token that leases without a session."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1, device_id="X")
-    first.call("tap", x=1, y=1, device_id="Y")
     host.clock.pass_by(30)
     second.post("ping")
+    host.caller.modern().call("tap", x=1, y=1, device_id="Y")
+    principal = host.role.manager.leases()["Y"]
     rows = re.findall(r"<tr>(.*?)</tr>", host.browser().get("/").html, re.DOTALL)[1:]
-    read = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows]
-    assert read == [
-        f"{str(first.session)[:8]} test 1 2025-11-25 30 s ago X, Y",
+    assert [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows] == [
+        f"{principal.prefix} without a session 2026-07-28 or none just now Y",
+        f"{str(first.session)[:8]} test 1 2025-11-25 30 s ago X",
         f"{str(second.session)[:8]} test 1 2025-11-25 just now no device",
     ]
 
 
-def test_a_token_that_leases_without_a_session_is_shown_too(host: Agent) -> None:
-    host.caller.modern().call("tap", x=1, y=1, device_id="Y")
-    (owner,) = host.role.manager.leases().values()
-    assert f"{owner.prefix} without a session 2026-07-28 or none just now Y" in host.browser().get("/").text
-
-
 def test_what_a_client_calls_itself_stays_text(host: Agent) -> None:
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}}
-    host.caller.post(
-        "initialize", **params, clientInfo={"name": "<script>alert(1)</script>" + "x" * 500, "version": "1"}
-    )
+    info = {"name": "<script>alert(1)</script>" + "x" * 500, "version": "1"}
+    host.caller.post("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
     page = host.browser().get("/")
     assert "<script>alert" not in page.html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;xxx" in page.html
@@ -159,19 +145,15 @@ STATES = [
 
 
 @pytest.mark.parametrize(("probe", "message"), STATES)
-def test_every_state_has_a_sentence(tmp_path: Path, probe: Probe | Exception, message: str) -> None:
+def test_every_state_has_a_sentence_and_an_old_one_is_not_told_any_more(
+    tmp_path: Path, probe: Probe | Exception, message: str
+) -> None:
     with agent(tmp_path / "data", X=Sick(probe)) as host:
-        assert card(looked(host.browser(), "/"), "X") == f"X fake {message} Not in use"
+        browser = host.browser()
+        assert card(looked(browser, "/"), "X") == f"X fake {message} Not in use"
+        host.clock.pass_by(presenter.STALE_SECONDS)
+        assert card(browser.get("/"), "X") == "X fake asking It is being asked how it is. Not in use"
 
-
-def test_a_state_that_is_old_is_not_told_any_more(host: Agent) -> None:
-    browser = host.browser()
-    assert card(looked(browser, "/"), "X").startswith("X fake ready")
-    host.clock.pass_by(presenter.STALE_SECONDS)
-    assert card(browser.get("/"), "X").startswith("X fake asking It is being asked how it is.")
-
-
-# --- the cloud -----------------------------------------------------------------------------------
 
 AWAY = CloudStatus("https://cloud.example")
 RUNNING = AssignmentRun({"id": "a-1", "lease_id": "L", "device_id": "Z"}, 0.0)
@@ -193,6 +175,13 @@ def test_the_cloud_is_told_as_the_worker_gives_it(host: Agent, state: CloudStatu
     assert message in host.browser().get("/").text
 
 
+AGES = {None: "never", 0.0: "just now", 1.0: "1 s ago", 59.9: "59 s ago", 60.0: "1 min ago", 3599.0: "59 min ago", 7200.0: "2 h ago", 200000.0: "2 d ago"}  # fmt: skip
+
+
+def test_ages_are_told_coarsely() -> None:
+    assert {seconds: ago(seconds) for seconds in AGES} == AGES
+
+
 # --- polling -------------------------------------------------------------------------------------
 
 PARTS = [("/", "dashboard"), ("/devices", "devices"), ("/devices/X", "device/X"), ("/devices/X", "screenshot/X")]
@@ -200,19 +189,14 @@ PARTS = [("/", "dashboard"), ("/devices", "devices"), ("/devices/X", "device/X")
 
 @pytest.mark.parametrize(("path", "part"), PARTS)
 def test_a_poll_brings_the_part_when_it_has_changed_and_nothing_when_not(host: Agent, path: str, part: str) -> None:
+    """One that waits for a first answer asks again soon."""
     browser = host.browser()
-    first = browser.get(path).poll(part)
+    page = browser.get(path)
+    assert "load delay:400ms" in page.html
     settled()
-    second = browser.get(first)
-    assert (second.status, second.html.count("<html")) == (200, 0)
+    second = browser.get(page.poll(part))
+    assert (second.status, second.html.count("<html"), "load delay" in second.html) == (200, 0, False)
     assert (browser.get(second.poll(part)).status, browser.get(second.poll(part)).body) == (204, b"")
-
-
-def test_a_part_that_waits_for_a_first_answer_asks_again_soon(host: Agent) -> None:
-    browser = host.browser()
-    assert "load delay:400ms" in browser.get("/").html
-    settled()
-    assert "load delay" not in browser.get("/").html
 
 
 # --- releasing -----------------------------------------------------------------------------------
@@ -259,13 +243,6 @@ def test_a_device_is_added_tested_and_removed(empty: Agent) -> None:
     assert "phone-1 was added." in browser.get(added.goes_to).text
     assert registry.specs(empty.folder) == [registry.DeviceSpec("phone-1", "simulated")]
     assert json.loads(empty.caller.call("list_devices").text)[0]["id"] == "phone-1"
-    settled()
-
-    tested = browser.submit("/devices/phone-1", "/devices/phone-1/test")
-    assert "phone-1 is being asked" in browser.get(tested.goes_to).text
-    settled()
-    assert "ready" in browser.get(tested.goes_to).text
-
     empty.caller.open().call("tap", x=1, y=1)
     asked = browser.get("/devices/phone-1/remove")
     assert "Remove phone-1? Clients can no longer use it, and it is taken from MCP session" in asked.text
@@ -284,7 +261,8 @@ def test_a_test_asks_anew(tmp_path: Path) -> None:
         assert "offline" in looked(browser, "/devices/X").text, "young enough not to be asked again"
         browser.submit("/devices/X", "/devices/X/test")
         settled()
-        assert "Now fake ready" in browser.get("/devices/X").text
+        assert "X is being asked; its answer shows below. Devices X" in (text := browser.get("/devices/X").text)
+        assert "Now fake ready" in text
 
 
 ADDED = [
@@ -299,12 +277,10 @@ ADDED = [
 @pytest.mark.parametrize(("form", "message"), ADDED)
 def test_a_device_that_can_not_be_is_refused_beside_the_form(host: Agent, form: dict[str, str], message: str) -> None:
     page = host.browser().submit("/devices", "/devices", **form)
-    assert page.status == 400
-    assert "Nothing was added:" in page.text
+    assert (page.status, "Nothing was added:" in page.text) == (400, True)
     assert message in page.text
     assert f' value="{form["id"]}"' in page.html, "what was typed is still there"
-    assert host.role.manager.ids() == ["X", "Y"]
-    assert registry.specs(host.folder) == []
+    assert (host.role.manager.ids(), registry.specs(host.folder)) == (["X", "Y"], [])
 
 
 def test_a_device_that_is_in_no_file_can_not_be_removed_and_that_is_said(host: Agent) -> None:
@@ -315,25 +291,20 @@ def test_a_device_that_is_in_no_file_can_not_be_removed_and_that_is_said(host: A
     assert host.role.manager.ids() == ["X", "Y"]
 
 
-def test_a_broken_file_of_devices_is_told_with_its_remedy(host: Agent) -> None:
-    browser, file = host.browser(), host.folder / "devices.json"
-    file.write_text("{", "utf-8")
-    file.chmod(0o600)
-    assert "not a JSON object any more; delete it" in browser.get("/devices/X").text
-    page = browser.submit("/devices", "/devices", id="Z", kind="simulated")
-    assert (page.status, "delete it" in page.text) == (400, True)
-
-
-def test_a_device_that_somebody_else_removed_first_is_told(empty: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    browser = empty.browser()
+def test_a_file_of_devices_that_cannot_be_changed_is_told(empty: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, file = empty.browser(), empty.folder / "devices.json"
     browser.submit("/devices", "/devices", id="phone-1", kind="simulated")
 
     def gone(folder: Path, device_id: str) -> None:
         raise ConfigError(f"there is no device {device_id}")
 
-    monkeypatch.setattr(registry, "remove", gone)
+    monkeypatch.setattr(registry, "remove", gone)  # somebody else was first
     page = browser.submit("/devices/phone-1", "/devices/phone-1/remove")
     assert (page.status, "there is no device phone-1" in page.text) == (409, True)
+    file.write_text("{", "utf-8")
+    assert "not a JSON object any more; delete it" in browser.get("/devices/phone-1").text
+    page = browser.submit("/devices", "/devices", id="Z", kind="simulated")
+    assert (page.status, "delete it" in page.text) == (400, True)
 
 
 def test_an_unknown_device_has_a_page_that_says_so(host: Agent) -> None:
@@ -346,29 +317,21 @@ def test_an_unknown_device_has_a_page_that_says_so(host: Agent) -> None:
 # --- screenshots ------------------------------------------------------------------------------------
 
 
-def test_the_screenshot_is_shown_and_takes_no_lease(host: Agent) -> None:
+def test_twenty_tabs_share_one_screenshot_that_takes_no_lease(host: Agent, phone: Fake) -> None:
     browser = host.browser()
     assert "The first screenshot is on its way." in browser.get("/devices/X").text
-    settled()
-    page = browser.get("/devices/X")
+    for _ in range(20):
+        page = looked(browser, "/devices/X")
     found = re.search(r'<img src="(/devices/X/screenshot/[0-9a-f]{16})" width="100" height="200"', page.html)
     assert found
     image = browser.get(found[1])
     assert (image.body, image.headers["content-type"]) == (b"picture", "image/png")
     assert "Live; watching does not use the device." in page.text
-    assert host.role.manager.leases() == {}
-    assert host.role.manager.last_ended("X") is None
-
-
-def test_twenty_tabs_share_one_screenshot(host: Agent, phone: Fake) -> None:
-    browser = host.browser()
-    for _ in range(20):
-        looked(browser, "/devices/X")
     assert phone.done == [("peek",)]
     host.clock.pass_by(presenter.FRESH_SECONDS)
-    for _ in range(20):
-        looked(browser, "/devices/X")
+    looked(browser, "/devices/X")
     assert phone.done == [("peek",)] * 2
+    assert (host.role.manager.leases(), host.role.manager.last_ended("X")) == ({}, None)
 
 
 def test_while_somebody_is_at_the_device_the_last_screenshot_stays_and_says_its_age(host: Agent, phone: Fake) -> None:
@@ -387,24 +350,22 @@ def test_while_somebody_is_at_the_device_the_last_screenshot_stays_and_says_its_
     assert "Live; watching does not use the device." in looked(browser, "/devices/X").text
 
 
-def test_what_a_driver_says_of_its_screenshot_is_said(
-    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(phone, "peek", lambda: Screenshot(b"x", "image/png", 1, 1, note="It is black all over."))
-    assert "It is black all over." in looked(host.browser(), "/devices/X").text
-
-
-PROBLEMS = [
-    (ToolFailed("device offline: unplugged"), "No screenshot: device offline: unplugged"),
-    (OSError("gone away"), "No screenshot: gone away"),
-    (RuntimeError(), "No screenshot: RuntimeError"),
-    (Screenshot(b"<script>", "text/html", 1, 1), "No screenshot: the device sent text/html instead of a screenshot"),
+PEEKED = [
+    (ToolFailed("device offline: unplugged"), "No screenshot: device offline: unplugged", 404),
+    (OSError("gone away"), "No screenshot: gone away", 404),
+    (RuntimeError(), "No screenshot: RuntimeError", 404),
+    (
+        Screenshot(b"<script>", "text/html", 1, 1),
+        "No screenshot: the device sent text/html instead of a screenshot",
+        404,
+    ),
+    (Screenshot(b"x", "image/png", 1, 1, note="It is black all over."), "It is black all over. Live;", 200),
 ]
 
 
-@pytest.mark.parametrize(("peeked", "message"), PROBLEMS)
-def test_without_a_screenshot_the_page_says_why_and_nothing_is_served(
-    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch, peeked: Exception | Screenshot, message: str
+@pytest.mark.parametrize(("peeked", "message", "status"), PEEKED)
+def test_the_page_says_why_there_is_no_screenshot_and_what_the_driver_says_of_one(
+    host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch, peeked: Exception | Screenshot, message: str, status: int
 ) -> None:
     """A device could otherwise put a page of its own at our address."""
     if isinstance(peeked, Exception):
@@ -413,7 +374,7 @@ def test_without_a_screenshot_the_page_says_why_and_nothing_is_served(
         monkeypatch.setattr(phone, "peek", lambda: peeked)
     browser = host.browser()
     assert message in looked(browser, "/devices/X").text
-    assert browser.get("/devices/X/screenshot/0").status == 404
+    assert browser.get("/devices/X/screenshot/0").status == status
 
 
 # --- beside MCP ------------------------------------------------------------------------------------
@@ -466,9 +427,6 @@ def test_the_agent_ends_in_time_though_a_device_hangs_in_a_screenshot(tmp_path: 
     assert phone.closed
 
 
-# --- what is installed -------------------------------------------------------------------------------
-
-
 def test_every_file_of_the_host_is_installed() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", "utf-8")
@@ -477,14 +435,3 @@ def test_every_file_of_the_host_is_installed() -> None:
         patterns = setup["options.package_data"][f"mcpboard/{package}".replace("/", ".")].split(",")
         packed = {path for pattern in patterns for path in folder.glob(pattern.strip())}
         assert packed == {path for kind in kinds for path in folder.glob(kind)}
-
-
-AGES = [
-    (None, "never"), (0.0, "just now"), (1.0, "1 s ago"), (59.9, "59 s ago"), (60.0, "1 min ago"),
-    (3599.0, "59 min ago"), (7200.0, "2 h ago"), (200000.0, "2 d ago"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("seconds", "message"), AGES)
-def test_ages_are_told_coarsely(seconds: float | None, message: str) -> None:
-    assert ago(seconds) == message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,7 +20,6 @@ from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from tests.host.rig import Fake, result, session, threads, waiting
 from tests.support.clock import Clock
-from tests.support.http import LIMIT_S
 
 ALICE, BOB = session("alice123"), session("bob45678")
 
@@ -118,24 +116,6 @@ def test_a_device_removed_under_a_look_is_let_go_after_it(manager: DeviceManager
         phone.go_on.set()
         assert result(look)
     assert phone.closed
-
-
-def test_looks_and_calls_are_never_inside_together(manager: DeviceManager, phone: Fake) -> None:
-    start = threading.Barrier(8)
-
-    def many(number: int) -> int:
-        start.wait(LIMIT_S)
-        if number % 2:
-            return sum(manager.peek("X") is not None for _ in range(50))
-        for _ in range(50):
-            manager.run("X", ALICE, tap)
-        return 0
-
-    with threads() as pool:
-        looks = sum(pool.map(many, range(8), timeout=LIMIT_S))
-    assert phone.most_inside == 1
-    assert phone.done.count(("tap", (1, 1))) == 200
-    assert phone.done.count(("peek",)) == looks
 
 
 def test_a_release_that_means_somebody_leaves_others_alone(manager: DeviceManager, clock: Clock) -> None:
