@@ -151,7 +151,7 @@ ONLY = {
     "tomllib": lambda file: file == "config/files.py",
     "tomli": lambda file: file == "config/files.py",
     "jinja2": lambda file: file == "host/console/templating.py",
-    "rapidocr": lambda file: file == "host/vision/ocr.py",
+    "rapidocr": lambda file: file == "host/vision/engine.py",
     "cv2": lambda file: file in ("host/vision/icons/blobs.py", "host/vision/engine.py"),
     "numpy": lambda file: file.startswith("host/vision/"),
     "PIL": lambda file: file.startswith(("simulator/", "host/vision/")) or file == "host/drivers/images.py",

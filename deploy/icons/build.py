@@ -24,7 +24,7 @@ import resvg_py
 from PIL import Image
 
 from mcpboard.host.vision.icons.descriptor import fitted
-from mcpboard.host.vision.icons.index import BUILT_IN, save
+from mcpboard.host.vision.icons.index import BUILT_IN, STEPS
 
 Array = Any  # numpy.ndarray
 
@@ -103,6 +103,16 @@ def build(out: Path, node_modules: Path) -> int:
                     found[shape, drawing.tobytes()] = drawing  # families share some drawings
     save(out, [shape for shape, _ in found], np.stack(list(found.values())))
     return len(found)
+
+
+def save(path: Path, shapes: list[str], drawings: Array) -> None:
+    """Write the file, the same bytes for the same drawings: nothing in it is compressed or dated."""
+    steps = np.round(drawings.astype(np.float32) * (STEPS / 255)).astype(np.uint8)
+    packed = steps[:, :, 0::2] << 4 | steps[:, :, 1::2]
+    names = sorted(set(shapes))
+    index = np.array([names.index(shape) for shape in shapes], np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, names=np.array(names), shapes=index, pictures=packed)
 
 
 def install(prefix: Path) -> Path:

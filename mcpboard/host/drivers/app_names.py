@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from mcpboard.errors import NOT_SENT, ToolFailed
 
 MOST_NAMED = 8  # candidates in a refusal
 
-# Labels that do not occur in their package's name.
-LABELS: Mapping[str, tuple[str, ...]] = {
-    "play store": ("com.android.vending",),
-    "phone": ("com.google.android.dialer", "com.android.dialer"),
-    "messages": ("com.google.android.apps.messaging", "com.android.mms"),
-    "clock": ("com.google.android.deskclock", "com.android.deskclock"),
-    "gmail": ("com.google.android.gm",),
-    "files": ("com.google.android.apps.nbu.files", "com.android.documentsui"),
-    "camera": ("com.google.android.GoogleCamera", "com.android.camera2", "com.android.camera"),
-    "browser": ("com.android.browser", "com.android.chrome"),
-}
-
-# The same of Apple's own apps; an iPhone tells no list of those that it has.
-BUNDLES: Mapping[str, str] = {
-    "settings": "com.apple.Preferences",
-    "safari": "com.apple.mobilesafari",
-    "messages": "com.apple.MobileSMS",
-    "mail": "com.apple.mobilemail",
-    "phone": "com.apple.mobilephone",
-    "photos": "com.apple.mobileslideshow",
-    "camera": "com.apple.camera",
-    "maps": "com.apple.Maps",
-    "notes": "com.apple.mobilenotes",
-    "calendar": "com.apple.mobilecal",
-    "clock": "com.apple.mobiletimer",
-    "app store": "com.apple.AppStore",
-}
+_NAMES: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+LABELS: Mapping[str, list[str]] = _NAMES["android"]  # those that do not occur in their package's name
+BUNDLES: Mapping[str, str] = _NAMES["iphone"]  # of Apple's own apps; an iPhone tells no list of those that it has
 
 
 def find_package(name: str, installed: Sequence[str]) -> str:

@@ -6,11 +6,13 @@ lets one command in at a time; `probe` alone may come at any moment, from any th
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
@@ -116,6 +118,12 @@ class UnavailableDriver(ScreenshotMixin):
         raise ToolFailed(self._reason, delivery=NOT_SENT)
 
     peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
+
+
+def roles(kind: str) -> Mapping[str, str]:
+    """Return the roles that elements have on every type of device, by their names on this; others keep their own."""
+    named: Mapping[str, Mapping[str, str]] = json.loads(Path(__file__).with_name("roles.json").read_bytes())
+    return named[kind]
 
 
 @contextmanager

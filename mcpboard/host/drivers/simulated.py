@@ -8,16 +8,7 @@ from typing import Any
 
 from mcpboard import simulator
 from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers.base import (
-    OFFLINE,
-    READY,
-    UNTYPEABLE,
-    Point,
-    Probe,
-    Screenshot,
-    ScreenshotMixin,
-    refuse_untypeable,
-)
+from mcpboard.host.drivers.base import READY, UNTYPEABLE, Point, Probe, Screenshot, ScreenshotMixin, refuse_untypeable
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import APPS, Phone, app_named
@@ -26,36 +17,30 @@ SCALE = 1000  # the phone's own unit: a thousandth of its width and height
 
 
 class SimulatedDriver(ScreenshotMixin):
-    """The driver of one phone in memory; `phone` may be watched and unplugged by a test."""
+    """The driver of one phone in memory; `phone` may be watched by a test."""
 
     def __init__(self, clock: Callable[[], float] = time.time, seed: int = 0) -> None:
         self.phone = Phone(clock, seed)
-        self.plugged_in = True
 
     def size(self) -> Point:
         return self._size or self.phone.view().pixels  # which it tells without drawing them
 
     def peek(self) -> Screenshot:
-        self._require_plug()
         view = self.phone.view()
         return Screenshot(frames.jpeg(display.picture(view)), "image/jpeg", *view.pixels)
 
     def tap(self, at: Point) -> None:
-        self._require_plug()
         self.phone.tap(*self._scaled(at))
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
-        self._require_plug()
         self.phone.swipe(self._scaled(start), self._scaled(end))
 
     def input_text(self, text: str) -> None:
-        self._require_plug()
         refuse_untypeable(text, UNTYPEABLE, "no key of this phone's keyboard does that")
         if not self.phone.write(text):
             raise ToolFailed("no text field has the focus: tap into one first", delivery=NOT_SENT)
 
     def launch_app(self, app_id: str) -> None:
-        self._require_plug()
         app = app_named(app_id)
         if app is None:
             known = ", ".join(app.name for app in APPS)
@@ -63,7 +48,6 @@ class SimulatedDriver(ScreenshotMixin):
         self.phone.show(app.name)
 
     def ui_tree(self) -> UiNode | None:
-        self._require_plug()
         tree = self.phone.tree()
         self._size = tree.box[2], tree.box[3]  # what the client taps next, it has from here
         return _converted(tree)
@@ -72,17 +56,11 @@ class SimulatedDriver(ScreenshotMixin):
         return {"id": self.phone.app, "name": self.phone.app}
 
     def probe(self) -> Probe:
-        if not self.plugged_in:
-            return Probe(OFFLINE, {"error": "the phone is unplugged"})
         width, height = self.phone.view().pixels
         return Probe(READY, {"app": self.phone.app, "width": width, "height": height})
 
     def new_owner(self) -> None:
         self._size = None
-
-    def _require_plug(self) -> None:
-        if not self.plugged_in:
-            raise ToolFailed("device offline: the phone is unplugged", delivery=NOT_SENT)
 
     def _scaled(self, at: Point) -> tuple[float, float]:
         width, height = self.size()

@@ -1,36 +1,56 @@
-"""The vision extra behind one class: text and icons of a screenshot. Imported by the service alone, at first use."""
+"""The vision extra behind one class: text and icons of a screenshot. Imported by the service alone, at first use.
+
+The models of RapidOCR come inside its wheel: no network is needed, ever.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import cv2
 import numpy as np
+from rapidocr import RapidOCR
 
 from mcpboard.errors import ToolFailed
 from mcpboard.host.drivers.images import image_size
 from mcpboard.host.vision.icons.blobs import blobs
 from mcpboard.host.vision.icons.index import IconIndex, load_index
-from mcpboard.host.vision.ocr import TextReader
 from mcpboard.host.vision.types import Icon, OwnIcons, TextLine
 
 Array = Any  # numpy.ndarray
+
+OCR_SETTINGS = {
+    "Global.use_cls": False,  # text on a screen stands upright
+    "Global.log_level": "critical",  # an empty screen is no news
+    "Det.limit_type": "max",  # shrinks what is larger than the next line, and leaves the rest as it is
+    "Det.limit_side_len": 1280,  # pixels; letters of a phone are still ten high
+    "EngineConfig.onnxruntime.intra_op_num_threads": 2,  # more hardly helps, and the host has other work
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+}
 
 
 class Engine:
     """One OCR engine and one index of icons, each loaded when it is first asked; made and used by one thread."""
 
     def __init__(self) -> None:
-        self._reader: TextReader | None = None
         self._index: IconIndex | None = None
         self._own: OwnIcons = ()
 
+    @cached_property
+    def _read(self) -> Any:  # the type of its result says any of four
+        return RapidOCR(params=OCR_SETTINGS)
+
     def lines(self, image: bytes) -> tuple[TextLine, ...]:
         """Return the lines of text in an encoded image; ToolFailed for what is none."""
-        pixels = decoded(image)
-        if self._reader is None:
-            self._reader = TextReader()
-        return self._reader.read(pixels)
+        result = self._read(decoded(image))
+        if result.boxes is None or result.txts is None:
+            return ()
+        lines = []
+        for text, score, corners in zip(result.txts, result.scores, result.boxes, strict=True):
+            left, top, right, bottom = (round(float(each)) for each in (*corners.min(axis=0), *corners.max(axis=0)))
+            lines.append(TextLine(text, round(float(score), 3), (left, top, right, bottom)))
+        return tuple(lines)
 
     def icons(self, image: bytes, own: OwnIcons) -> tuple[Icon, ...]:
         """Return whatever may be an icon in an encoded image, with the shapes it resembles; `own` are the user's."""

@@ -99,8 +99,7 @@ def sure(matches: Iterable[Match]) -> bool:
 def distinct(icons: Iterable[Icon]) -> list[Icon]:
     """Return one icon for each place: a plus in a circle is a plus in a circle, a plus on a tile is a plus."""
     kept: list[Icon] = []
-    areas = [((icon.box[2] - icon.box[0]) * (icon.box[3] - icon.box[1]), icon) for icon in icons]
-    for _, icon in sorted(areas, key=lambda each: -each[0]):
+    for icon in sorted(icons, key=lambda icon: -(icon.box[2] - icon.box[0]) * (icon.box[3] - icon.box[1])):
         around = [whole for whole in kept if inside(center(icon.box), whole.box)]
         if any(whole.best[0] != TILE and whole.best[1] >= icon.best[1] - PART_OF for whole in around):
             continue
@@ -113,9 +112,7 @@ def _place(box: Box) -> Match:
 
 
 def _within(match: Match, known: Match) -> bool:
-    x, y = match["center"]
-    left, top, right, bottom = known["box"]
-    return inside((x, y), (left, top, right, bottom))
+    return inside(match["center"], known["box"])
 
 
 def _best(matches: Iterable[Match]) -> list[Match]:

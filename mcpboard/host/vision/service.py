@@ -75,8 +75,7 @@ class VisionService:
         """Return the result of `read`, from the cache or by the worker; refuse at once where the queue is full."""
         if not self.available:
             raise ToolFailed(NO_VISION)
-        cached = self._cached(key)
-        if cached is not None:
+        if (cached := self._cached(key)) is not None:
             return cast(T, cached)
         if not self._slots.acquire(blocking=False):
             raise ToolFailed("vision is busy: too many screenshots wait to be read; try again in a few seconds")
@@ -90,17 +89,14 @@ class VisionService:
             return future.result(self._wait_seconds)
         except TooLong:
             future.cancel()
-            seconds = f"{self._wait_seconds:g} s"
-            raise ToolFailed(
-                f"the screenshot was not read within {seconds}: this computer is busy; try again later"
-            ) from None
+            problem = f"the screenshot was not read within {self._wait_seconds:g} s: this computer is busy"
+            raise ToolFailed(f"{problem}; try again later") from None
         except CancelledError:
             raise ToolFailed("the host agent is shutting down") from None
 
     def _work(self, key: object, read: Callable[[VisionEngine], T]) -> T:
         """Read in the worker's thread, with the engine that the first call makes."""
-        cached = self._cached(key)  # by the one before us in the queue
-        if cached is not None:
+        if (cached := self._cached(key)) is not None:  # by the one before us in the queue
             return cast(T, cached)
         if self._engine is None:
             assert self._create_engine is not None

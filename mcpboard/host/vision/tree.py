@@ -63,15 +63,8 @@ class UiNode:
         lists = [whole]  # of the children of whatever is open, by level
         for node, level in self._walk():
             del lists[min(level, LEVELS_SENT) :]
-            members: dict[str, Any] = {
-                "role": node.role,
-                "text": node.text,
-                "desc": node.desc,
-                "id": node.id,
-                "box": list(node.box),
-                "clickable": node.clickable,
-                "children": [],
-            }
+            members: dict[str, Any] = {"role": node.role, "text": node.text, "desc": node.desc, "id": node.id}
+            members |= {"box": list(node.box), "clickable": node.clickable, "children": []}
             lists[-1].append(members)
             lists.append(members["children"])
         return whole[0]

@@ -6,30 +6,14 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
-from mcpboard.host.drivers.base import Point
+from mcpboard.host.drivers.base import Point, roles
 from mcpboard.host.vision.tree import UiNode, UnreadableTree, refuse_excess
 from mcpboard.host.vision.types import Box, clipped
 from mcpboard.text import well_formed
 
 MOST_BYTES = 4 << 20  # of a dump; a real one has some hundred KiB, and each attribute of it takes 100 bytes of memory
 
-# Class of the Android view -> the role of it on every type of device; others keep their own name.
-ROLES: Mapping[str, str] = {
-    "TextView": "text",
-    "EditText": "field",
-    "AutoCompleteTextView": "field",
-    "ImageView": "image",
-    "ImageButton": "button",
-    "View": "view",
-    "ViewGroup": "view",
-    "FrameLayout": "view",
-    "LinearLayout": "view",
-    "RelativeLayout": "view",
-    "RecyclerView": "list",
-    "ListView": "list",
-    "ScrollView": "list",
-}
-
+ROLES = roles("android")  # by the class of the view
 _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 # What a dump may hold and XML may not: control characters, and halves of surrogate pairs, which older phones write as

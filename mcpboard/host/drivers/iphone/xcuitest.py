@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcpboard.host.drivers.base import Point
+from mcpboard.host.drivers.base import Point, roles
 from mcpboard.host.vision.tree import MOST_ELEMENTS, MOST_LEVELS, UiNode, refuse_excess
 from mcpboard.host.vision.types import Box, clipped
 
@@ -13,25 +13,12 @@ MOST_BYTES = 8 << 20  # of the JSON; that of a full screen has a megabyte
 JSON_LEVELS = 2 * MOST_LEVELS + 4  # an element within another is two, and its rectangle one more
 JSON_CONTAINERS = 4 * MOST_ELEMENTS  # an element, its rectangle, its children
 
-# Type of the element -> the role of it on every type of device; others keep their own name.
-ROLES: Mapping[str, str] = {
-    "StaticText": "text",
-    "TextField": "field",
-    "SecureTextField": "field",
-    "SearchField": "field",
-    "TextView": "field",
-    "Cell": "row",
-    "Table": "list",
-    "CollectionView": "list",
-    "ScrollView": "list",
-    "Other": "view",
-}
+ROLES = roles("iphone")  # by the type of the element
 
 # Types that do something when they are tapped; XCTest does not tell it of an element.
 CLICKABLE = frozenset(
-    {"Button", "Cell", "Icon", "Key", "Link", "MenuItem", "SearchField", "SecureTextField", "Slider", "Switch", "Tab",
-     "TextField", "TextView", "Toggle"}
-)  # fmt: skip
+    "Button Cell Icon Key Link MenuItem SearchField SecureTextField Slider Switch Tab TextField TextView Toggle".split()
+)
 
 _YES = ("1", 1, None)  # of a flag; an element that does not say is taken for visible and usable
 

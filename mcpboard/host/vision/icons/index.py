@@ -29,7 +29,6 @@ class IconIndex:
     """Drawings (n x SIDE x SIDE, uint8) by the shape that each shows."""
 
     def __init__(self, shapes: list[str], drawings: Array) -> None:
-        self.shapes = shapes
         self._names, self._name_of = np.unique(np.array(shapes, dtype=object), return_inverse=True)
         self._descriptors = descriptors(drawings)
 
@@ -38,7 +37,7 @@ class IconIndex:
         drawings: list[Array] = [fitted(mask) for mask in masks]
         drawn = [index for index, drawing in enumerate(drawings) if drawing is not None]
         matches: list[tuple[tuple[str, float], ...]] = [()] * len(drawings)
-        if not drawn or not self.shapes:
+        if not drawn:
             return matches
         scores = descriptors(np.stack([drawings[index] for index in drawn])) @ self._descriptors.T
         for index, row in zip(drawn, scores, strict=True):
@@ -49,9 +48,9 @@ class IconIndex:
         return matches
 
 
-def load_built_in(path: Path = BUILT_IN) -> tuple[list[str], Array]:
-    """Return shapes and drawings of the package's own file."""
-    with np.load(path, allow_pickle=False) as kept:
+def load_built_in() -> tuple[list[str], Array]:
+    """Return shapes and drawings of the package's own file, which deploy/icons/build.py makes."""
+    with np.load(BUILT_IN, allow_pickle=False) as kept:
         names, index, packed = kept["names"], kept["shapes"], kept["pictures"]
     drawings = np.empty((len(packed), SIDE, SIDE), np.uint8)
     drawings[:, :, 0::2], drawings[:, :, 1::2] = packed >> 4, packed & STEPS
@@ -59,26 +58,12 @@ def load_built_in(path: Path = BUILT_IN) -> tuple[list[str], Array]:
     return [str(names[at]) for at in index], drawings
 
 
-def save(path: Path, shapes: list[str], drawings: Array) -> None:
-    """Write such a file, the same bytes for the same drawings: nothing in it is compressed or dated."""
-    steps = np.round(drawings.astype(np.float32) * (STEPS / 255)).astype(np.uint8)
-    packed = steps[:, :, 0::2] << 4 | steps[:, :, 1::2]
-    names = sorted(set(shapes))
-    index = np.array([names.index(shape) for shape in shapes], np.uint8)
-    with path.open("wb") as file:
-        np.savez(file, names=np.array(names), shapes=index, pictures=packed)
-
-
 def load_index(own: Iterable[Path]) -> IconIndex:
     """Load the package's drawings and the user's, `my-app.png` for "my app"; what is no image is left out."""
     shapes, drawings = load_built_in()
-    added = []
-    for path in own:
-        drawing = load_drawing(path)
-        if drawing is not None:
-            shapes.append(plain(path.stem.replace("-", " ").replace("_", " ")))
-            added.append(drawing)
-    return IconIndex(shapes, np.stack([*drawings, *added]))
+    named = ((plain(path.stem.replace("-", " ").replace("_", " ")), load_drawing(path)) for path in own)
+    added = [(shape, drawing) for shape, drawing in named if drawing is not None]
+    return IconIndex([*shapes, *(shape for shape, _ in added)], np.stack([*drawings, *(each for _, each in added)]))
 
 
 def load_drawing(path: Path) -> Array | None:
