@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from selenium import webdriver
@@ -16,8 +17,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
+from mcpboard.errors import ToolFailed
 from mcpboard.host.devices import registry
-from mcpboard.host.drivers.base import Probe
+from mcpboard.host.drivers.base import OFFLINE, Probe
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from tests.host.rig import Agent, Fake, agent
 
@@ -217,16 +219,17 @@ def test_a_device_is_added_tested_and_removed(inside: Screen, host: Agent) -> No
 
 
 def test_the_screenshot_is_live_and_an_unplugged_phone_is_told_and_comes_back(
-    inside: Screen, host: Agent, phone: SimulatedDriver
+    inside: Screen, host: Agent, phone: SimulatedDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside.open(f"{host.base}/devices/X")
     loaded = "const i = document.querySelector('.screen img'); return i && i.complete && i.naturalWidth > 0 && i.src"
     first = inside.until(lambda: inside.js(loaded), "no screenshot came")
     phone.phone.show("Notes")
     inside.until(lambda: inside.js(loaded) not in (None, False, first), "the screenshot stood still")
-    phone.plugged_in = False
-    inside.reads("offline", "It does not answer.", "No screenshot: device offline")
-    phone.plugged_in = True
+    with monkeypatch.context() as unplugged:
+        unplugged.setattr(phone, "probe", lambda: Probe(OFFLINE))
+        unplugged.setattr(phone, "peek", Mock(side_effect=ToolFailed("device offline")))
+        inside.reads("offline", "It does not answer.", "No screenshot: device offline")
     inside.reads("ready", "Live; watching does not use the device.")
     assert host.role.manager.leases() == {}
 

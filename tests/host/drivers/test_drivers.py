@@ -126,20 +126,6 @@ def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: SimulatedDriver,
         assert 0 <= top < bottom <= shot.height
 
 
-def test_an_unplugged_phone_says_so_and_works_again_without_more(tmp_path: Path, phone: SimulatedDriver) -> None:
-    """Unplugged and back between two calls of one session."""
-    with agent(tmp_path / "data", X=phone) as host:
-        caller = host.caller.open()
-        assert caller.call("tap", x=1, y=1).text
-        phone.plugged_in = False
-        error = caller.call("tap", x=1, y=1).error
-        assert (error["code"], error["message"]) == (-32000, "device offline: the phone is unplugged")
-        assert json.loads(caller.call("list_devices").text)[0]["state"] == OFFLINE
-        assert list(host.role.manager.leases()) == ["X"]
-        phone.plugged_in = True
-        assert caller.call("tap", x=1, y=1).text
-
-
 # --- boards ------------------------------------------------------------------------------------
 
 

@@ -17,8 +17,9 @@ ROLES = roles("iphone")  # by the type of the element
 
 # Types that do something when they are tapped; XCTest does not tell it of an element.
 CLICKABLE = frozenset(
-    "Button Cell Icon Key Link MenuItem SearchField SecureTextField Slider Switch Tab TextField TextView Toggle".split()
-)
+    {"Button", "Cell", "Icon", "Key", "Link", "MenuItem", "SearchField", "SecureTextField", "Slider", "Switch", "Tab",
+     "TextField", "TextView", "Toggle"}
+)  # fmt: skip
 
 _YES = ("1", 1, None)  # of a flag; an element that does not say is taken for visible and usable
 
