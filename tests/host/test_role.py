@@ -94,13 +94,6 @@ def test_looking_at_devices_takes_none(host: Agent) -> None:
     assert list(host.role.manager.leases()) == ["X"]
 
 
-def test_without_devices_the_list_is_empty_and_a_tap_says_what_to_do(tmp_path: Path) -> None:
-    """`list_devices` returns `[]` where no devices are registered."""
-    with agent(tmp_path / "data") as host:
-        assert host.caller.call("list_devices").text == "[]"
-        assert "add one with `devices add`" in host.caller.call("tap", x=1, y=1).error["message"]
-
-
 NUMBERS = [
     ({"x": "12", "y": "34.0"}, (12, 34), ""),
     ({"x": 12.0, "y": 34}, (12, 34), ""),
@@ -150,22 +143,22 @@ def test_a_fault_in_the_arguments_is_32602_and_nothing_is_done(
 
 
 def test_a_device_is_never_guessed(pair: Agent) -> None:
-    """The only device, else the only one held, else -32602 that lists them."""
+    """The only device, else the only one held, else -32602 that lists them; an unknown one is -32602 to the letter."""
     caller = pair.caller.open()
-    refused = caller.call("tap", x=1, y=1).error
-    assert (refused["code"], refused["message"]) == (-32602, "device_id is needed, one of: X, Y")
+    needed = {"code": -32602, "message": "device_id is needed, one of: X, Y"}
+    assert caller.call("tap", x=1, y=1).error == needed
     caller.call("tap", x=1, y=1, device_id="Y")
     assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on Y"
-    assert "device_id is needed" in pair.caller.open().call("tap", x=1, y=1).error["message"]
+    assert pair.caller.open().call("tap", x=1, y=1).error == needed
     caller.call("tap", x=1, y=1, device_id="X")
-    assert "device_id is needed" in caller.call("tap", x=1, y=1).error["message"]
-
-
-def test_an_unknown_device_is_32602_to_the_letter(host: Agent) -> None:
-    """JSON-RPC -32602, "unknown device: X"."""
+    assert caller.call("tap", x=1, y=1).error == needed
     for tool in (*LEASING, "device_status"):
-        response = host.caller.call(tool, **LEASING.get(tool, {}), device_id="Z")
+        response = caller.call(tool, **LEASING.get(tool, {}), device_id="Z")
         assert (response.status, response.error) == (200, {"code": -32602, "message": "unknown device: Z"})
+    for device in ("X", "Y"):
+        pair.role.manager.remove(device)
+    assert caller.call("list_devices").text == "[]"
+    assert "add one with `devices add`" in caller.call("tap", x=1, y=1).error["message"]
 
 
 # --- errors from tools -------------------------------------------------------------------------
@@ -173,23 +166,17 @@ def test_an_unknown_device_is_32602_to_the_letter(host: Agent) -> None:
 
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
 def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
-    """JSON-RPC -32000 with the message of the original exception; of an action, with what may have become of it."""
+    """-32000 with the message of the original exception, else its name; of an action, with what may have become of it."""
     caller = host.caller.modern() if version == MODERN else host.caller.open()
-    phone.fault = OSError("adb: device offline")
-    response = caller.call("tap", x=1, y=1)
-    message = "adb: device offline; look at the screen before repeating it"
-    error = {"code": -32000, "message": message, "data": {"delivery": "unknown"}}
-    assert (response.status, response.json["error"]) == (200, error)
-    assert caller.call("get_ui_tree").error == {"code": -32000, "message": "adb: device offline"}
-    phone.fault = None
-    assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
-    assert [name for name, *_ in phone.done] == ["tap", "ui_tree", "tap"], "nothing was repeated"
-
-
-def test_an_error_without_a_message_is_known_by_its_name(host: Agent, phone: Fake) -> None:
-    phone.fault = RuntimeError()
-    assert host.caller.call("get_ui_tree").error == {"code": -32000, "message": "RuntimeError"}
-    assert host.caller.call("tap", x=1, y=1).error["message"].startswith("RuntimeError; look at the screen")
+    for fault, words in ((OSError("adb: device offline"), "adb: device offline"), (RuntimeError(), "RuntimeError")):
+        phone.done, phone.fault = [], fault
+        error = {"code": -32000, "message": f"{words}; look at the screen before repeating it"}
+        response = caller.call("tap", x=1, y=1)
+        assert (response.status, response.error) == (200, {**error, "data": {"delivery": "unknown"}})
+        assert caller.call("get_ui_tree").error == {"code": -32000, "message": words}
+        phone.fault = None
+        assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on X"
+        assert [name for name, *_ in phone.done] == ["tap", "ui_tree", "tap"], "nothing was repeated"
 
 
 def test_the_log_says_what_was_raised_and_where_but_not_its_message(
@@ -212,26 +199,34 @@ def test_too_many_calls_at_once_are_refused_as_errors_of_the_host(
     assert "are under way already" in error["message"]
 
 
-def test_a_silent_device_delays_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_device_delays_no_list_and_a_probe_that_fails_is_a_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every device is probed at the same time; one that does not answer is listed as such, and probed once."""
     monkeypatch.setattr(status, "LIMIT_SECONDS", 0.05)
-    silent, answered = Fake(), threading.Event()
-    monkeypatch.setattr(silent, "probe", lambda: answered.wait(LIMIT_S) and Probe(READY))
-    with agent(tmp_path / "data", X=silent, Y=Fake()) as host:
-        for _ in range(2):
-            listed = json.loads(host.caller.call("list_devices").text)
-            assert [each["state"] for each in listed] == ["no answer", "ready"]
-        assert silent in host.role.statuses._under_way
-        answered.set()
+    silent, failing, answered = Fake(), Fake(), threading.Event()
+    asked: list[str] = []
 
+    def wait() -> Probe:
+        asked.append("silent")
+        assert answered.wait(LIMIT_S)
+        return Probe(READY)
 
-def test_a_probe_that_fails_is_a_state_and_no_error(host: Agent, phone: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing() -> Probe:
+    def fail() -> Probe:
         raise OSError("adb: no such device")
 
-    monkeypatch.setattr(phone, "probe", failing)
-    status = host.caller.call("device_status", device_id="X").result["structuredContent"]
-    assert (status["state"], status["error"]) == ("failing", "adb: no such device")
+    monkeypatch.setattr(silent, "probe", wait)
+    monkeypatch.setattr(failing, "probe", fail)
+    with agent(tmp_path / "data", X=silent, Y=Fake(), Z=failing) as host:
+        for _ in range(2):
+            listed = json.loads(host.caller.call("list_devices").text)
+            assert [each["state"] for each in listed] == ["no answer", "ready", "failing"]
+        assert (
+            host.caller.call("device_status", device_id="Z").result["structuredContent"]["error"]
+            == "adb: no such device"
+        )
+        assert asked == ["silent"]
+        answered.set()
 
 
 # --- leases ------------------------------------------------------------------------------------
@@ -264,8 +259,8 @@ def test_a_session_that_ends_lets_go(host: Agent) -> None:
     assert busy(host.caller.open().call("tap", x=1, y=1))
 
 
-def test_a_minute_without_a_call_lets_go(host: Agent) -> None:
-    """Or until 60 seconds without a call on the device; the session itself lives on."""
+def test_a_minute_without_a_call_lets_go_and_so_does_the_operator(host: Agent) -> None:
+    """60 seconds without a call on the device; the session itself lives on."""
     first, second = host.caller.open(), host.caller.open()
     first.call("tap", x=1, y=1)
     host.clock.pass_by(59)
@@ -274,14 +269,9 @@ def test_a_minute_without_a_call_lets_go(host: Agent) -> None:
     host.clock.pass_by(1)
     assert second.call("tap", x=1, y=1).text
     assert busy(first.call("tap", x=1, y=1))
-
-
-def test_the_operator_lets_go_for_a_session(host: Agent) -> None:
-    first, second = host.caller.open(), host.caller.open()
-    first.call("tap", x=1, y=1)
     host.role.manager.release("X")
-    assert second.call("tap", x=1, y=1).text
-    status = second.call("device_status", device_id="X").result["structuredContent"]
+    assert first.call("tap", x=1, y=1).text
+    status = first.call("device_status", device_id="X").result["structuredContent"]
     assert status["last_hold"]["ended"] == "released by the operator"
 
 
@@ -349,22 +339,15 @@ def test_a_stateless_client_is_not_busy_with_itself(host: Agent, version: str | 
 
 
 def test_two_named_tokens_exclude_each_other_in_the_modern_revision(host: Agent) -> None:
-    callers = [Caller(host.url, tokens.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob")]
-    assert callers[0].call("tap", x=1, y=1).text
-    label = busy(callers[1].call("tap", x=1, y=1))
-    assert label.removeprefix("mcp_session:") not in str(callers[0].token)
-    assert len(label) == len("mcp_session:") + 8
-    tokens.remove_named(host.folder, "ann")
-    assert callers[0].call("tap", x=1, y=1).status == 401
-    assert callers[1].call("tap", x=1, y=1).text, "what a removed token held is free"
-
-
-def test_the_labels_of_principals_are_not_made_of_their_tokens(host: Agent) -> None:
-    host.caller.modern().call("tap", x=1, y=1)
+    ann, bob = (Caller(host.url, tokens.add_named(host.folder, name), None, MODERN) for name in ("ann", "bob"))
+    assert ann.call("tap", x=1, y=1).text
     (owner,) = host.role.manager.leases().values()
-    principal = host.role.endpoint().policy.authorize(f"Bearer {host.caller.token}")  # type: ignore[misc]
-    assert owner == principal_owner(str(principal))
-    assert owner.prefix not in str(host.caller.token)
+    assert owner == principal_owner(str(host.role.tokens.authorize(f"Bearer {ann.token}")))
+    assert busy(bob.call("tap", x=1, y=1)) == f"mcp_session:{owner.prefix}"
+    assert (len(owner.prefix), owner.prefix in str(ann.token)) == (8, False), "no label is made of a token"
+    tokens.remove_named(host.folder, "ann")
+    assert ann.call("tap", x=1, y=1).status == 401
+    assert bob.call("tap", x=1, y=1).text, "what a removed token held is free"
 
 
 def test_a_new_session_id_is_in_the_result_and_kept_apart(host: Agent) -> None:
@@ -396,29 +379,27 @@ def test_a_session_id_of_nobody_or_of_another_token_says_how_to_get_one(host: Ag
         assert started not in error["message"]
 
 
-def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent) -> None:
+def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent, phone: Fake) -> None:
+    """And leaves no lease that nobody knows."""
+    phone.fault = OSError("offline")
+    assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"].startswith("offline")
+    assert (host.role.owners.sessions(), host.role.manager.leases()) == ([], {})
+    phone.fault = None
     first = host.caller.open()
     first.call("tap", x=1, y=1)
     assert busy(host.caller.call("tap", x=1, y=1, session_id="new"))
     assert [session.id for session in host.role.owners.sessions()] == [first.session]
 
 
-def test_a_first_call_that_fails_leaves_no_lease_that_nobody_knows(host: Agent, phone: Fake) -> None:
-    phone.fault = OSError("offline")
-    assert host.caller.call("tap", x=1, y=1, session_id="new").error["message"].startswith("offline")
-    assert (host.role.owners.sessions(), host.role.manager.leases()) == ([], {})
-
-
 def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:
+    """The busy message names it for clients that open a session per call."""
+    with agent(tmp_path / "data", X=Fake()) as host:
+        host.caller.open().call("tap", x=1, y=1)
+        assert 'set hold_scope = "token"' in host.caller.open().call("tap", x=1, y=1).error["message"]
     with agent(tmp_path / "data", hold_scope="token", X=Fake()) as host:
         host.caller.open().call("tap", x=1, y=1)
         assert host.caller.open().call("tap", x=1, y=1).text
         assert busy(Caller(host.url, tokens.add_named(host.folder, "other")).call("tap", x=1, y=1))
-
-
-def test_the_busy_message_names_the_setting_for_clients_that_open_a_session_per_call(host: Agent) -> None:
-    host.caller.open().call("tap", x=1, y=1)
-    assert 'set hold_scope = "token"' in host.caller.open().call("tap", x=1, y=1).error["message"]
 
 
 # --- sessions and versions ---------------------------------------------------------------------
@@ -453,19 +434,16 @@ def test_a_restart_ends_sessions_and_runs_nothing_under_a_dead_one(tmp_path: Pat
 # --- access ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrong", [None, "", "wrong"])
-def test_a_missing_or_wrong_token_is_401_to_the_letter(host: Agent, phone: Fake, wrong: str | None) -> None:
-    """HTTP 401, {"error": "invalid token"}, WWW-Authenticate: Bearer."""
-    response = Caller(host.url, wrong).call("tap", x=1, y=1)
-    assert (response.status, response.json) == (401, {"error": "invalid token"})
-    assert response.headers["www-authenticate"] == "Bearer"
-    assert phone.done == []
-
-
-def test_a_token_in_the_url_or_a_cookie_opens_nothing(host: Agent) -> None:
+def test_a_missing_or_wrong_token_is_401_to_the_letter(host: Agent, phone: Fake) -> None:
+    """HTTP 401, {"error": "invalid token"}, WWW-Authenticate: Bearer; in the URL or a cookie it opens nothing."""
     secret = host.caller.token
-    assert Caller(f"{host.url}?token={secret}").post("ping").status == 401
-    assert Caller(host.url).send("POST", b"{}", Cookie=f"token={secret}").status == 401
+    strangers = [Caller(host.url, wrong).call("tap", x=1, y=1) for wrong in (None, "", "wrong")]
+    strangers.append(Caller(f"{host.url}?token={secret}").post("ping"))
+    strangers.append(Caller(host.url).send("POST", b"{}", Cookie=f"token={secret}"))
+    for response in strangers:
+        assert (response.status, response.json) == (401, {"error": "invalid token"})
+        assert response.headers["www-authenticate"] == "Bearer"
+    assert phone.done == []
 
 
 def test_the_sweep_outlives_what_fails_in_it(

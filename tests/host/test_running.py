@@ -24,22 +24,20 @@ LOCK = f"{RUNNING_FILE}.lock"
 
 
 def test_the_agent_is_found_while_it_runs_and_no_longer(tmp_path: Path) -> None:
+    """What a killed one wrote is not believed, and its address is gone before the new one is known."""
+    settings = host_config.load({"data": str(tmp_path)}, environ={})
+    usual = "http://127.0.0.1:8765/mcp"
+    assert running.url(settings) == usual
     with exclusive(tmp_path) as note_url:
-        assert find(tmp_path) == RunningAgent(os.getpid(), None)
+        assert (find(tmp_path), running.url(settings)) == (RunningAgent(os.getpid(), None), usual)
         note_url(URL)
-        assert find(tmp_path) == RunningAgent(os.getpid(), URL)
-    assert find(tmp_path) is None
-    assert not (tmp_path / RUNNING_FILE).exists()
-
-
-def test_what_a_killed_agent_wrote_is_not_believed(tmp_path: Path) -> None:
-    with exclusive(tmp_path) as note_url:
-        note_url(URL)
+        assert (find(tmp_path), running.url(settings)) == (RunningAgent(os.getpid(), URL), URL)
         left = (tmp_path / RUNNING_FILE).read_bytes()
+    assert not (tmp_path / RUNNING_FILE).exists()
     (tmp_path / RUNNING_FILE).write_bytes(left)
     assert find(tmp_path) is None
     with exclusive(tmp_path):
-        assert find(tmp_path) == RunningAgent(os.getpid(), None), "the old address is gone before the new one is known"
+        assert find(tmp_path) == RunningAgent(os.getpid(), None)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "1", "url": 5}', b"\xff" * 100, b" " * (2 << 20)])
@@ -48,11 +46,8 @@ def test_a_damaged_note_hides_the_address_and_not_the_agent(tmp_path: Path, cont
         (tmp_path / RUNNING_FILE).write_bytes(content)
         (tmp_path / RUNNING_FILE).chmod(0o600)
         assert find(tmp_path) == RunningAgent()
-        with (
-            pytest.raises(ConfigError, match=r"another agent runs on this folder \(process unknown"),
-            exclusive(tmp_path),
-        ):
-            pytest.fail("it started")
+        with pytest.raises(ConfigError, match=r"another agent runs on this folder \(process unknown"):
+            exclusive(tmp_path).__enter__()
 
 
 def test_a_deleted_lock_file_lets_no_second_agent_in(tmp_path: Path) -> None:
@@ -108,26 +103,20 @@ def test_whoever_only_looks_keeps_no_agent_from_starting(tmp_path: Path) -> None
         looking.kill()
 
 
-def test_a_lock_that_another_program_keeps_is_not_waited_for_without_end(tmp_path: Path) -> None:
-    path = tmp_path / "devices.json"
-    with (
-        storage.locked(path),
-        pytest.raises(ConfigError, match="another process has been changing it for 0 s"),
-        storage.locked(path, 0.0),
-    ):
-        pytest.fail("it was let in")
+def test_a_lock_that_another_program_keeps_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a folder that knows no locks is refused."""
 
-
-def test_a_folder_that_knows_no_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
+    path = tmp_path / "devices.json"
+    with storage.locked(path), pytest.raises(ConfigError, match="another process has been changing it for 0 s"):
+        storage.locked(path, 0.0).__enter__()
     monkeypatch.setattr(storage.fcntl, "flock", refuse)
-    with (
-        pytest.raises(ConfigError, match="No locks available; name a folder on a disk of this computer"),
-        exclusive(tmp_path),
-    ):
-        pytest.fail("it started")
+    with pytest.raises(ConfigError, match="No locks available; name a folder on a disk of this computer"):
+        exclusive(tmp_path).__enter__()
 
 
 class Windows:
@@ -164,15 +153,6 @@ def test_windows_locks_by_its_own_means(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(ConfigError, match="another agent runs on this folder"), exclusive(tmp_path):
             pytest.fail("it started")
     assert find(tmp_path) is None
-
-
-def test_the_url_is_the_running_agents_else_that_of_the_settings(tmp_path: Path) -> None:
-    settings = host_config.load({"data": str(tmp_path)}, environ={})
-    assert running.url(settings) == "http://127.0.0.1:8765/mcp"
-    with exclusive(tmp_path) as note_url:
-        assert running.url(settings) == "http://127.0.0.1:8765/mcp", "not known yet"
-        note_url(URL)
-        assert running.url(settings) == URL
 
 
 def test_a_full_disk_keeps_no_agent_from_serving(

@@ -105,19 +105,17 @@ def test_a_bug_in_a_look_is_logged_and_the_next_look_is_made(
     assert value(values) == 0
 
 
-def test_what_nobody_looks_at_is_forgotten(values: RevalidatingCache[int], clock: Clock) -> None:
-    value(values, "a")
-    clock.pass_by(cache.FORGET_SECONDS + 1)
-    value(values, "b")
-    assert values.latest("a") is None
-
-
-def test_a_value_that_was_dropped_is_found_out_anew(values: RevalidatingCache[int], source: Source) -> None:
+def test_what_nobody_looks_at_is_forgotten_and_what_was_dropped_is_asked_anew(
+    values: RevalidatingCache[int], source: Source, clock: Clock
+) -> None:
     value(values)
     values.drop("a")
     values.drop("never there")
     assert value(values) is None
     assert (value(values), source.asked) == (0, ["a", "a"])
+    clock.pass_by(cache.FORGET_SECONDS + 1)
+    value(values, "b")
+    assert values.latest("a") is None
 
 
 def test_looks_are_bounded_and_a_silent_one_delays_no_other(values: RevalidatingCache[int], source: Source) -> None:

@@ -96,9 +96,6 @@ def test_a_look_that_fails_leaves_the_device_to_others(manager: DeviceManager, p
         manager.peek("X")
     phone.fault = None
     manager.run("X", ALICE, tap)
-
-
-def test_there_is_nothing_to_look_at_where_no_device_is(manager: DeviceManager) -> None:
     with pytest.raises(UnknownDevice):
         manager.peek("Y")
     manager.close()
