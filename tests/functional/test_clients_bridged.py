@@ -60,19 +60,6 @@ def test_a_bundle_of_sixteen_mebibytes_arrives_whole(board: Board, client: Clien
 
 
 @pytest.mark.parametrize("client", SDKS)
-def test_a_board_killed_and_started_between_two_calls_is_not_noticed(
-    mortal: RestartableBoard, simulator: Simulator, client: Client, program: str
-) -> None:
-    with visit(client, [program, mortal.url]) as visitor:
-        for count in (1, 2):
-            assert not visitor.ask("tools/call", "touch_gesture", TAP).get("isError", False)
-            assert len(taps(simulator)) == count
-            mortal.kill()
-            mortal.start()
-        assert visitor.ask("tools/list")["tools"]
-
-
-@pytest.mark.parametrize("client", SDKS)
 def test_a_board_killed_during_a_tap_is_an_error_and_one_tap(
     mortal: RestartableBoard, simulator: Simulator, client: Client, program: str
 ) -> None:

@@ -92,15 +92,6 @@ def test_its_traffic_is_seen(send: Callable[[str], Any], failures: Failures) -> 
 
 
 @responses.activate
-def test_no_cookie_of_one_answer_goes_out_with_the_next_request() -> None:
-    responses.add("POST", re.compile(URL), body=b"{}", headers={"Set-Cookie": "session=1; Path=/"})
-    agent = Backend("agent", URL)
-    for path in ("/first", "/second"):
-        agent.call("POST", path, b"{}", 5.0)
-    assert [call.request.headers.get("Cookie") for call in responses.calls] == [None, None]
-
-
-@responses.activate
 @pytest.mark.parametrize(("send", "failures"), SENDERS)
 @pytest.mark.parametrize(
     ("failure", "kind", "delivery"),

@@ -71,12 +71,6 @@ def test_an_old_client_may_skip_the_handshake(bridged: Bridged) -> None:
 # --- messages ------------------------------------------------------------------------------------
 
 
-def test_a_picture_arrives(bridged: Bridged) -> None:
-    picture, words = bridged.call(1, "screenshot")["result"]["content"]
-    assert base64.b64decode(picture["data"]).startswith(b"\xff\xd8")
-    assert words["type"] == "text"
-
-
 @pytest.mark.parametrize("modern", [False, True], ids=["an old client", "a modern client"])
 def test_characters_beyond_ascii_pass_both_ways_under_a_c_locale(bridged: Bridged, board: Board, modern: bool) -> None:
     echoed = bridged.call("編號", "enter_text", text="漢字 🎉", focus={"x": 500, "y": 300}, modern=modern)
@@ -123,12 +117,6 @@ def test_what_wants_no_answer_gets_none(bridged: Bridged, line: bytes) -> None:
     bridged.write(line)
     assert bridged.request("next", "ping")["result"] == {}
     assert len(bridged.lines) == 1
-
-
-def test_every_tool_that_is_called_is_called_once(bridged: Bridged, board: Board) -> None:
-    before = len(board.simulator.calls)
-    bridged.call(1, "touch_gesture", **TAP)
-    assert [name for name, _ in board.simulator.calls[before:]] == ["touch_gesture"]
 
 
 # --- concurrency and cancellation ----------------------------------------------------------------

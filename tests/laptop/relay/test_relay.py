@@ -264,15 +264,10 @@ def test_without_a_board_a_handshake_fails_and_a_call_is_an_error_inside_the_ses
     assert "nothing listens there" in answer["error"]["message"]
 
 
-def test_a_board_that_hangs_up_leaves_the_fate_open() -> None:
-    with Raw(lambda sock, over: None) as raw, relaying(raw.url) as url:
-        _, answer = post(url, "tools/call", {"name": "touch_gesture", "arguments": {}})
-    assert answer["error"]["data"] == {"delivery": "unknown"}
-
-
 @pytest.mark.parametrize(
     "head",
     [
+        pytest.param(b"", id="before the head"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Ty", id="within a name"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2", id="within the length"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", id="before the body"),
