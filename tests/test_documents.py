@@ -6,7 +6,6 @@ import configparser
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tarfile
@@ -27,6 +26,7 @@ from mcpboard.laptop import relay
 from mcpboard.protocol import limits
 from mcpboard.serving import server
 from tests.support import ROOT
+from tests.support.processes import MCPBOARD, started
 
 README = (ROOT / "README.md").read_text("utf-8")
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text("utf-8").partition("\n## Reference")[2]
@@ -159,20 +159,12 @@ LIMIT = 60  # seconds; each command takes well under one
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """`mcpboard demo` as a person starts it: what it said, and the URL it serves."""
     folder = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-m", "mcpboard", "demo", "--port", "0", "--folder", str(folder)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            if "Ctrl-C" in line:
-                break
-        url = re.search(r"http://127\.0\.0\.1:\d+/mcp", "".join(said))
-        assert url, "".join(said)
-        yield "".join(said), url[0]
-        process.send_signal(signal.SIGTERM)
-        process.wait(LIMIT)
-        assert process.returncode == 0
+    with started(*MCPBOARD, "demo", "--port", "0", "--folder", str(folder), env=os.environ) as program:
+        said = program.told_until("Ctrl-C")
+        url = re.search(r"http://127\.0\.0\.1:\d+/mcp", said)
+        assert url, said
+        yield said, url[0]
+        assert program.end() == 0
 
 
 def shell_blocks(title: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -11,7 +10,8 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,35 +20,16 @@ import pytest
 
 from mcpboard import __version__, config
 from mcpboard.cli import logs, main
-from tests.support import ROOT
+from tests.support import processes
+from tests.support.processes import BARE, LIMIT_S, MCPBOARD, Program, started
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
-COMMAND = [sys.executable, "-m", "mcpboard"]
 TOKEN = "0123456789abcdef"
-LIMIT = 20  # seconds for a process; a slow machine under load still makes it
 
 
 def run(*words: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
-    return process(*COMMAND, *words, **how)
-
-
-def process(*command: str | bytes, **how: Any) -> subprocess.CompletedProcess[str]:
-    defaults: dict[str, Any] = {
-        "stdin": subprocess.DEVNULL,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "env": environment(),
-    }
-    done: subprocess.CompletedProcess[str] = subprocess.run(
-        command, check=False, text=True, timeout=LIMIT, cwd=ROOT, **(defaults | how)
-    )
-    return done
-
-
-def environment(**more: str) -> dict[str, str]:
-    """No HOME, no locale but C, none of the caller's variables."""
-    return {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error", **more}
+    return processes.run(*MCPBOARD, *words, **how)
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
@@ -62,27 +43,12 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 def through_shell(redirected: str) -> subprocess.CompletedProcess[str]:
     """Run in a shell, for streams that only a shell can close."""
     command = redirected.replace("mcpboard", f"'{sys.executable}' -m mcpboard")
-    return process("sh", "-c", command)
+    return processes.run("sh", "-c", command)
 
 
-@contextlib.contextmanager
-def serving(*words: str, **how: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A real `serve` on a free port of loopback, and its URL."""
-    how.setdefault("env", environment())
-    command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **how) as server:
-        guard = threading.Timer(LIMIT, server.kill)
-        guard.start()
-        try:
-            assert server.stdout is not None
-            line = server.stdout.readline()
-            assert line.startswith("mcpboard: serving http://127.0.0.1:")
-            yield server, line.split()[-1]
-        finally:
-            server.terminate()
-            server.wait(LIMIT)
-            guard.cancel()
-            guard.join()
+def serving(*words: str, **how: Any) -> AbstractContextManager[Program]:
+    """A real `serve` on a free port of loopback."""
+    return started(*MCPBOARD, "serve", "--listen", "127.0.0.1:0", *words, **how)
 
 
 class TestPlainVerbs:
@@ -108,7 +74,7 @@ class TestPlainVerbs:
         assert found["mcp_enabled"]["value"] is True
 
     def test_the_settings_stand_in_columns(self, tmp_path: Path) -> None:
-        done = run("config", env=environment(MCPBOARD_CONFIG=os.devnull))
+        done = run("config", env=BARE | {"MCPBOARD_CONFIG": os.devnull})
         lines = done.stdout.splitlines()
         assert len(lines) == len(config.SETTINGS)
         assert len({line.rindex("default") for line in lines}) == 1
@@ -129,7 +95,7 @@ class TestPlainVerbs:
             "heavy = ('werkzeug', 'waitress', 'requests', 'PIL', 'http.server', 'mcpboard.cli.laptop', 'mcpboard.cli.host', 'mcpboard.cli.serve');"
             "print([name for name in heavy if name in sys.modules])"
         )
-        done = process(sys.executable, "-c", program)
+        done = processes.run(sys.executable, "-c", program)
         assert done.stdout.splitlines()[-1] == "[]"
 
     def test_a_flag_for_every_row_that_has_one(self) -> None:
@@ -201,7 +167,7 @@ class TestRefusals:
                 done = run("serve", "--listen", f"127.0.0.1:{agent.server_port}")
             finally:
                 agent.shutdown()
-                thread.join(LIMIT)
+                thread.join(LIMIT_S)
         assert done.returncode == 2
         assert done.stderr.splitlines()[1:] == [
             'listen = "0.0.0.0:8090"',
@@ -243,28 +209,27 @@ class TestStreams:
 
 class TestServe:
     def test_it_serves_where_it_says_until_sigterm(self) -> None:
-        with serving(stdin=subprocess.DEVNULL) as (server, url):
-            with urllib.request.urlopen(url.replace("/mcp", "/health"), timeout=LIMIT) as answer:
+        with serving() as server:
+            with urllib.request.urlopen(server.url.replace("/mcp", "/health"), timeout=LIMIT_S) as answer:
                 assert answer.status == 200
-            server.send_signal(signal.SIGTERM)
-            assert server.wait(LIMIT) == 0
+            assert server.end() == 0
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
     def test_a_signal_right_after_the_url_is_an_orderly_end(self, number: signal.Signals) -> None:
         """An init system that changes its mind must not read of a crash."""
         for _ in range(3):
-            with serving(stdin=subprocess.DEVNULL) as (server, _):
-                server.send_signal(number)
-                assert server.wait(LIMIT) == 0
+            with serving() as server:
+                assert server.url
+                assert server.end(number) == 0
 
     def test_without_stdin_and_stderr(self, tmp_path: Path) -> None:
         """The listener must not get the number of a closed stream, or stray output would reach a client."""
         log = tmp_path / "log"
-        with serving("--log", str(log), preexec_fn=close_in_and_err) as (server, url):
-            with urllib.request.urlopen(url.replace("/mcp", "/health"), timeout=LIMIT) as answer:
+        with serving("--log", str(log), preexec_fn=close_in_and_err) as server:
+            with urllib.request.urlopen(server.url.replace("/mcp", "/health"), timeout=LIMIT_S) as answer:
                 assert answer.status == 200
-            assert os.readlink(f"/proc/{server.pid}/fd/0") == os.devnull
-            assert os.readlink(f"/proc/{server.pid}/fd/2") == os.devnull
+            assert os.readlink(f"/proc/{server.process.pid}/fd/0") == os.devnull
+            assert os.readlink(f"/proc/{server.process.pid}/fd/2") == os.devnull
 
     def test_the_verb_joins_settings_board_and_server(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

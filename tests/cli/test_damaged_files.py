@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcpboard.host.access import tokens
-from tests.support import ROOT
-from tests.support.processes import first_line
+from tests.support.processes import LIMIT_S, MCPBOARD, run, started
 
 pytestmark = pytest.mark.slow  # starts real processes
 
-LIMIT = 20.0  # seconds for a process or a request; a slow machine under load still makes it
 TABLE = "[conversation_settings.agent]\n"
 OFF, ON = TABLE + "mcp_enabled = false\n", TABLE + "mcp_enabled = true\nmcp_shell_enabled = true\n"
 OLD, NEW = "the-old-token-of-this-test", "the-new-token-of-this-test"
-
-
-@contextlib.contextmanager
-def running(log: Path, module: str, *words: str) -> Iterator[str]:
-    """The URL that the program serves, until the block ends; its standard error goes to `log`."""
-    command = [sys.executable, "-m", module, *words]
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
-    ):
-        try:
-            line = first_line(child, LIMIT)
-            assert "serving http://" in line, log.read_text()
-            yield line.split()[-1]
-        finally:
-            child.terminate()
-            guard = threading.Timer(LIMIT, child.kill)
-            guard.start()
-            child.wait()
-            guard.cancel()
-            guard.join()
 
 
 def ask(url: str, token: str | None = None, method: str = "tools/list") -> tuple[int, str]:
@@ -53,7 +25,7 @@ def ask(url: str, token: str | None = None, method: str = "tools/list") -> tuple
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method}).encode()
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(urllib.request.Request(url, body, headers), timeout=LIMIT) as response:
+        with opener.open(urllib.request.Request(url, body, headers), timeout=LIMIT_S) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -74,7 +46,8 @@ def test_a_board_that_starts_with_a_damaged_agents_file_and_is_cured(tmp_path: P
     files = Files(tmp_path)
     files.agent.unlink()
     os.mkfifo(files.agent)
-    with running(tmp_path / "log", "mcpboard", *files.words) as url:
+    with started(*MCPBOARD, *files.words) as program:
+        url = program.url
         status, body = ask(url, OLD)
         assert status == 404
         assert f"{files.agent}: is a FIFO; put a regular file there" in body
@@ -85,7 +58,7 @@ def test_a_board_that_starts_with_a_damaged_agents_file_and_is_cured(tmp_path: P
         files.agent.write_text(ON)
         status, body = ask(url, OLD)
         assert (status, '"shell"' in body) == (200, True)
-    log = (tmp_path / "log").read_text()
+        log = program.errors
     assert log.count("(until then MCP and the shell stay disabled)") == 2
     assert OLD not in log
 
@@ -93,7 +66,8 @@ def test_a_board_that_starts_with_a_damaged_agents_file_and_is_cured(tmp_path: P
 def test_a_board_whose_files_are_damaged_while_it_runs(tmp_path: Path) -> None:
     """The token that was replaced meanwhile: the old one 401, the new one 200."""
     files = Files(tmp_path)
-    with running(tmp_path / "log", "mcpboard", *files.words) as url:
+    with started(*MCPBOARD, *files.words) as program:
+        url = program.url
         assert ask(url, OLD)[0] == 200
         files.agent.write_text(ON[:-8])
         files.ours.write_text("[mcpboard\n")
@@ -108,7 +82,7 @@ def test_a_board_whose_files_are_damaged_while_it_runs(tmp_path: Path) -> None:
         assert ask(url, NEW)[0] == 404
         files.agent.write_text(ON)
         assert ask(url, NEW)[0] == 200
-    lines = (tmp_path / "log").read_text().splitlines()
+        lines = program.errors.splitlines()
     assert sum("mcpboard.toml: not valid TOML" in line for line in lines) == 1
     assert not any(token in line for line in lines for token in (OLD, NEW))
 
@@ -121,32 +95,27 @@ def test_the_file_that_a_flag_names_is_read_by_serve_as_config_shows_it(tmp_path
         other.write_text(ON)
         files.ours.write_text(f'{files.ours.read_text()}agent_config = "{other}"\n')
     files.agent.write_text(OFF)
-    shown = subprocess.run(
-        [sys.executable, "-m", "mcpboard", "config", *files.words[1:], "--json"],
-        cwd=ROOT, check=True, capture_output=True, text=True, timeout=LIMIT,
-    ).stdout  # fmt: skip
-    found = json.loads(shown)
+    found = json.loads(run(*MCPBOARD, "config", *files.words[1:], "--json").stdout)
     assert found["agent_config"] == {"value": str(files.agent), "source": "--agent-config"}
     assert found["mcp_enabled"] == {"value": False, "source": str(files.agent)}
-    with running(tmp_path / "log", "mcpboard", *files.words) as url:
+    with started(*MCPBOARD, *files.words) as program:
+        url = program.url
         assert ask(url, OLD)[0] == 404
 
 
 @pytest.mark.parametrize("words", [["call", "URL", "screenshot"], ["bridge", "URL"], ["doctor", "URL"]], ids=str)
 def test_a_fifo_for_a_token_is_refused_and_not_waited_for(tmp_path: Path, words: list[str]) -> None:
     os.mkfifo(tmp_path / "token")
-    command = [sys.executable, "-m", "mcpboard", *words, "--token-file", str(tmp_path / "token")]
-    done = subprocess.run(
-        [word.replace("URL", "http://127.0.0.1:9/mcp") for word in command],
-        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
+    words = [word.replace("URL", "http://127.0.0.1:9/mcp") for word in words]
+    done = run(*MCPBOARD, *words, "--token-file", str(tmp_path / "token"))
     assert done.returncode == 2
     assert f"{tmp_path / 'token'}: is a FIFO" in done.stderr
 
 
 def test_a_host_whose_files_are_damaged_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(tmp_path / "log", "mcpboard", "host", "run", "--data", str(folder), "--port", "0") as url:
+    with started(*MCPBOARD, "host", "run", "--data", str(folder), "--port", "0") as program:
+        url = program.url
         main = tokens.read_main_token(folder)
         removed, kept = tokens.add_named(folder, "removed"), tokens.add_named(folder, "kept")
         assert [ask(url, token)[0] for token in (main, removed, kept, NEW)] == [200, 200, 200, 401]
@@ -160,6 +129,6 @@ def test_a_host_whose_files_are_damaged_while_it_runs(tmp_path: Path) -> None:
         (folder / tokens.TOKEN_FILE).write_text(json.dumps({"token": replaced}))
         for _ in range(3):
             assert [ask(url, token)[0] for token in (main, replaced, removed, kept)] == [401, 200, 401, 200]
-    log = (tmp_path / "log").read_text()
+        log = program.errors
     assert log.count("until then") == 2
     assert not any(token in log for token in (main, removed, kept, replaced))

@@ -18,7 +18,7 @@ from mcpboard.host.access.tokens import read_main_token
 from tests.support import ROOT
 from tests.support.http import Caller
 from tests.support.piped import ENVIRONMENT, bridge
-from tests.support.processes import first_line
+from tests.support.processes import MCPBOARD, started
 from tests.support.served import Board
 
 FOREIGN = os.pathsep.join(map(str, (ROOT / "tests/foreign", ROOT)))
@@ -89,12 +89,8 @@ def test_a_call_reaches_the_phone_by_every_way(board: Board, tmp_path: Path) -> 
 @contextlib.contextmanager
 def relay(url: str) -> Iterator[str]:
     """The URL of a relay in front of `url`, in a process of its own."""
-    command = [sys.executable, "-m", "mcpboard", "relay", url, "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            yield first_line(child, RUN_S).split()[2]
-        finally:
-            child.terminate()
+    with started(*MCPBOARD, "relay", url, "--listen", "127.0.0.1:0", env=ENVIRONMENT) as program:
+        yield program.line.split()[2]
 
 
 @pytest.mark.slow
@@ -104,13 +100,9 @@ def test_a_host_agent_serves_its_devices_there(tmp_path: Path) -> None:
     host = ["-m", "mcpboard", "host"]
     added = python(*host, "devices", "add", "phone", "--kind", "simulated", "--data", folder, variables=variables)
     assert added.returncode == 0, added.stderr
-    command = [sys.executable, *host, "run", "--port", "0", "--data", folder]
-    with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            caller = Caller(first_line(child, RUN_S).split()[-1], read_main_token(Path(folder)))
-            assert caller.open().call("tap", x=1, y=1).text == "tapped 1,1 on phone"
-        finally:
-            child.terminate()
+    with started(sys.executable, *host, "run", "--port", "0", "--data", folder, env=variables) as program:
+        caller = Caller(program.url, read_main_token(Path(folder)))
+        assert caller.open().call("tap", x=1, y=1).text == "tapped 1,1 on phone"
 
 
 @pytest.mark.parametrize(

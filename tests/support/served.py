@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +15,8 @@ from typing import Any
 
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.support import ROOT
-from tests.support.processes import first_line
+from tests.support.processes import started
 
-START_S = 20.0  # seconds until the URL must be printed; a busy machine needs two
 STOP_S = 10.0  # the drain's grace is four
 
 
@@ -58,26 +55,10 @@ def child(
     config: Path, *before: str, environ: Mapping[str, str] = os.environ, module: str = "mcpboard"
 ) -> Iterator[tuple[int, str]]:
     """The same with its process id, under this environment; `before` is put in front of the command."""
-    command = [*before, sys.executable, "-m", module, "serve", "--config", str(config)]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            yield running.pid, _announced(running)
-        finally:
-            running.terminate()
-            try:
-                code = running.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                running.kill()
-                raise
-    assert code == 0, f"serve ended with {code}"
-
-
-def _announced(child: subprocess.Popen[str]) -> str:
-    line = first_line(child, START_S)
-    assert line.startswith("mcpboard: serving "), f"serve did not start: {line!r}"
-    return line.split()[-1]
+    command = (*before, sys.executable, "-m", module, "serve", "--config", str(config))
+    with started(*command, env=environ) as program:
+        yield program.process.pid, program.url
+        assert program.end() == 0, program.errors
 
 
 @contextmanager

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
 import sys
-import threading
 import urllib.request
 
 import pytest
 
 from mcpboard.cli import main
 from mcpboard.cli.laptop import demo
-from tests.support import ROOT
-
-LIMIT = 20  # seconds for a process; a slow machine under load still makes it
-ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
+from tests.support.processes import LIMIT_S, MCPBOARD, run, started
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_one_json_line_and_simulates_until_a_signal(number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "mcpboard", "simulate"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
-    ) as simulator:
-        guard = threading.Timer(LIMIT, simulator.kill)
-        guard.start()
-        try:
-            assert simulator.stdout is not None
-            urls = json.loads(simulator.stdout.readline())
-            assert list(urls) == ["agent", "config_web"]
-            for url in (urls["agent"] + "/api/tools", urls["config_web"] + "/api/device/status"):
-                with urllib.request.urlopen(url, timeout=LIMIT) as answer:
-                    assert answer.status == 200
-            simulator.send_signal(number)
-            assert simulator.communicate(timeout=LIMIT) == ("", "")
-            assert simulator.returncode == 0
-        finally:
-            simulator.kill()
-            guard.cancel()
-            guard.join()
+    with started(*MCPBOARD, "simulate") as simulator:
+        urls = json.loads(simulator.line)
+        assert list(urls) == ["agent", "config_web"]
+        for url in (urls["agent"] + "/api/tools", urls["config_web"] + "/api/device/status"):
+            with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
+                assert answer.status == 200
+        assert (simulator.end(number), simulator.errors) == (0, "")
 
 
 def simulate(*words: str, without: str = "") -> str:
@@ -51,10 +32,7 @@ def simulate(*words: str, without: str = "") -> str:
         "import sys; from mcpboard.cli import main; without, *words = sys.argv[1:];"
         "sys.modules.update({without: None} if without else {}); sys.exit(main(['simulate', *words]))"
     )
-    command = [sys.executable, "-c", program, without, *words]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, env=ENVIRONMENT
-    )
+    done = run(sys.executable, "-c", program, without, *words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     return done.stderr
 

@@ -26,17 +26,13 @@ from mcpboard.host.cloud.enrollment import ENROLLMENT_FILE, checked_url
 from mcpboard.host.config import IDENTITY_FILE
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from mcpboard.transport.deadline import Deadline
-from tests.cli.host.test_host_verbs import COMMAND, environment
 from tests.host.cloud.rig import enrolled
-from tests.support import ROOT
 from tests.support.http import LIMIT_S
+from tests.support.processes import HOST, run
 
 
 def enroll(folder: Path, url: str, token: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, "enrol", url, "--data", str(folder), *flags]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment(), input=token, capture_output=True, text=True, timeout=30, check=False
-    )
+    return run(*HOST, "enrol", url, "--data", str(folder), *flags, input=token)
 
 
 # --- the verb and its file -------------------------------------------------------------------------

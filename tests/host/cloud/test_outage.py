@@ -22,10 +22,11 @@ from mcpboard.host.cloud.assignment import AssignmentRun
 from mcpboard.host.cloud.loop import LONGEST_PAUSE, SHORTEST_PAUSE, WorkerClock, pause
 from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox, OutboxEntry
 from mcpboard.simulator.cloud.scheduler import KINDS, Scheduler
-from tests.cli.host.test_host_verbs import run, running
 from tests.host.cloud.rig import LOOK, TAP, cloud_threads, enrolled, finishes, taking_part, working
 from tests.host.rig import Agent, Fake, agent, session
 from tests.support.http import LIMIT_S, Caller
+from tests.support.processes import host as host_verb
+from tests.support.processes import host_agent
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -177,13 +178,13 @@ def test_nothing_new_is_claimed_while_too_many_outcomes_wait(tmp_path: Path, sch
 @contextmanager
 def killable(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """An agent in a process of its own, with a phone X in memory."""
-    with running("--data", str(folder)) as (child, _):
-        yield child
+    with host_agent("--data", str(folder)) as (agent, _):
+        yield agent.process
 
 
 def prepared(folder: Path, scheduler: Scheduler) -> None:
     enrolled(folder, scheduler)
-    assert run("devices", "add", "X", "--kind", "simulated", "--data", str(folder)).returncode == 0
+    assert host_verb("devices", "add", "X", "--kind", "simulated", "--data", str(folder)).returncode == 0
 
 
 @pytest.mark.parametrize("taken_in", [True, False], ids=["which the cloud took in", "which the cloud did not take in"])
@@ -345,12 +346,11 @@ def test_nothing_keeps_the_end_for_ten_seconds(
 def test_a_signal_ends_an_enrolled_agent_within_ten_seconds(tmp_path: Path, scheduler: Scheduler) -> None:
     folder = tmp_path / "data"
     prepared(folder, scheduler)
-    with running("--data", str(folder)) as (child, url):
+    with host_agent("--data", str(folder)) as (agent, url):
         assert Caller(url, read_main_token(folder)).call("list_devices").text  # it serves, and so heeds signals
         scheduler.wait_for_request("claim", 1, 3 * LIMIT_S)
         began = time.monotonic()
-        child.terminate()
-        assert child.wait(10) == 0
+        assert agent.end() == 0
     assert time.monotonic() - began < 10
     assert scheduler.heartbeats()[-1]["draining"]
 

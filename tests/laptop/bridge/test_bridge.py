@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.support import ROOT
-from tests.support.piped import ENVIRONMENT, LIMIT_S, MODERN, Bridged, RestartableBoard, bridge, free_port
+from tests.support.piped import ENVIRONMENT, MODERN, Bridged, RestartableBoard, bridge, free_port
+from tests.support.processes import MCPBOARD, run
 from tests.support.served import Board
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -284,33 +282,27 @@ def test_what_is_under_way_when_the_input_ends_is_finished(bridged: Bridged) -> 
 
 
 def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:
-    command = [sys.executable, "-m", "mcpboard", "bridge", board.url]
     reading, writing = os.pipe()
     os.close(reading)
+    ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     try:
-        done = subprocess.run(
-            command, check=False, input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', stdout=writing,
-            stderr=subprocess.PIPE, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT,
-        )  # fmt: skip
+        done = run(*MCPBOARD, "bridge", board.url, input=ping, stdout=writing, env=ENVIRONMENT)
     finally:
         os.close(writing)
-    assert (done.returncode, done.stderr) == (141, b"")
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        pytest.param(["--header", "no-colon"], b"--header", id="a header without a colon"),
-        pytest.param(["--header", "Host: x"], b"Host", id="a header that is ours to set"),
-        pytest.param(["--longest-line", "99"], b"--longest-line", id="a limit that lets no picture through"),
-        pytest.param(["--wait", "nan"], b"--wait", id="a wait that is no number"),
-        pytest.param(["--token-file", "/nowhere/token"], b"--token-file", id="a token file that is not there"),
+        pytest.param(["--header", "no-colon"], "--header", id="a header without a colon"),
+        pytest.param(["--header", "Host: x"], "Host", id="a header that is ours to set"),
+        pytest.param(["--longest-line", "99"], "--longest-line", id="a limit that lets no picture through"),
+        pytest.param(["--wait", "nan"], "--wait", id="a wait that is no number"),
+        pytest.param(["--token-file", "/nowhere/token"], "--token-file", id="a token file that is not there"),
     ],
 )
-def test_wrong_usage_is_one_line_on_standard_error(words: list[str], told: bytes) -> None:
-    command = [sys.executable, "-m", "mcpboard", "bridge", "http://127.0.0.1:9/mcp", *words]
-    done = subprocess.run(
-        command, check=False, input=b"", capture_output=True, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT
-    )
-    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+def test_wrong_usage_is_one_line_on_standard_error(words: list[str], told: str) -> None:
+    done = run(*MCPBOARD, "bridge", "http://127.0.0.1:9/mcp", *words, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert told in done.stderr

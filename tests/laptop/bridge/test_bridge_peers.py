@@ -102,7 +102,7 @@ def test_a_modern_probe_of_an_old_server_is_answered_so_that_the_client_falls_ba
 
 def test_an_older_clients_call_reaches_a_modern_server_in_its_envelope() -> None:
     with serving(Peer()) as peer:
-        link = {"token": "0123456789abcdef", "headers": [("X-Room", "7")]}
+        link: dict[str, Any] = {"token": "0123456789abcdef", "headers": [("X-Room", "7")]}
         through(peer.url, request(0, "initialize", INITIALIZE), request(1, "tools/call", STATUS), **link)
     sent = peer.headers[-1]
     assert (sent["authorization"], sent["x-room"]) == ("Bearer 0123456789abcdef", "7")

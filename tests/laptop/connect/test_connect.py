@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import stat
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,8 +25,9 @@ from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
 from tests.laptop.connect.test_edits import WRITABLE, parsed
 from tests.laptop.test_portability import foreign
-from tests.support import ROOT, rig
-from tests.support.piped import ENVIRONMENT, LIMIT_S
+from tests.support import rig
+from tests.support.piped import ENVIRONMENT
+from tests.support.processes import run
 from tests.support.served import Board
 
 TOKEN = "a-token-of-some-length"
@@ -75,11 +75,8 @@ def test_the_program_of_claude_desktop_s_entry_is_started_and_answers(board: Boa
     file = tmp_path / "claude_desktop_config.json"
     assert main(["connect", "claude-desktop", board.url, "--write", "--file", str(file)]) == 0
     entry = of(BY_KEY["claude-desktop"], file)
-    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
-    done = subprocess.run(
-        [entry["command"], *entry["args"]],
-        check=True, input=asked, capture_output=True, timeout=LIMIT_S, cwd=ROOT, env=ENVIRONMENT,
-    )  # fmt: skip
+    asked = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    done = run(entry["command"], *entry["args"], input=asked, env=ENVIRONMENT)
     assert json.loads(done.stdout)["result"]["tools"]
 
 
@@ -229,7 +226,7 @@ def test_the_command_that_shows_a_token_survives_a_shell(tmp_path: Path) -> None
     folder = tmp_path / 'a b\'s "c" $HOME `id`;x'
     folder.mkdir()
     (folder / "token").write_text(TOKEN, "ascii")
-    shown = subprocess.run(["sh", "-c", Token(str(folder / "token"), TOKEN).command], capture_output=True, text=True)
+    shown = run("sh", "-c", Token(str(folder / "token"), TOKEN).command)
     assert (shown.stdout, shown.stderr) == (TOKEN, "")
 
 

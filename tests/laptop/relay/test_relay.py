@@ -7,9 +7,7 @@ import json
 import os
 import plistlib
 import shlex
-import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -25,9 +23,10 @@ from mcpboard.cli import main
 from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
 from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
-from tests.support import ROOT, served
+from tests.support import processes, served
 from tests.support.peer import Hanging, Raw
 from tests.support.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
+from tests.support.processes import MCPBOARD, started
 from tests.support.served import Board
 
 BUNDLE_BYTES = 16 << 20
@@ -153,35 +152,17 @@ OK = (
 # --- streams -------------------------------------------------------------------------------------
 
 
-@contextmanager
-def process(*words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "mcpboard", "relay", *words]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        guard = threading.Timer(LIMIT_S, child.kill)
-        guard.start()
-        try:
-            yield child
-        finally:
-            child.kill()
-            guard.cancel()
-            guard.join()
-
-
 def test_as_a_process_it_passes_a_large_bundle_in_flat_memory_and_ends_at_a_signal(board: Board) -> None:
-    with process(board.url, "--listen", "127.0.0.1:0") as child:
-        assert child.stdout is not None
-        words = child.stdout.readline().split()
+    with started(*MCPBOARD, "relay", board.url, "--listen", "127.0.0.1:0", env=ENVIRONMENT) as relay:
+        words = relay.line.split()
         assert words[-1] == board.url
         post(words[2], "tools/list")
-        before = _peak_kib(child.pid)
+        before = _peak_kib(relay.process.pid)
         board.simulator.faults.set("bundle", "support_bundle", times=1, bytes=BUNDLE_BYTES)
         _, answer = post(words[2], "tools/call", {"name": "support_bundle", "arguments": {}})
         assert len(answer["result"]["content"][-1]["resource"]["blob"]) > BUNDLE_BYTES
-        assert _peak_kib(child.pid) - before < FLAT_KIB
-        child.send_signal(signal.SIGTERM)
-        assert child.wait(LIMIT_S) == 0
+        assert _peak_kib(relay.process.pid) - before < FLAT_KIB
+        assert relay.end() == 0
 
 
 def _peak_kib(pid: int) -> int:
@@ -401,9 +382,8 @@ def test_a_failure_of_the_relay_itself_leaves_the_fate_open(
 
 
 def run(*words: str) -> tuple[int, str, str]:
-    with process(*words) as child:
-        out, err = child.communicate(timeout=LIMIT_S)
-        return child.returncode, out, err
+    done = processes.run(*MCPBOARD, "relay", *words, env=ENVIRONMENT)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
