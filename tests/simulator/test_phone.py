@@ -262,7 +262,7 @@ def test_selected_text_is_replaced(sim: Simulator) -> None:
     before = display.picture(sim.phone.view()).tobytes()
     run_tool(sim, "quick_action", action="select_all")
     assert display.picture(sim.phone.view()).tobytes() != before
-    run_tool(sim, "keyboard_text", text="new")
+    run_tool(sim, "keyboard_tap", keys=list("new"))
     assert sim.phone.text == "new"
     run_tool(sim, "quick_action", action="cut")
     assert (sim.phone.text, sim.phone.clipboard) == ("", "new")

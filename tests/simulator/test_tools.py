@@ -106,7 +106,7 @@ def test_the_clipboard_is_one_for_bridge_and_keys(sim: Simulator) -> None:
     run_tool(sim, "touch_gesture", type="tap", point=NOTES_FIELD)
     run_tool(sim, "quick_action", action="paste")
     run_tool(sim, "keyboard_tap", keys=["space"])
-    run_tool(sim, "keyboard_text", text="abc")
+    run_tool(sim, "keyboard_tap", keys=list("abc"))
     run_tool(sim, "keyboard_tap", keys=["backspace"])
     run_tool(sim, "keyboard_tap", keys=["cmd", "c"])
     read = output(run_tool(sim, "bridge_clipboard", action="read"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpboard.simulator.board.gestures import Arguments, gesture, invalid, number, place
+from mcpboard.simulator.board.gestures import Arguments, gesture, invalid, place
 from mcpboard.simulator.board.go_http import go_json
 from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.board.simulated_shell import Shell
@@ -17,7 +17,6 @@ from mcpboard.simulator.phone.view import Move, Place, app_named
 
 TYPING_S = 0.01  # seconds a key needs
 SEARCH_S = 2.0  # the visible search asks a model several times
-LONGEST_SCRIPT = 64  # steps
 FALLBACK = "Open the app and type the address with enter_text."
 
 _NAMES = """
@@ -114,17 +113,6 @@ SINGLE: Mapping[str, Callable[[Phone], None]] = {
 }  # fmt: skip
 
 
-def keyboard_text(context: ActionContext, arguments: Arguments) -> str:
-    text = arguments.get("text")
-    if not isinstance(text, str) or not text:
-        raise invalid("text is required")
-    if not text.isascii():
-        raise invalid("keyboard_text accepts ASCII only; use enter_text")
-    context.run.pause(TYPING_S * len(text))
-    context.phone.write(text)
-    return "ok"
-
-
 def enter_text(context: ActionContext, arguments: Arguments) -> str:
     text, focus = arguments.get("text"), arguments.get("focus")
     if not isinstance(text, str) or not text.strip():
@@ -210,41 +198,12 @@ def quick_action(context: ActionContext, arguments: Arguments) -> str:
     return go_json(result | {"tool": "keyboard_tap", "input": {"keys": chord}, "output": "ok"})
 
 
-def mouse_move(context: ActionContext, arguments: Arguments) -> str:
-    place(arguments, "mouse_move")
-    return "ok"
-
-
-def mouse_scroll(context: ActionContext, arguments: Arguments) -> str:
-    if "delta" not in arguments:
-        raise invalid("delta is required")
-    delta = number(arguments, "delta", 0, -100, 100)
-    context.phone.swipe((500, 500), (500, max(0, min(1000, 500 + delta * 60))))
-    return "ok"
-
-
-def run_script(context: ActionContext, arguments: Arguments) -> str:
-    steps = arguments.get("steps")
-    if not isinstance(steps, list) or len(steps) > LONGEST_SCRIPT:
-        raise invalid(f"steps must be an array of at most {LONGEST_SCRIPT}")
-    for step in steps:
-        tool = SCRIPTED.get(str(step.get("tool"))) if isinstance(step, Mapping) else None
-        if tool is None or not isinstance(step.get("input"), Mapping):
-            raise invalid("each step needs an input object and a tool of: " + ", ".join(SCRIPTED))
-        tool(context, step["input"])
-    return go_json({"ok": True, "steps": len(steps)})
-
-
 def shell(context: ActionContext, arguments: Arguments) -> str:
     return context.shell.run(context.run, arguments)
 
 
 Action = Callable[[ActionContext, Arguments], str]
-SCRIPTED: Mapping[str, Action] = {
-    "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "keyboard_text": keyboard_text,
-}  # fmt: skip
 ACTIONS: Mapping[str, Action] = {
-    **SCRIPTED, "enter_text": enter_text, "open_app": open_app, "open_url": open_url,
-    "bridge_clipboard": bridge_clipboard, "quick_action": quick_action, "mouse_move": mouse_move,
-    "mouse_scroll": mouse_scroll, "run_script": run_script, "shell": shell,
+    "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "enter_text": enter_text, "open_app": open_app,
+    "open_url": open_url, "bridge_clipboard": bridge_clipboard, "quick_action": quick_action, "shell": shell,
 }  # fmt: skip

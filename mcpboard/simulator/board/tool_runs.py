@@ -100,11 +100,13 @@ class ToolRunner:
             self._enter(row, arguments, run)
             down = row.category == "bridge" and self._faults.take("bridge_down", row.name)
             context.bridge = self._phone.bridge_connected and not down
-            soft = self._faults.take("soft_failure", row.name)
-            if soft:
+            act = ACTIONS.get(row.name)
+            if act is None:  # listed, so that it has to be filtered out
+                raise ToolFailure("unsupported", "tool_not_simulated", f"{row.name} is not simulated")
+            if soft := self._faults.take("soft_failure", row.name):
                 output = go_json({"ok": False, "suggestion": soft["suggestion"]})
             else:
-                output = ACTIONS[row.name](context, arguments)
+                output = act(context, arguments)
         if row.wrap is None or (row.category == "bridge" and self._faults.take("unwrapped", row.name)):
             return output
         try:
