@@ -70,7 +70,7 @@ def test_the_keyboard_is_gone_after_done(notes: Hand) -> None:
 
 
 def test_an_address_is_replaced_and_opened(hand: Hand) -> None:
-    hand.phone.browse("https://example.com/first-page")
+    hand.phone.do(lambda view: moves.browsed(view, "https://example.com/first-page"))
     hand.touch("field/Browser")
     hand.phone.write("shop.example/new-shoes")
     hand.touch("go")
@@ -90,7 +90,7 @@ def test_an_address_is_replaced_and_opened(hand: Hand) -> None:
     ],
 )
 def test_what_is_typed_becomes_an_address(hand: Hand, words: str, url: str) -> None:
-    hand.phone.browse(words)
+    hand.phone.do(lambda view: moves.browsed(view, words))
     assert hand.phone.view().url == url
 
 
@@ -288,13 +288,13 @@ def test_quick_actions_are_seen(sim: Simulator, action: str) -> None:
 
 
 def test_a_turned_phone_fills_the_width_of_the_frame(sim: Simulator) -> None:
-    sim.phone.rotate(landscape=True)
+    sim.phone.turn("Landscape", True)
     shot = output(run_tool(sim, "screenshot"))
     assert (shot["width"], shot["height"]) == (shot["active_width"], shot["active_height"]) == (1920, 886)
     assert (shot["active_area"]["X"], shot["active_area"]["Y"]) == (0, 97)
     run_tool(sim, "touch_gesture", type="tap", point={"x": 200, "y": 230})
     assert sim.phone.app == "Notes"
-    sim.phone.rotate(landscape=False)
+    sim.phone.turn("Landscape", False)
     assert output(run_tool(sim, "wait_for_stable_screen"))["height"] == 1080
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from mcpboard.simulator.phone import display, fonts, frames, sprites
-from mcpboard.simulator.phone.view import APPS, FRAMES, View, app_named
+from mcpboard.simulator.phone.view import FRAMES, NAMES, View, app_named
 from tests.simulator.views import LYING, MOVING, STILL, params
 
 
@@ -81,12 +81,12 @@ def test_equal_views_give_equal_bytes(name: str) -> None:
 
 
 def test_every_app_has_an_icon() -> None:
-    assert sprites.INDEX["icons"]["names"] == [app.name for app in APPS]
+    assert sprites.INDEX["icons"]["names"] == list(NAMES)
 
 
 def test_apps_answer_to_other_names() -> None:
-    assert app_named(" SAFARI ") is app_named("Browser")
-    assert app_named("chess") is None
+    assert app_named(" SAFARI ") == "Browser"
+    assert app_named("chess") == ""
 
 
 def test_words_are_kept_whole_where_they_fit() -> None:

@@ -11,7 +11,7 @@ from mcpboard.simulator import Node, Phone
 from mcpboard.simulator.phone import display
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, flat
-from mcpboard.simulator.phone.view import APPS, NAMES, View
+from mcpboard.simulator.phone.view import NAMES, View
 from tests.simulator.simulating import Clock
 from tests.simulator.views import LYING, STILL, params
 
@@ -95,14 +95,14 @@ def test_every_app_opens_by_its_node(phone: Phone) -> None:
 
 
 def test_the_dock_is_described_although_it_is_drawn_without_names(phone: Phone) -> None:
-    node = _found(phone.tree(), APPS[-1].name)
+    node = _found(phone.tree(), NAMES[-1])
     assert (node.role, node.text, node.desc, node.id, node.clickable) == ("icon", "", "Music", "app/Music", True)
 
 
 def test_a_page_is_walked_by_what_it_says(phone: Phone) -> None:
     _touch(phone, "Settings")
     _touch(phone, "Dark Mode")
-    assert phone.dark
+    assert phone.view().dark
     assert _found(phone.tree(), "Dark Mode").desc == "on"
     phone.swipe((500, 800), (500, 300))
     _touch(phone, "About")

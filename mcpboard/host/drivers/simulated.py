@@ -11,7 +11,8 @@ from mcpboard.errors import NOT_SENT, ToolFailed
 from mcpboard.host.drivers.base import READY, UNTYPEABLE, Point, Probe, Screenshot, ScreenshotMixin, refuse_untypeable
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.simulator.phone import display, frames
-from mcpboard.simulator.phone.phone import APPS, Phone, app_named
+from mcpboard.simulator.phone.phone import Phone
+from mcpboard.simulator.phone.view import NAMES, app_named
 
 SCALE = 1000  # the phone's own unit: a thousandth of its width and height
 
@@ -42,10 +43,9 @@ class SimulatedDriver(ScreenshotMixin):
 
     def launch_app(self, app_id: str) -> None:
         app = app_named(app_id)
-        if app is None:
-            known = ", ".join(app.name for app in APPS)
-            raise ToolFailed(f"no app is called {app_id[:80]!r}; there are {known}", delivery=NOT_SENT)
-        self.phone.show(app.name)
+        if not app:
+            raise ToolFailed(f"no app is called {app_id[:80]!r}; there are {', '.join(NAMES)}", delivery=NOT_SENT)
+        self.phone.show(app)
 
     def ui_tree(self) -> UiNode | None:
         tree = self.phone.tree()

@@ -137,16 +137,16 @@ def open_app(context: ActionContext, arguments: Arguments) -> str:
     if name.lower().startswith(("http://", "https://")):
         raise invalid("app must be an app name or alias; use open_url for HTTP/HTTPS URLs")
     app = app_named(name)
-    if context.bridge and app is not None:
-        context.phone.show(app.name)
+    if context.bridge and app:
+        context.phone.show(app)
         return go_json({"ok": True, "method": "open_app", "target": name, "mechanism": "ios_url_scheme"})
     # the way without a bridge: look for the icon on the screen, with a model
     context.run.pause(SEARCH_S)
     steps = ["spotlight_search", "type"]
-    result: dict[str, Any] = {"ok": app is not None, "target": name, "steps": steps, "vlm_calls": 2}
-    if app is None:
+    result: dict[str, Any] = {"ok": app != "", "target": name, "steps": steps, "vlm_calls": 2}
+    if not app:
         return go_json(result | {"reason": "no matching app is visible in the results"})
-    context.phone.show(app.name)
+    context.phone.show(app)
     return go_json(result)
 
 
@@ -155,7 +155,7 @@ def open_url(context: ActionContext, arguments: Arguments) -> str:
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise invalid("url must start with http:// or https://")
     _need_bridge(context, fallback=FALLBACK)
-    context.phone.browse(url)
+    context.phone.do(lambda view: moves.browsed(view, url))
     return go_json({"ok": True, "method": "open_url", "target": url})
 
 

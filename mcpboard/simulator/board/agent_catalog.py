@@ -54,7 +54,7 @@ def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat
     if not connected:
         return configured
     known = {"available": True, "category": "system", "availability_source": "simulated"}
-    apps = [{"name": app.name, **known} for app in APPS]
+    apps = [{"name": app, **known} for app in APPS]
     seen = {"captured_at": heartbeat, "platform": platform, "system_name": device_type, "available_apps": apps}
     power = {"level": battery / 100, "charging": True, "state": "charging"}
     times = {"last_heartbeat_at": heartbeat, "app_state_updated_at": heartbeat}

@@ -109,7 +109,7 @@ def _drag(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
     at = arguments.get("point", arguments.get("start" if kind == "drag_start" else "end"))
     if at is None:
         raise invalid(f"point is required for {kind}")
-    if kind == "drag_release" and phone.pressed is None:
+    if kind == "drag_release" and phone.view().pressed is None:
         raise invalid("drag_release needs a drag_start before it")
     x, y = place(at, "point")
     if kind == "drag_start":
@@ -146,6 +146,6 @@ def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
     moves = {"touch_down": phone.press, "move_to": phone.move, "touch_up": phone.release}
     for action, at, ms in checked:
         run.pause(ms / 1000)
-        here = at or phone.pressed
+        here = at or phone.view().pressed
         if here is not None and action in moves:
             moves[action](*here)

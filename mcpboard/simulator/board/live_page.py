@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import View
 
 PAGE = Path(__file__).with_suffix(".html").read_bytes()
-TURNS: Mapping[str, Callable[[Phone, bool], None]] = {"landscape": Phone.rotate, "dark": Phone.darken}
+TURNS: Mapping[str, str] = {"landscape": "Landscape", "dark": "Dark Mode"}  # name in a request -> switch
 
 
 def picture(phone: Phone) -> bytes:
@@ -32,10 +32,8 @@ def _plain(view: View) -> bytes:
 
 def state(phone: Phone) -> dict[str, Any]:
     """Return the state of the phone as JSON: its app, the text in its field, how it lies, and the tree."""
-    return {
-        "app": phone.app, "text": phone.text, "landscape": phone.landscape, "dark": phone.dark,
-        "tree": phone.tree().as_json(),
-    }  # fmt: skip
+    view, tree = phone.view(), phone.tree().as_json()
+    return {"app": view.app, "text": view.text, "landscape": view.landscape, "dark": view.dark, "tree": tree}
 
 
 def turn(phone: Phone, post: object) -> None:
@@ -45,4 +43,4 @@ def turn(phone: Phone, post: object) -> None:
     if unknown := sorted(set(post) - set(TURNS)):
         raise ValueError(f"no switch is called {unknown[0]!r}; there are: {', '.join(TURNS)}")
     for name, on in post.items():
-        TURNS[name](phone, on)
+        phone.turn(TURNS[name], on)

@@ -56,9 +56,10 @@ class Canvas:
         corner = left - 2 * soft, top - 2 * soft + self.px(drop)
         self.image.paste("black", (*corner, corner[0] + mask.width, corner[1] + mask.height), mask)
 
-    def stamp(self, image: Picture, left: float, top: float) -> None:
-        """Paste a small drawing, in its own pixels."""
-        self.image.paste(image, (self.px(left), self.px(top)), image if image.mode == "RGBA" else None)
+    def stamp(self, image: Picture, left: float, top: float, radius: float = 0) -> None:
+        """Paste a drawing in its own pixels; one without clear parts may get round corners."""
+        mask = image if image.mode == "RGBA" else masks.rounded(*image.size, self.px(radius))
+        self.image.paste(image, (self.px(left), self.px(top)), mask)
 
     def sign(self, name: str, left: float, top: float, side: float, color: str) -> None:
         """Paste a sign of that many points."""
@@ -66,13 +67,9 @@ class Canvas:
 
     def icon(self, name: str, left: float, top: float, side: float, day: int) -> None:
         """Paste the icon of an app, of that many points; `day` is the date on the calendar's."""
-        self.stamp(sprites.icon(name, self.px(side)), left, top)
+        self.stamp(sprites.sprite("icons", name, self.px(side)), left, top)
         if name == "Calendar":
             self.middle(left + side / 2, top + side * 0.65, str(day), round(side * 0.52), INK, True)
-
-    def stamp_round(self, image: Picture, left: float, top: float, radius: float) -> None:
-        """Paste a picture with round corners."""
-        self.image.paste(image, (self.px(left), self.px(top)), masks.rounded(*image.size, self.px(radius)))
 
     def text(self, x: float, y: float, text: str, size: int, color: str, bold: bool = False) -> None:
         """Write one line from its left upper corner."""
@@ -81,7 +78,7 @@ class Canvas:
         for by, letters in fonts.runs(text, bold):
             if by == fonts.PICTURED:
                 for index, letter in enumerate(letters):
-                    image = sprites.emoji(letter, round(pixels * 1.15))
+                    image = sprites.sprite("emoji", letter, round(pixels * 1.15))
                     corner = round(left + pixels * (1.3 * index + 0.07)), round(base - pixels * 0.95)
                     self.image.paste(image, corner, image)
             else:

@@ -29,6 +29,8 @@ def elements(view: View) -> tuple[Element, ...]:
         shown = layers.cards(view, still)
     else:
         shown = page(view)[0](view)
+        if view.focused:
+            shown = keyboard.shut(view), *shown, *keyboard.elements(view)
     over = [bars.toast(view)] if view.toast else []
     if view.pressed and not view.lifted:
         x, y = view.point(view.pressed)
@@ -67,22 +69,15 @@ def picture(view: View) -> Picture:
     if view.motion not in MOTIONS:
         return Image.blend(still(before), still(after), share)
     draw, forward = MOTIONS[view.motion]
-    return (
-        draw(view, still(before), still(after), share)
-        if forward
-        else draw(view, still(after), still(before), 1 - share)
-    )
+    ends = (still(before), still(after), share) if forward else (still(after), still(before), 1 - share)
+    return draw(view, *ends)
 
 
 @functools.lru_cache(maxsize=8)
 def still(view: View) -> Picture:
     """Draw the screen of a view that does not move. Not to be drawn upon."""
-    ground = (
-        wallpaper(*view.pixels, view.hue, view.dark)
-        if view.app == HOME
-        else Image.new("RGB", view.pixels, view.theme.paper)
-    )
-    image = ground.copy()
+    home = view.app == HOME
+    image = wallpaper(*view.wall).copy() if home else Image.new("RGB", view.pixels, view.theme.paper)
     canvas = Canvas(image, view.scale)
     for element in flat(elements(view)):
         element.paint(canvas)

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpboard.simulator.phone import fonts
 from mcpboard.simulator.phone.canvas import LEADING, Canvas
-from mcpboard.simulator.phone.view import Box, Move, Place, Slide
+from mcpboard.simulator.phone.view import Box, Move, Place, Slide, View
 
 # A method of Canvas, or a function that takes one, and its further arguments. Data and no closure, since a closure
 # made in a loop would be painted with the values of the loop's end.
@@ -63,23 +63,26 @@ def decor(*shapes: Shape) -> Element:
     return Element("", (0, 0, 0, 0), shapes)
 
 
+def width(view: View, text: str, size: int, bold: bool = False) -> float:
+    """Return the width of a line of text in points."""
+    return fonts.width(text, round(size * view.scale), bold) / view.scale
+
+
 def label(
-    place: Place, text: str, size: int, color: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+    view: View, place: Place, text: str, size: int, color: str, bold: bool = False, role: str = "text"
 ) -> Element:
     """Return a line of text, its box as wide as its letters; `place` is its left upper corner."""
     x, y = place
-    wide = fonts.width(text, round(size * scale), bold) / scale
-    more = {"role": "text", "box": (x - 1, y, x + wide + 1, y + size * LEADING), **more}
-    return Element(shapes=((Canvas.text, x, y, text, size, color, bold),), text=text, **more)
+    box = (x - 1, y, x + width(view, text, size, bold) + 1, y + size * LEADING)
+    return Element(role, box, ((Canvas.text, x, y, text, size, color, bold),), text)
 
 
 def centered(
-    place: Place, text: str, size: int, color: str, bold: bool = False, *, scale: float = 1.0, **more: Any
+    view: View, place: Place, text: str, size: int, color: str, bold: bool = False, role: str = "text"
 ) -> Element:
     """Return a line of text around a point."""
-    wide = fonts.width(text, round(size * scale), bold) / scale
-    corner = place[0] - wide / 2, place[1] - size * LEADING / 2
-    return label(corner, text, size, color, bold, scale=scale, **more)
+    corner = place[0] - width(view, text, size, bold) / 2, place[1] - size * LEADING / 2
+    return label(view, corner, text, size, color, bold, role)
 
 
 def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[Element]:

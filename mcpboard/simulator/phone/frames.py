@@ -30,25 +30,22 @@ def source_frame(image: Picture) -> Picture:
 
 def marked(image: Picture, x: float, y: float) -> Picture:
     """Return the picture with the two rings, white around red, that the Agent draws where it touched."""
-    copy = image.copy()
     radius = max(10, min(24, min(image.size) // 28))
-    for color, size in (("white", radius), ("#e02020", radius - 4)):
-        ImageDraw.Draw(copy).ellipse(around(image, x, y, size), outline=color, width=3)
-    return copy
+    return _ringed(image, x, y, ("white", radius, 3), ("#e02020", radius - 4, 3))
 
 
 def rippled(image: Picture, x: float, y: float, radius: float, strength: float) -> Picture:
     """Return the picture with one soft ring around a normalized place, its strength from 0 to 1."""
-    inked = image.copy()
-    for color, size, width in (("#3a4763", radius, 5), ("white", radius - 1, 3)):
-        ImageDraw.Draw(inked).ellipse(around(image, x, y, size), outline=color, width=width)
-    return Image.blend(image, inked, strength)
+    return Image.blend(image, _ringed(image, x, y, ("#3a4763", radius, 5), ("white", radius - 1, 3)), strength)
 
 
-def around(image: Picture, x: float, y: float, radius: float) -> tuple[float, float, float, float]:
-    """Return the square around a normalized place of the picture; the radius is in pixels."""
-    across, down = x * (image.width - 1) / 1000, y * (image.height - 1) / 1000
-    return across - radius, down - radius, across + radius, down + radius
+def _ringed(image: Picture, x: float, y: float, *rings: tuple[str, float, int]) -> Picture:
+    """Return the picture with rings around a normalized place, each a color, a radius and a width in pixels."""
+    copy, across, down = image.copy(), x * (image.width - 1) / 1000, y * (image.height - 1) / 1000
+    for color, radius, width in rings:
+        square = across - radius, down - radius, across + radius, down + radius
+        ImageDraw.Draw(copy).ellipse(square, outline=color, width=width)
+    return copy
 
 
 def jpeg(image: Picture, quality: int = QUALITY) -> bytes:

@@ -15,9 +15,7 @@ from dataclasses import replace
 from mcpboard.simulator.phone import display, moves
 from mcpboard.simulator.phone.apps import home_screen, page
 from mcpboard.simulator.phone.elements import Node
-from mcpboard.simulator.phone.view import APPS, FRAMES, HOME, HUES, App, Move, Place, View, app_named
-
-__all__ = ["APPS", "HOME", "App", "Phone", "View", "app_named"]
+from mcpboard.simulator.phone.view import FRAMES, HOME, HUES, Move, Place, View
 
 ANIMATION_S = 0.3  # seconds that a screen is in motion, as on a phone
 TOAST_S = 1.5  # seconds that a short message stays
@@ -60,21 +58,6 @@ class Phone:
     def text(self) -> str:
         """The content of the current app's text field; empty where there is none."""
         return self._state.text
-
-    @property
-    def pressed(self) -> Place | None:
-        """The place of a finger between `drag_start` and `drag_release`."""
-        return self._state.pressed
-
-    @property
-    def landscape(self) -> bool:
-        """True while the phone lies on its side."""
-        return self._state.landscape
-
-    @property
-    def dark(self) -> bool:
-        """True in dark mode."""
-        return self._state.dark
 
     def view(self) -> View:
         """Return the frozen state of this moment."""
@@ -123,17 +106,9 @@ class Phone:
         """Bring an app to the front, with its opening animation."""
         self.do(lambda view: moves.shown(view, app))
 
-    def browse(self, url: str) -> None:
-        """Open an address in the browser."""
-        self.do(lambda view: moves.browsed(view, url))
-
-    def rotate(self, landscape: bool) -> None:
-        """Lay the phone on its side or put it upright."""
-        self.do(lambda view: view if view.landscape is landscape else moves.toggled(view, "Landscape"))
-
-    def darken(self, dark: bool) -> None:
-        """Turn dark mode on or off."""
-        self.do(lambda view: view if view.dark is dark else moves.toggled(view, "Dark Mode"))
+    def turn(self, switch: str, on: bool) -> None:
+        """Turn a switch on or off, such as `Landscape` (the phone on its side) or `Dark Mode`."""
+        self.do(lambda view: view if (switch in view.on) is on else moves.toggled(view, switch))
 
     # --- fingers -----------------------------------------------------------------------------------------------
 

@@ -12,13 +12,11 @@ from PIL import Image, ImageFilter
 
 from mcpboard.simulator.phone import masks
 from mcpboard.simulator.phone.frames import Picture
-from mcpboard.simulator.phone.view import Box
+from mcpboard.simulator.phone.view import Box, Wall
 
 ART = Path(__file__).with_name("art")
 INDEX: Mapping[str, Mapping[str, Any]] = json.loads((ART / "sprites.json").read_text("utf-8"))  # sheet -> its names
 EMOJI = frozenset(INDEX["emoji"]["names"])
-
-Wall = tuple[int, int, int, bool]  # width and height in pixels, hue, dark: what a wallpaper depends on
 
 
 @functools.lru_cache(maxsize=3)
@@ -28,8 +26,9 @@ def _sheet(name: str) -> Picture:
         return found
 
 
-def _sprite(sheet: str, name: str, side: int) -> Picture:
-    """Return a picture of a sheet, that many pixels wide and high."""
+@functools.lru_cache(maxsize=512)
+def sprite(sheet: str, name: str, side: int) -> Picture:
+    """Draw a picture of a sheet, that many pixels wide and high. Not to be drawn upon."""
     facts = INDEX[sheet]
     row, column = divmod(facts["names"].index(name), facts["columns"])
     full = facts["side"]
@@ -41,20 +40,8 @@ def _sprite(sheet: str, name: str, side: int) -> Picture:
 def sign(name: str, side: int, color: str) -> Picture:
     """Draw a sign of that many pixels in one color, the rest clear. Not to be drawn upon."""
     image = Image.new("RGBA", (side, side), color)
-    image.putalpha(_sprite("signs", name, side))
+    image.putalpha(sprite("signs", name, side))
     return image
-
-
-@functools.lru_cache(maxsize=256)
-def icon(name: str, side: int) -> Picture:
-    """Draw an icon of that many pixels; the calendar's without its day. Not to be drawn upon."""
-    return _sprite("icons", name, side)
-
-
-@functools.lru_cache(maxsize=256)
-def emoji(letter: str, side: int) -> Picture:
-    """Draw a colored character. Not to be drawn upon."""
-    return _sprite("emoji", letter, side)
 
 
 @functools.lru_cache(maxsize=4)

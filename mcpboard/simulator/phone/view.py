@@ -25,26 +25,19 @@ CONTENT: Mapping[str, Any] = json.loads(Path(__file__).with_name("content.json")
 USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
 
 Place = tuple[float, float]
+Wall = tuple[int, int, int, bool]  # what a wallpaper depends on: width and height in pixels, hue, dark
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-@dataclass(frozen=True)
-class App:
-    """One icon: its name, and the other names it answers to."""
-
-    name: str
-    aliases: tuple[str, ...] = ()
-
-
-APPS = tuple(App(name, tuple(aliases)) for name, aliases in CONTENT["apps"].items())
-NAMES = tuple(app.name for app in APPS)
+APPS: Mapping[str, list[str]] = CONTENT["apps"]  # name -> other names it answers to
+NAMES = tuple(APPS)
 DOCK = 4  # the last four stand in the dock
 
 
-def app_named(name: str) -> App | None:
-    """Return the app of that name or alias, in any case."""
+def app_named(name: str) -> str:
+    """Return the app of that name or other name, in any case; "" for none."""
     wanted = name.strip().casefold()
-    return next((app for app in APPS if wanted == app.name.casefold() or wanted in app.aliases), None)
+    return next((app for app, others in APPS.items() if wanted in (app.casefold(), *others)), "")
 
 
 @dataclass(frozen=True)
@@ -133,6 +126,11 @@ class View:
     def pixels(self) -> tuple[int, int]:
         """Width and height of the picture; the height of a lying phone is made even, as video wants it."""
         return (FRAME_WIDTH, round(SHORT * self.scale / 2) * 2) if self.landscape else (SHORT, LONG)
+
+    @property
+    def wall(self) -> Wall:
+        """The wallpaper in use."""
+        return *self.pixels, self.hue, self.dark
 
     @property
     def moment(self) -> datetime:

@@ -180,6 +180,6 @@ def test_a_look_at_a_simulated_phone_moves_no_points_either() -> None:
     driver = SimulatedDriver()
     driver.take_screenshot()
     before = driver.size()
-    driver.phone.rotate(True)
+    driver.phone.turn("Landscape", True)
     assert driver.peek().width > driver.peek().height
     assert driver.size() == before

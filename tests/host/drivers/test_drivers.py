@@ -51,7 +51,7 @@ def center(tree: Any, name: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("landscape", [False, True])
 def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: SimulatedDriver, landscape: bool) -> None:
-    phone.phone.rotate(landscape)
+    phone.phone.turn("Landscape", landscape)
     tree = phone.ui_tree()
     assert tree is not None
     names = [node.desc for node in tree.children if node.role == "icon"]
@@ -65,11 +65,11 @@ def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: Simulated
 def test_a_phone_that_was_turned_is_tapped_in_the_screenshot_that_was_seen(phone: SimulatedDriver) -> None:
     assert phone.size() == (498, 1080)
     phone.take_screenshot()
-    phone.phone.rotate(True)
+    phone.phone.turn("Landscape", True)
     assert phone.size() == (498, 1080)
     shot = phone.take_screenshot()
     assert phone.size() == (shot.width, shot.height) == (1920, 886)
-    phone.phone.rotate(False)
+    phone.phone.turn("Landscape", False)
     phone.new_owner()
     assert phone.size() == (498, 1080)
 

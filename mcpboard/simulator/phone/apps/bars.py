@@ -39,7 +39,7 @@ def frame(view: View) -> Iterator[Element]:
         (Canvas.fill, (left + 50, upper + 4, left + 50 + 25 * view.battery / 100, upper + 14), color, 2.5),
         (Canvas.fill, (left + 78, upper + 6.5, left + 80.5, upper + 11.5), color, 1, 0.5),
     )
-    clock = label((46, top), view.clock, 17, color, bold=True, scale=view.scale, role="clock")
+    clock = label(view, (46, top), view.clock, 17, color, bold=True, role="clock")
     battery = Element("battery", (width - 76, top, width - 34, top + 22), desc=f"{view.battery} % charged")
     yield Element("status bar", (0, 0, width, status_height(view)), shapes, id="status", children=(clock, battery))
     yield decor((Canvas.fill, (middle - 70, height - 12, middle + 70, height - 7), color, 2.5))
@@ -48,7 +48,7 @@ def frame(view: View) -> Iterator[Element]:
 def toast(view: View) -> Element:
     """Return a word in a dark capsule, for what would otherwise happen unseen."""
     x, y = view.size[0] / 2, view.size[1] * 0.62
-    word = centered((x, y), view.toast, 17, "#ffffff", bold=True, scale=view.scale)
+    word = centered(view, (x, y), view.toast, 17, "#ffffff", bold=True)
     half = (word.box[2] - word.box[0]) / 2 + 24
     box = (x - half, y - 24, x + half, y + 24)
 
@@ -61,17 +61,19 @@ def head_height(view: View) -> float:
     return status_height(view) + 48
 
 
-def head(view: View, title: str, *, large: bool = False) -> Iterator[Element]:
-    """Yield the bar with the page's title, opaque so that a list can pass below it; in an app with its way back."""
+def head(view: View, title: str = "") -> Iterator[Element]:
+    """Yield the bar with a title, opaque so that a list can pass below it; on a page inside an app with the way back.
+
+    Without a `title` it is the name of the page, or of the app.
+    """
     theme, bottom, width = view.theme, head_height(view), view.size[0]
     middle = status_height(view) + 22
     yield decor((Canvas.fill, (0, 0, width, bottom), theme.paper))
     if view.page:
-        name = label((36, middle - 11), view.app, 18, theme.accent, scale=view.scale)
+        name = label(view, (36, middle - 11), view.app, 18, theme.accent)
         shapes = ((Canvas.sign, "back", 12, middle - 10.5, 21, theme.accent), *name.shapes)
         box = (8, middle - 20, name.box[2] + 8, middle + 20)
         yield Element("button", box, shapes, view.app, "back", "back", tap=moves.back)
-    if large and not view.page:
-        yield label((24, middle - 21), title, 32, theme.ink, bold=True, scale=view.scale, role="title")
+        yield centered(view, (width / 2, middle), view.page, 18, theme.ink, bold=True, role="title")
     else:
-        yield centered((width / 2, middle), title, 18, theme.ink, bold=True, scale=view.scale, role="title")
+        yield label(view, (24, middle - 21), title or view.app, 32, theme.ink, bold=True, role="title")

@@ -13,18 +13,13 @@ from mcpboard.simulator.phone.apps.writing import field_line
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, centered, clipped, decor, label
 from mcpboard.simulator.phone.landscapes import landscape
-from mcpboard.simulator.phone.view import Box, View
+from mcpboard.simulator.phone.view import CONTENT, Box, View
 
 SIDE = 24  # points beside the text
 LINE = 27  # from line to line of the text
 SHOWN = 200  # characters of an address that can matter
 HINT = "Search or enter an address"
 FAVORITES = ("example.com", "modelcontextprotocol.io", "python.org", "wikipedia.org")
-TEXT = (
-    "This page was drawn for the address above; nothing was fetched, since the pretend phone has no network.",
-    "It is long enough to be scrolled, and its words are real text, so that they can be read and found.",
-    "Three links follow. Each leads to another page of the same site, and the address bar follows along.",
-)
 LINKS = ("News", "Documents", "Contact")
 
 
@@ -34,8 +29,6 @@ def extent(view: View) -> float:
 
 
 def elements(view: View) -> Iterator[Element]:
-    if view.focused:
-        yield keyboard.shut(view)
     (width, height), upper = view.size, bars.status_height(view) + 12
     bar = (16, upper, width - 16, upper + 50)
     top = bar[3] + 12
@@ -46,8 +39,6 @@ def elements(view: View) -> Iterator[Element]:
     description = "Address" if view.address else HINT
     yield Element("field", bar, ((_address, view, bar),), view.address, description, "field/Browser",
                   tap=moves.focused)  # fmt: skip
-    if view.focused:
-        yield from keyboard.elements(view)
 
 
 def _address(canvas: Canvas, view: View, box: Box) -> None:
@@ -77,7 +68,7 @@ def _colors(host: str) -> tuple[str, str]:
 
 
 def _new_tab(view: View, top: float) -> Iterator[Element]:
-    yield label((SIDE, top + 24), "Favourites", 22, view.theme.ink, bold=True, scale=view.scale, role="heading")
+    yield label(view, (SIDE, top + 24), "Favourites", 22, view.theme.ink, bold=True, role="heading")
     pitch, y = (view.size[0] - 2 * SIDE) / 4, top + 108
     for index, host in enumerate(FAVORITES):
         x, name = SIDE + pitch * (index + 0.5), host.partition(".")[0]
@@ -87,7 +78,7 @@ def _new_tab(view: View, top: float) -> Iterator[Element]:
             (Canvas.shadow, box, 18, 0.18, 8, 4),
             (Canvas.slope, box, *_colors(host), 18),
             (Canvas.middle, x, y, name[0].upper(), 34, "#ffffff", True),
-            *centered((x, y + 52), short, 13, view.theme.ink, scale=view.scale).shapes,
+            *centered(view, (x, y + 52), short, 13, view.theme.ink).shapes,
         )
         yield Element("link", (x - 48, y - 36, x + 48, y + 62), shapes, short, host, f"favourite/{name}",
                       tap=partial(moves.browsed, url=f"https://{host}"))  # fmt: skip
@@ -122,12 +113,12 @@ def _page(view: View, body: float) -> Iterator[Element]:
         (Canvas.disc, width - 130, top + 150, 60, "#ffffff", 0.08),
     )
     headline = fonts.fitted(title, round(36 * view.scale), room, True)
-    yield label((SIDE, top + 84), headline, 36, "#ffffff", bold=True, scale=view.scale, role="heading")
-    yield label((SIDE, top + 136), fonts.fitted(host, round(16 * view.scale), room), 16, "#f2f4ff", scale=view.scale)
+    yield label(view, (SIDE, top + 84), headline, 36, "#ffffff", bold=True, role="heading")
+    yield label(view, (SIDE, top + 136), fonts.fitted(host, round(16 * view.scale), room), 16, "#f2f4ff")
     y = top + 214
-    for text in TEXT:
+    for text in CONTENT["web page"]:
         for line in fonts.wrapped(text, round(18 * view.scale), room):
-            yield label((SIDE, y), line, 18, theme.ink, scale=view.scale)
+            yield label(view, (SIDE, y), line, 18, theme.ink)
             y += LINE
         y += 14
     for name in LINKS:
@@ -146,4 +137,4 @@ def _photo(canvas: Canvas, view: View, top: float, host: str) -> None:
     """Paint a photograph that a host always has."""
     if top < view.size[1]:
         image = landscape(_number(host), canvas.px(view.size[0] - 2 * SIDE), canvas.px(320))
-        canvas.stamp_round(image, SIDE, top, 20)
+        canvas.stamp(image, SIDE, top, 20)

@@ -52,7 +52,7 @@ def elements(view: View) -> Iterator[Element]:
             continue
         # those in the dock are drawn without a name, and described by it
         (x, y), docked = view.point(slot(view, index)), index >= len(NAMES) - DOCK
-        tag = centered((x, y + half + 14), name, 13, "#ffffff", scale=view.scale)
+        tag = centered(view, (x, y + half + 14), name, 13, "#ffffff")
         shapes: list[Shape] = [
             (Canvas.shadow, (x - half, y - half, x + half, y + half), 18, 0.22, 7, 4),
             (Canvas.icon, name, x - half, y - half, ICON, view.moment.day),
@@ -81,8 +81,8 @@ def _dock(canvas: Canvas, view: View) -> None:
     box = (width / 2 - reach, middle - 53, width / 2 + reach, min(middle + 53, height - 16))
     left, top, right, bottom = map(canvas.px, box)
     veil, strength = ("#000000", 0.28) if view.dark else ("#ffffff", 0.34)
-    pane = glass((*view.pixels, view.hue, view.dark), (left, top, right, bottom), 24, veil, strength)
-    canvas.stamp_round(pane, box[0], box[1], RADIUS)
+    pane = glass(view.wall, (left, top, right, bottom), 24, veil, strength)
+    canvas.stamp(pane, box[0], box[1], RADIUS)
 
 
 def _widgets(view: View) -> Iterator[Element]:
@@ -92,10 +92,10 @@ def _widgets(view: View) -> Iterator[Element]:
 
     ground = ((Canvas.shadow, today, RADIUS, 0.2, 12, 6), (Canvas.fill, today, card, RADIUS))
     yield Element("widget", today, ground, desc="Calendar widget", id="widget/Calendar", children=(
-        label((58, 94), f"{view.moment:%A}".upper(), 14, "#f0483e", bold=True),
-        label((57, 110), f"{view.moment.day}", 52, ink),
-        label((58, 194), "No more events", 15, pale),
-        label((58, 214), "today", 15, pale),
+        label(view, (58, 94), f"{view.moment:%A}".upper(), 14, "#f0483e", bold=True),
+        label(view, (57, 110), f"{view.moment.day}", 52, ink),
+        label(view, (58, 194), "No more events", 15, pale),
+        label(view, (58, 214), "today", 15, pale),
     ), tap=partial(moves.shown, app="Calendar"))  # fmt: skip
     weather = (261, 76, 462, 268)
     sky = (
@@ -105,8 +105,8 @@ def _widgets(view: View) -> Iterator[Element]:
         (Canvas.disc, 430, 124, 20, "#ffd84d"),
     )
     yield Element("widget", weather, sky, desc="Weather widget", id="widget/Weather", children=(
-        label((283, 94), "Harbour", 17, "#ffffff", bold=True),
-        label((282, 112), "21\u00b0", 52, "#ffffff"),
-        label((283, 206), "Mostly sunny", 15, "#ffffff", bold=True),
-        label((283, 226), "H 24\u00b0  L 13\u00b0", 15, "#d3e7ff"),
+        label(view, (283, 94), "Harbour", 17, "#ffffff", bold=True),
+        label(view, (282, 112), "21\u00b0", 52, "#ffffff"),
+        label(view, (283, 206), "Mostly sunny", 15, "#ffffff", bold=True),
+        label(view, (283, 226), "H 24\u00b0  L 13\u00b0", 15, "#d3e7ff"),
     ), tap=partial(moves.shown, app="Weather"))  # fmt: skip

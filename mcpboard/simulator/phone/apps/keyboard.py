@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from mcpboard.simulator.phone import moves
@@ -22,17 +22,6 @@ PLAIN, DULL, STRONG = "plain", "dull", "strong"  # keys that write, that do some
 SHARE = {False: 0.31, True: 0.52}  # of the height that the keys take, upright and on its side
 
 
-@dataclass(frozen=True)
-class Cap:
-    """The face of a key: a text or a sign, in the colors of its kind; the name is for the tree."""
-
-    name: str
-    text: str = ""
-    image: str = ""
-    size: int = 16  # points
-    kind: str = DULL
-
-
 def top(view: View) -> float:
     """Return the height at which the keyboard begins."""
     return view.size[1] * (1 - SHARE[view.landscape])
@@ -45,47 +34,41 @@ def elements(view: View) -> Iterator[Element]:
     pitch, step = (height - 30 - start) / 4, (width - 2 * EDGE + GAP) / 10
     keys: list[Element] = []
 
-    def add(row: int, left: float, right: float, cap: Cap, move: Move) -> None:
-        keys.append(_key(view, (left, start + pitch * row, right, start + pitch * (row + 1) - 10), cap, move))
+    def add(row: int, left: float, right: float, name: str, move: Move, kind: str = DULL, sign: str = "") -> None:
+        box = left, start + pitch * row, right, start + pitch * (row + 1) - 10
+        keys.append(_key(view, box, name, move, kind, sign))
 
     for row, letters in enumerate(ROWS[view.keys]):
         for column, letter in enumerate(letters):
             left = (width - step * len(letters) + GAP) / 2 + step * column
-            add(
-                row,
-                left,
-                left + step - GAP,
-                Cap(letter, letter, size=23, kind=PLAIN),
-                partial(moves.typed, text=letter),
-            )
+            add(row, left, left + step - GAP, letter, partial(moves.typed, text=letter), PLAIN)
     if view.keys != "123":
         case, kind = ("abc", PLAIN) if view.keys == "ABC" else ("ABC", DULL)
-        add(2, EDGE, EDGE + step * 1.3, Cap("shift", image="shift", kind=kind), partial(replace, keys=case))
-    add(2, width - EDGE - step * 1.3, width - EDGE, Cap("delete", image="erase"), moves.erased)
+        add(2, EDGE, EDGE + step * 1.3, "shift", partial(replace, keys=case), kind, "shift")
+    add(2, width - EDGE - step * 1.3, width - EDGE, "delete", moves.erased, sign="erase")
     side, other = width * 0.24, "123" if view.keys != "123" else "abc"
-    add(3, EDGE, side, Cap(other, other.upper()), partial(replace, keys=other))
-    add(3, side + GAP, width - side - GAP, Cap("space", "space", kind=PLAIN), partial(moves.typed, text=" "))
+    add(3, EDGE, side, other, partial(replace, keys=other))
+    add(3, side + GAP, width - side - GAP, "space", partial(moves.typed, text=" "), PLAIN)
     name = RETURNS.get(view.app, "return")
-    add(3, width - side, width - EDGE, Cap(name, name, kind=STRONG if view.app in RETURNS else DULL), moves.returned)
+    add(3, width - side, width - EDGE, name, moves.returned, STRONG if view.app in RETURNS else DULL)
     ground = ((Canvas.fill, (0, start - 10, width, height), view.theme.board),)
     yield Element("keyboard", (0, start - 10, width, height), ground, id="keyboard", children=tuple(keys))
 
 
-def _key(view: View, box: Box, cap: Cap, move: Move) -> Element:
-    theme = view.theme
-    face = {PLAIN: theme.key, DULL: theme.dull_key, STRONG: theme.accent}[cap.kind]
-    ink = "#ffffff" if cap.kind == STRONG else theme.ink
-
-    left, upper, right, lower = box
+def _key(view: View, box: Box, name: str, move: Move, kind: str, sign: str) -> Element:
+    """Return one key, which shows its name or a sign; what leads back to the letters is written in capitals."""
+    theme, (left, upper, right, lower) = view.theme, box
+    face = {PLAIN: theme.key, DULL: theme.dull_key, STRONG: theme.accent}[kind]
+    ink = "#ffffff" if kind == STRONG else theme.ink
     x, y = (left + right) / 2, (upper + lower) / 2
+    text = "" if sign else name.upper() if name == "abc" else name
     shapes = (
         (Canvas.fill, (left, upper + 1.5, right, lower + 1.5), "#000000", 7, 0.28),
         (Canvas.fill, box, face, 7),
-        (Canvas.sign, cap.image, x - 12, y - 12, 24, ink)
-        if cap.image
-        else (Canvas.middle, x, y, cap.text, cap.size, ink),
-    )
-    return Element("key", box, shapes, cap.text, cap.name, f"key/{cap.name}", tap=move)
+        (Canvas.sign, sign, x - 12, y - 12, 24, ink) if sign
+        else (Canvas.middle, x, y, text, 23 if len(text) == 1 else 16, ink),
+    )  # fmt: skip
+    return Element("key", box, shapes, text, name, f"key/{name}", tap=move)
 
 
 def shut(view: View) -> Element:

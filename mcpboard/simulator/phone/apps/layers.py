@@ -24,8 +24,7 @@ SHOWN = 4  # cards that are drawn
 
 def _background(canvas: Canvas, view: View) -> None:
     """Paint the wallpaper behind dark frosted glass."""
-    wall = (*view.pixels, view.hue, view.dark)
-    canvas.image.paste(glass(wall, (0, 0, *view.pixels), 30, "#0a1020", 0.5))
+    canvas.image.paste(glass(view.wall, (0, 0, *view.pixels), 30, "#0a1020", 0.5))
 
 
 # --- the shade: the time, four switches, the brightness, what came in ----------------------------------------------
@@ -43,14 +42,14 @@ def shade(view: View) -> Iterator[Element]:
         right = view.size[0] - SIDE
         bar, news, pitch = (SIDE, TOP + 46, right, TOP + 106), (SIDE, TOP + 130), NOTICE + 12
     today = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
-    yield centered((middle, top), today, 19, HAZE, bold=True, scale=view.scale)
-    yield centered((middle, top + 62), view.clock, 84, WHITE, scale=view.scale, role="clock")
+    yield centered(view, (middle, top), today, 19, HAZE, bold=True)
+    yield centered(view, (middle, top + 62), view.clock, 84, WHITE, role="clock")
     for index, (name, image) in enumerate(TILES):
         x, on = left + index * 115, name in view.on
         yield Element("switch", (x, upper, x + 104, upper + 102), (
             (Canvas.disc, x + 52, upper + 38, 36, WHITE, 0.94 if on else 0.16),
             (Canvas.sign, image, x + 36, upper + 22, 32, "#0a74ff" if on else WHITE),
-            *centered((x + 52, upper + 90), name, 14, WHITE, scale=view.scale).shapes,
+            *centered(view, (x + 52, upper + 90), name, 14, WHITE).shapes,
         ), name, "on" if on else "off", f"shade/{name}", tap=partial(moves.toggled, switch=name))  # fmt: skip
     track = (bar[0] + 64, (bar[1] + bar[3]) / 2 - 3, bar[2] - 30, (bar[1] + bar[3]) / 2 + 3)
     yield Element("slider", (track[0], bar[1], track[2], bar[3]), (
@@ -87,14 +86,14 @@ def cards(view: View, render: Callable[[View], Picture]) -> Iterator[Element]:
             (Canvas.shadow, box, 26, 0.5, 18, 10),
             (_paint_card, view, app, box, render),
             (Canvas.icon, app, box[0] + 6, box[1] - 39, 30, view.moment.day),
-            *label((box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True, scale=view.scale).shapes,
+            *label(view, (box[0] + 46, box[1] - 34), app, 16, WHITE, bold=True).shapes,
         ), app, id=f"card/{app}", tap=partial(moves.shown, app=app))  # fmt: skip
     if not apps:
-        yield centered((width / 2, height / 2), "No app is open", 21, WHITE, scale=view.scale)
+        yield centered(view, (width / 2, height / 2), "No app is open", 21, WHITE)
 
 
 def _paint_card(canvas: Canvas, view: View, app: str, box: Box, render: Callable[[View], Picture]) -> None:
     inner = replace(view.still(), layer="", pressed=None, toast="")
     picture = render(inner if app == view.app else replace(inner, app=app, page="", focused=False, scroll=0))
     size = canvas.px(box[2] - box[0]), canvas.px(box[3] - box[1])
-    canvas.stamp_round(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)
+    canvas.stamp(picture.resize(size, reducing_gap=2.0), box[0], box[1], 26)

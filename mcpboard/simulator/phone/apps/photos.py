@@ -28,7 +28,7 @@ def extent(view: View) -> float:
 
 def elements(view: View) -> Iterator[Element]:
     yield from clipped(_one(view) if view.page else _wall(view), bars.head_height(view), view.size[1])
-    yield from bars.head(view, view.page or "Photos", large=True)
+    yield from bars.head(view)
 
 
 def _wall(view: View) -> Iterator[Element]:

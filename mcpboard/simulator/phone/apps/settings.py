@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from mcpboard.simulator.phone import moves
@@ -13,6 +12,8 @@ from mcpboard.simulator.phone.elements import Element, Shape, centered, clipped,
 from mcpboard.simulator.phone.sprites import wallpaper
 from mcpboard.simulator.phone.view import CONTENT, HUES, Box, View
 
+Line = tuple[str, str, str, str]  # what it is called, its kind, its sign and the color of that
+
 SWITCH, PAGE = "switch", "page"  # kinds of lines; the one other is a slider
 LINE = 58  # points of one line
 GAP = 24  # between two groups
@@ -20,17 +21,7 @@ RADIUS = 16
 SIDE = 16  # points left free beside the groups
 
 
-@dataclass(frozen=True)
-class SettingsLine:
-    """One line: what it is called, how it works, its sign and the color of that."""
-
-    name: str
-    kind: str
-    sign: str
-    color: str
-
-
-GROUPS = tuple(tuple(SettingsLine(*line) for line in group) for group in CONTENT["settings"])
+GROUPS: tuple[tuple[Line, ...], ...] = tuple(tuple(map(tuple, group)) for group in CONTENT["settings"])
 LINES = tuple(line for group in GROUPS for line in group)
 
 
@@ -45,7 +36,7 @@ def extent(view: View) -> float:
 def elements(view: View) -> Iterator[Element]:
     content = PAGES.get(view.page, _nothing)(view) if view.page else _list(view)
     yield from clipped(content, bars.head_height(view), view.size[1])
-    yield from bars.head(view, view.page or "Settings", large=True)
+    yield from bars.head(view)
 
 
 def _list(view: View) -> Iterator[Element]:
@@ -70,20 +61,20 @@ def _card(view: View, top: float, lines: int) -> Element:
     )
 
 
-def _line(view: View, line: SettingsLine, top: float) -> Element:
+def _line(view: View, line: Line, top: float) -> Element:
     """Return one line: its sign in a square, its name, and at the right a switch, a slider or an arrow."""
     box: Box = (SIDE, top, view.size[0] - SIDE, top + LINE)
-    name, theme, on = line.name, view.theme, line.name in view.on
-
+    (name, kind, sign, color), theme = line, view.theme
     shapes: tuple[Shape, ...] = (
-        (Canvas.slope, (SIDE + 14, top + 12, SIDE + 48, top + 46), line.color, line.color, 9),
-        (Canvas.sign, line.sign, SIDE + 20, top + 18, 22, "#ffffff"),
+        (Canvas.slope, (SIDE + 14, top + 12, SIDE + 48, top + 46), color, color, 9),
+        (Canvas.sign, sign, SIDE + 20, top + 18, 22, "#ffffff"),
         (Canvas.text, SIDE + 62, top + 17, name, 19, theme.ink),
     )
-    if line.kind == PAGE:
+    if kind == PAGE:
         shapes += ((Canvas.sign, "forward", box[2] - 32, top + 21, 15, theme.pale),)
         return Element("row", box, shapes, name, id=f"settings/{name}", tap=partial(moves.entered, page=name))
-    if line.kind == SWITCH:
+    if kind == SWITCH:
+        on = name in view.on
         left, upper = box[2] - 70, top + 13
         middle, state = left + (38 if on else 16), "on" if on else "off"
         shapes += (
@@ -116,18 +107,17 @@ def slider(view: View, box: Box, knob_color: str) -> tuple[Shape, ...]:
 
 def _nothing(view: View) -> Iterator[Element]:
     """Yield the page behind most lines: their sign and a word."""
-    line = next(line for line in LINES if line.name == view.page)
+    name, _, sign, color = next(line for line in LINES if line[0] == view.page)
     middle, top = view.size[0] / 2, bars.head_height(view) + 40
-
     box = (middle - 44, top, middle + 44, top + 88)
     yield decor(
         (Canvas.shadow, box, 22, 0.2, 10, 5),
-        (Canvas.fill, box, line.color, 22),
-        (Canvas.sign, line.sign, middle - 29, top + 15, 58, "#ffffff"),
+        (Canvas.fill, box, color, 22),
+        (Canvas.sign, sign, middle - 29, top + 15, 58, "#ffffff"),
     )
     theme, text = view.theme, "All is set, nothing to choose here."
-    yield centered((middle, top + 122), line.name, 24, theme.ink, bold=True, scale=view.scale)
-    yield centered((middle, top + 154), text, 16, theme.pale, scale=view.scale)
+    yield centered(view, (middle, top + 122), name, 24, theme.ink, bold=True)
+    yield centered(view, (middle, top + 154), text, 16, theme.pale)
 
 
 def _about(view: View) -> Iterator[Element]:
@@ -135,9 +125,9 @@ def _about(view: View) -> Iterator[Element]:
     yield _card(view, top, len(CONTENT["about"]))
     for index, (name, value) in enumerate(CONTENT["about"].items()):
         y = top + LINE * index + 17
-        yield label((SIDE + 22, y), name, 18, theme.ink, scale=view.scale)
-        wide = label((0, y), value, 18, theme.pale, scale=view.scale).box[2]
-        yield label((view.size[0] - SIDE - 22 - wide, y), value, 18, theme.pale, scale=view.scale)
+        yield label(view, (SIDE + 22, y), name, 18, theme.ink)
+        wide = label(view, (0, y), value, 18, theme.pale).box[2]
+        yield label(view, (view.size[0] - SIDE - 22 - wide, y), value, 18, theme.pale)
 
 
 def _wallpapers(view: View) -> Iterator[Element]:
@@ -158,7 +148,7 @@ def _wallpapers(view: View) -> Iterator[Element]:
 
 def _thumbnail(canvas: Canvas, view: View, x: float, y: float, wide: int, tall: int, hue: int) -> None:
     small = wallpaper(*view.pixels, hue, view.dark).resize((canvas.px(wide), canvas.px(tall)))
-    canvas.stamp_round(small, x, y, 22)
+    canvas.stamp(small, x, y, 22)
 
 
 PAGES = {"About": _about, "Wallpaper": _wallpapers}

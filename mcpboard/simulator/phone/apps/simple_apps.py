@@ -13,8 +13,7 @@ from PIL import Image, ImageDraw
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, centered, decor, label
-from mcpboard.simulator.phone.fonts import width
+from mcpboard.simulator.phone.elements import Element, centered, decor, label, width
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.masks import FINE
 from mcpboard.simulator.phone.view import Box, View
@@ -30,7 +29,7 @@ CITY = 74  # points of one city's line
 
 
 def clock(view: View) -> Iterator[Element]:
-    yield from bars.head(view, "Clock", large=True)
+    yield from bars.head(view)
     theme = view.theme
     x, y = (view.size[0] / 2, bars.head_height(view) + 180) if not view.landscape else (220, 280)
     side = DIAL if not view.landscape else 330
@@ -42,7 +41,7 @@ def clock(view: View) -> Iterator[Element]:
         (_paint_dial, view, box, side),
     ), desc=view.clock, id="dial")  # fmt: skip
     if not view.landscape:
-        yield centered((x, y + 196), f"{view.moment:%A}, {view.moment.day} {view.moment:%B}", 19, theme.pale)
+        yield centered(view, (x, y + 196), f"{view.moment:%A}, {view.moment.day} {view.moment:%B}", 19, theme.pale)
     left, top = (16, y + 232) if not view.landscape else (470, 96)
     right = view.size[0] - 16
     card = (left, top, right, top + CITY * len(CITIES))
@@ -54,10 +53,10 @@ def clock(view: View) -> Iterator[Element]:
         ahead = hours - view.zone / 60
         there = view.moment + timedelta(hours=ahead)
         day = DAYS[(there.date() - view.moment.date()).days]
-        yield label((left + 22, row + 13), city, 20, theme.ink, scale=view.scale)
-        yield label((left + 22, row + 41), f"{day}, {ahead:+g} h", 14, theme.pale, scale=view.scale)
-        left_of_time = right - 22 - width(f"{there:%H:%M}", round(31 * view.scale)) / view.scale
-        yield label((left_of_time, row + 17), f"{there:%H:%M}", 31, theme.ink, scale=view.scale)
+        yield label(view, (left + 22, row + 13), city, 20, theme.ink)
+        yield label(view, (left + 22, row + 41), f"{day}, {ahead:+g} h", 14, theme.pale)
+        time = f"{there:%H:%M}"
+        yield label(view, (right - 22 - width(view, time, 31), row + 17), time, 31, theme.ink)
 
 
 def _paint_dial(canvas: Canvas, view: View, box: Box, side: float) -> None:
@@ -96,13 +95,13 @@ WEEKDAYS = ("M", "T", "W", "T", "F", "S", "S")
 
 
 def calendar(view: View) -> Iterator[Element]:
-    yield from bars.head(view, f"{view.moment:%B}", large=True)
+    yield from bars.head(view, f"{view.moment:%B}")
     theme, top = view.theme, bars.head_height(view) + 10
     weeks = months.Calendar().monthdayscalendar(view.moment.year, view.moment.month)  # 0 for another month's day
     across, row = (view.size[0] - 32, 66) if not view.landscape else (576, 52)
     for column, name in enumerate(WEEKDAYS):
         x = 16 + across / 7 * (column + 0.5)
-        yield centered((x, top + 12), name, 14, theme.pale, bold=True, scale=view.scale)
+        yield centered(view, (x, top + 12), name, 14, theme.pale, bold=True)
         for index, week in enumerate(weeks):
             y, day = top + 52 + row * index, week[column]
             today = day == view.moment.day
@@ -110,25 +109,20 @@ def calendar(view: View) -> Iterator[Element]:
                 yield decor((Canvas.disc, x, y, 23, RED))
             if day:
                 ink = "#ffffff" if today else theme.pale if column > 4 else theme.ink
-                yield centered((x, y), str(day), 20, ink, bold=today, scale=view.scale)
+                yield centered(view, (x, y), str(day), 20, ink, bold=today)
     left, upper = (32 + across, top) if view.landscape else (16, top + 52 + row * len(weeks))
     yield decor(
         (Canvas.fill, (left, upper, view.size[0] - 16, upper + 104), theme.card, 18),
         (Canvas.fill, (left + 16, upper + 20, left + 20, upper + 84), RED, 2),
     )
     title = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
-    yield label((left + 36, upper + 24), title, 19, theme.ink, bold=True, scale=view.scale)
-    yield label((left + 36, upper + 54), "Nothing planned", 17, theme.pale, scale=view.scale)
+    yield label(view, (left + 36, upper + 24), title, 19, theme.ink, bold=True)
+    yield label(view, (left + 36, upper + 54), "Nothing planned", 17, theme.pale)
 
 
 # --- the calculator: a line of digits and the keys that count ------------------------------------------------------
 
-KEYS = (
-    ("7", "8", "9", "\u00f7"),
-    ("4", "5", "6", "\u00d7"),
-    ("1", "2", "3", "\u2212"),
-    ("0", ".", "C", "+"),
-)
+KEYS = ("789\u00f7", "456\u00d7", "123\u2212", "0.C+")
 GAP = 14  # points between keys
 PAPER, DIGIT, SIGN, CLEAR = "#0b0c10", "#2c2e36", "#ff9f0a", "#8d909b"
 
@@ -138,9 +132,9 @@ def calculator(view: View) -> Iterator[Element]:
     bottom = _key_box(view, 0, 0)[1]
     right, size = view.size[0] - 34, 64 if not view.landscape else 40
     text = view.figures or "0"
-    while size > 20 and width(text, round(size * view.scale)) / view.scale > right - 20:
+    while size > 20 and width(view, text, size) > right - 20:
         size -= 4
-    left, top = right - width(text, round(size * view.scale)) / view.scale, bottom - size * 1.6
+    left, top = right - width(view, text, size), bottom - size * 1.6
     digits = (Canvas.text, left, top, text, size, "#ffffff")
     yield Element("display", (22, top, right + 6, bottom - 8), (digits,), text, id="display")
     for row, keys in enumerate(KEYS):
@@ -184,25 +178,25 @@ def weather(view: View) -> Iterator[Element]:
     top, bottom = NIGHT if view.dark else SKY
     yield decor((Canvas.slope, (0, 0, *view.size), top, bottom))
     middle, start = (view.size[0] / 2, 96) if not view.landscape else (250, 60)
-    yield centered((middle, start), "Harbour", 30, WHITE, scale=view.scale, role="title")
-    yield centered((middle + 10, start + 76), "21\u00b0", 92, WHITE, scale=view.scale)
-    yield centered((middle, start + 144), "Mostly sunny", 20, HAZE, bold=True, scale=view.scale)
-    yield centered((middle, start + 172), "H 24\u00b0   L 13\u00b0", 18, WHITE, scale=view.scale)
+    yield centered(view, (middle, start), "Harbour", 30, WHITE, role="title")
+    yield centered(view, (middle + 10, start + 76), "21\u00b0", 92, WHITE)
+    yield centered(view, (middle, start + 144), "Mostly sunny", 20, HAZE, bold=True)
+    yield centered(view, (middle, start + 172), "H 24\u00b0   L 13\u00b0", 18, WHITE)
     left, right = (16, view.size[0] - 16) if not view.landscape else (16, 484)
     yield from _panel(view, (left, start + 212, right, start + 352), "TODAY")
     pitch = (right - left - 24) / len(HOURS)
     for index, degrees in enumerate(HOURS):
         x, y = left + 12 + pitch * (index + 0.5), start + 212
-        yield centered((x, y + 52), f"{(view.moment.hour + 3 * index) % 24:02d}", 15, HAZE, scale=view.scale)
+        yield centered(view, (x, y + 52), f"{(view.moment.hour + 3 * index) % 24:02d}", 15, HAZE)
         yield decor((Canvas.sign, "sun", x - 15, y + 82 - 15, 30, SUN))
-        yield centered((x, y + 114), f"{degrees}\u00b0", 18, WHITE, bold=True, scale=view.scale)
+        yield centered(view, (x, y + 114), f"{degrees}\u00b0", 18, WHITE, bold=True)
     left, upper = (16, start + 372) if not view.landscape else (508, 60)
     yield from _week(view, (left, upper, view.size[0] - 16, upper + 48 + ROW * len(WEEK)))
 
 
 def _panel(view: View, box: Box, title: str) -> Iterator[Element]:
     yield decor((Canvas.fill, box, PANEL, 20, 0.28))
-    yield label((box[0] + 20, box[1] + 14), title, 13, HAZE, bold=True, scale=view.scale)
+    yield label(view, (box[0] + 20, box[1] + 14), title, 13, HAZE, bold=True)
 
 
 def _week(view: View, box: Box) -> Iterator[Element]:
@@ -211,28 +205,28 @@ def _week(view: View, box: Box) -> Iterator[Element]:
     for index, (low, high) in enumerate(WEEK):
         y = box[1] + 42 + ROW * index
         day = "Today" if index == 0 else f"{view.moment + timedelta(days=index):%A}"
-        yield label((box[0] + 20, y + 10), day, 18, WHITE, scale=view.scale)
+        yield label(view, (box[0] + 20, y + 10), day, 18, WHITE)
         yield decor((Canvas.sign, "sun", box[0] + 158 - 15, y + 21 - 15, 30, SUN))
-        yield label((box[0] + 192, y + 10), f"{low}\u00b0", 18, HAZE, scale=view.scale)
+        yield label(view, (box[0] + 192, y + 10), f"{low}\u00b0", 18, HAZE)
         # the day's range within the week's
         first, last = (left + (right - left) * (each - COLDEST) / (WARMEST - COLDEST) for each in (low, high))
         yield decor(
             (Canvas.fill, (left, y + 21 - 3, right, y + 21 + 3), PANEL, 3, 0.35),
             (Canvas.fill, (first, y + 21 - 3, last, y + 21 + 3), SUN, 3),
         )
-        yield label((box[2] - 54, y + 10), f"{high}\u00b0", 18, WHITE, scale=view.scale)
+        yield label(view, (box[2] - 54, y + 10), f"{high}\u00b0", 18, WHITE)
 
 
 # --- the others ----------------------------------------------------------------------------------------------------
 
 
 def front(view: View) -> Iterator[Element]:
-    yield from bars.head(view, view.app, large=True)
+    yield from bars.head(view)
     x, y = view.size[0] / 2, view.size[1] * 0.42
     left, top = x - FRONT / 2, y - FRONT / 2
     yield decor(
         (Canvas.shadow, (left, top, x + FRONT / 2, y + FRONT / 2), 30, 0.24, 14, 8),
         (Canvas.icon, view.app, left, top, FRONT, view.moment.day),
     )
-    yield centered((x, y + 98), f"Nothing in {view.app} yet", 21, view.theme.ink, bold=True, scale=view.scale)
-    yield centered((x, y + 130), "This app is only a front.", 16, view.theme.pale, scale=view.scale)
+    yield centered(view, (x, y + 98), f"Nothing in {view.app} yet", 21, view.theme.ink, bold=True)
+    yield centered(view, (x, y + 130), "This app is only a front.", 16, view.theme.pale)

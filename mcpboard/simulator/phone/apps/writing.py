@@ -19,9 +19,7 @@ AMBER = "#e0a100"
 
 
 def notes(view: View) -> Iterator[Element]:
-    if view.focused:
-        yield keyboard.shut(view)
-    yield from bars.head(view, "Notes", large=True)
+    yield from bars.head(view)
     width, height = view.size
     if view.focused:
         middle = bars.status_height(view) + 22
@@ -32,13 +30,11 @@ def notes(view: View) -> Iterator[Element]:
     lower = keyboard.top(view) - 12 if view.focused else height - bars.FOOT - 10
     sheet = (16, upper, width - 16, lower)
     date = f"{view.moment.day} {view.moment:%B %Y at %H:%M}"
-    hints = [label((36, upper + 14), date, 14, view.theme.pale, scale=view.scale)]
+    hints = [label(view, (36, upper + 14), date, 14, view.theme.pale)]
     if not view.notes and not view.focused:
-        hints.append(label((36, upper + 46), "Tap to write", SIZE, view.theme.pale, scale=view.scale))
+        hints.append(label(view, (36, upper + 46), "Tap to write", SIZE, view.theme.pale))
     yield Element("field", sheet, ((_sheet, view, sheet),), view.notes, "Note", "field/Notes",
                   tap=moves.focused, children=tuple(hints))  # fmt: skip
-    if view.focused:
-        yield from keyboard.elements(view)
 
 
 def _sheet(canvas: Canvas, view: View, box: Box) -> None:
@@ -67,14 +63,12 @@ WIDEST = 0.72  # of the screen's width that a bubble takes
 
 
 def messages(view: View) -> Iterator[Element]:
-    if view.focused:
-        yield keyboard.shut(view)
     (width, height), theme = view.size, view.theme
     bottom = keyboard.top(view) - 10 if view.focused else height - bars.FOOT - 8
     field = (16, bottom - 46, width - 72, bottom)
     yield from clipped(_thread(view, field[1] - 14), bars.head_height(view), field[1])
     yield decor((Canvas.fill, (0, field[1] - 8, width, height), theme.paper))
-    yield from bars.head(view, "Messages", large=True)
+    yield from bars.head(view)
     yield Element("field", field, ((_draft, view, field),), view.draft, "Message", "field/Messages",
                   tap=moves.focused)  # fmt: skip
     x, y = width - 40, (field[1] + field[3]) / 2
@@ -83,8 +77,6 @@ def messages(view: View) -> Iterator[Element]:
         (Canvas.sign, "shift", x - 11, y - 11, 22, "#ffffff"),
     )
     yield Element("button", (x - 22, y - 22, x + 22, y + 22), shapes, desc="Send", id="send", tap=moves.sent)
-    if view.focused:
-        yield from keyboard.elements(view)
 
 
 def _thread(view: View, bottom: float) -> Iterator[Element]:
