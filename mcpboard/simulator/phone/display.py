@@ -28,7 +28,7 @@ def elements(view: View) -> tuple[Element, ...]:
     elif view.layer == "cards":
         shown = layers.cards(view, still)
     else:
-        shown = page(view)[0](view)
+        shown = page(view)
         if view.focused:
             shown = keyboard.shut(view), *shown, *keyboard.elements(view)
     over = [bars.toast(view)] if view.toast else []

@@ -85,6 +85,13 @@ def centered(
     return label(view, corner, text, size, color, bold, role)
 
 
+def floating_icon(view: View, app: str, center: Place, side: float, *shadow: float) -> tuple[Shape, ...]:
+    """Return the shapes of an app's icon above its shadow: round corners, strength, blur and drop of that."""
+    x, y = center[0] - side / 2, center[1] - side / 2
+    box = x, y, x + side, y + side
+    return (Canvas.shadow, box, *shadow), (Canvas.icon, app, x, y, side, view.moment.day)
+
+
 def clipped(elements: Iterable[Element], top: float, bottom: float) -> Iterator[Element]:
     """Yield the elements of a page that scrolls, cut to what is seen between two heights.
 

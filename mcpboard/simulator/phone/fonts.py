@@ -18,11 +18,9 @@ from mcpboard.simulator.phone.sprites import ART, EMOJI
 WESTERN = (("\0", "\u052f"), ("\u1e00", "\u22ff"))
 PICTURED = "emoji"  # runs that no font draws
 
-Font = ImageFont.FreeTypeFont
-
 
 @functools.lru_cache(maxsize=128)
-def font(name: str, size: int) -> Font:
+def font(name: str, size: int) -> ImageFont.FreeTypeFont:
     """Return the font of that name, `regular`, `bold` or `asian`, in a size in pixels."""
     return ImageFont.truetype(str(ART / f"{name}.otf"), size, layout_engine=ImageFont.Layout.BASIC)
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mcpboard.simulator.phone.view import FIELDS, HOME, View
+from mcpboard.simulator.phone.view import CONTENT, FIELDS, HOME, View
 
 CARDS = 6  # apps that the switcher remembers
-ANSWERS = ("Received, thank you.", "Understood.", "I could not have said it better.")
 THREAD = 40  # messages that are kept
 LONGEST_SUM = 18  # characters that the calculator takes
 
@@ -144,7 +143,8 @@ def sent(view: View) -> View:
     text = view.draft.strip()
     if not text:
         return view
-    thread = (*view.thread, (True, text), (False, ANSWERS[len(view.thread) // 2 % len(ANSWERS)]))
+    answers = CONTENT["answers"]
+    thread = (*view.thread, (True, text), (False, answers[len(view.thread) // 2 % len(answers)]))
     return moving(view, "fade", draft="", marked=False, thread=thread[-THREAD:])
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcpboard.simulator.phone import display, moves
-from mcpboard.simulator.phone.apps import home_screen, page
+from mcpboard.simulator.phone.apps import extent, home_screen
 from mcpboard.simulator.phone.elements import Node
 from mcpboard.simulator.phone.view import FRAMES, HOME, HUES, Move, Place, View
 
@@ -169,24 +169,19 @@ class Phone:
         """Copy the text of the field to the clipboard, whole."""
         with self._lock:
             if self._state.text:
-                self.clipboard = self._state.text
-                self._tell("Copied")
+                self.clipboard, self._toasted = self._state.text, self._clock()
+                self.do(lambda view: replace(view, toast="Copied"))
 
     def cut(self) -> None:
         """Move the text of the focused field to the clipboard."""
         with self._lock:
             if self._state.focused and self._state.text:
-                self.clipboard = self._state.text
-                self.do(lambda view: moves.filled(view, ""))
-                self._tell("Cut")
+                self.copy()
+                self.do(lambda view: replace(moves.filled(view, ""), toast="Cut"))
 
     def paste(self) -> None:
         """Write the clipboard into the focused field."""
         self.write(self.clipboard)
-
-    def _tell(self, word: str) -> None:
-        self._toasted = self._clock()
-        self.do(lambda view: replace(view, toast=word))
 
 
 def _stroked(view: View, start: Place, end: Place) -> View:
@@ -207,7 +202,7 @@ def _stroked(view: View, start: Place, end: Place) -> View:
         if element is not None and element.role == "card" and climb > THROW:
             return moves.forgotten(view, element.text)
         return view
-    return moves.scrolled(view, climb, page(view)[1](view))
+    return moves.scrolled(view, climb, extent(view))
 
 
 def _slid(view: View, start: Place, end: Place) -> View:

@@ -8,20 +8,19 @@ from mcpboard.simulator.phone.apps import browser, home_screen, photos, settings
 from mcpboard.simulator.phone.elements import Element
 from mcpboard.simulator.phone.view import HOME, View
 
-Elements = Callable[[View], Iterator[Element]]  # in the order they are painted
-Extent = Callable[[View], float]  # of the scrolling, in thousandths of the height
-
-PAGES: Mapping[str, tuple[Elements, Extent]] = {
-    "Settings": (settings.elements, settings.extent),
-    "Browser": (browser.elements, browser.extent),
-    "Photos": (photos.elements, photos.extent),
-}
-STILL: Mapping[str, Elements] = {
-    HOME: home_screen.elements, "Notes": writing.notes, "Messages": writing.messages, "Clock": simple_apps.clock,
+PAGES: Mapping[str, Callable[[View], Iterator[Element]]] = {
+    HOME: home_screen.elements, "Settings": settings.elements, "Browser": browser.elements, "Photos": photos.elements,
+    "Notes": writing.notes, "Messages": writing.messages, "Clock": simple_apps.clock,
     "Calculator": simple_apps.calculator, "Calendar": simple_apps.calendar, "Weather": simple_apps.weather,
 }  # fmt: skip
+EXTENTS = {"Settings": settings.extent, "Browser": browser.extent, "Photos": photos.extent}
 
 
-def page(view: View) -> tuple[Elements, Extent]:
-    """Return the page of the app on the screen."""
-    return PAGES.get(view.app) or (STILL.get(view.app, simple_apps.front), lambda view: 0)
+def page(view: View) -> Iterator[Element]:
+    """Yield the page of the app on the screen, in the order it is painted."""
+    return PAGES.get(view.app, simple_apps.front)(view)
+
+
+def extent(view: View) -> float:
+    """Return how far the page can be scrolled, in thousandths of the height."""
+    return EXTENTS[view.app](view) if view.app in EXTENTS else 0

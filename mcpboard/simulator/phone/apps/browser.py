@@ -19,8 +19,6 @@ SIDE = 24  # points beside the text
 LINE = 27  # from line to line of the text
 SHOWN = 200  # characters of an address that can matter
 HINT = "Search or enter an address"
-FAVORITES = ("example.com", "modelcontextprotocol.io", "python.org", "wikipedia.org")
-LINKS = ("News", "Documents", "Contact")
 
 
 def extent(view: View) -> float:
@@ -32,9 +30,8 @@ def elements(view: View) -> Iterator[Element]:
     (width, height), upper = view.size, bars.status_height(view) + 12
     bar = (16, upper, width - 16, upper + 50)
     top = bar[3] + 12
-    yield from clipped(
-        _page(view, top) if view.url else _new_tab(view, top), top, keyboard.top(view) if view.focused else height
-    )
+    bottom = keyboard.top(view) if view.focused else height
+    yield from clipped(_page(view, top) if view.url else _new_tab(view, top), top, bottom)
     yield decor((Canvas.fill, (0, 0, width, top), view.theme.paper))
     description = "Address" if view.address else HINT
     yield Element("field", bar, ((_address, view, bar),), view.address, description, "field/Browser",
@@ -70,7 +67,7 @@ def _colors(host: str) -> tuple[str, str]:
 def _new_tab(view: View, top: float) -> Iterator[Element]:
     yield label(view, (SIDE, top + 24), "Favourites", 22, view.theme.ink, bold=True, role="heading")
     pitch, y = (view.size[0] - 2 * SIDE) / 4, top + 108
-    for index, host in enumerate(FAVORITES):
+    for index, host in enumerate(CONTENT["favorites"]):
         x, name = SIDE + pitch * (index + 0.5), host.partition(".")[0]
         short = fonts.fitted(name, round(13 * view.scale), 96 * view.scale)
         box = (x - 36, y - 36, x + 36, y + 36)
@@ -121,7 +118,7 @@ def _page(view: View, body: float) -> Iterator[Element]:
             yield label(view, (SIDE, y), line, 18, theme.ink)
             y += LINE
         y += 14
-    for name in LINKS:
+    for name in CONTENT["links"]:
         box, url = (SIDE, y, width - SIDE, y + 62), f"https://{host}/{name.lower()}"
         shapes = (
             (Canvas.fill, box, theme.paper, 16),

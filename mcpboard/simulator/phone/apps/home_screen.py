@@ -7,7 +7,7 @@ from functools import partial
 
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, Shape, centered, decor, label
+from mcpboard.simulator.phone.elements import Element, centered, decor, floating_icon, label
 from mcpboard.simulator.phone.sprites import glass
 from mcpboard.simulator.phone.view import DOCK, HOME, NAMES, Place, View
 
@@ -29,11 +29,8 @@ def slot(view: View, index: int) -> Place:
 def slot_at(view: View, place: Place) -> int | None:
     """Return the slot that a point (in thousandths) lies in."""
     across, down = (58, 120) if view.landscape else REACH
-    for index in range(len(NAMES)):
-        x, y = slot(view, index)
-        if abs(place[0] - x) <= across and abs(place[1] - y) <= down:
-            return index
-    return None
+    away = ((abs(place[0] - x), abs(place[1] - y)) for x, y in (slot(view, index) for index in range(len(NAMES))))
+    return next((index for index, (x, y) in enumerate(away) if x <= across and y <= down), None)
 
 
 def icon_under(view: View, place: Place) -> str:
@@ -53,24 +50,15 @@ def elements(view: View) -> Iterator[Element]:
         # those in the dock are drawn without a name, and described by it
         (x, y), docked = view.point(slot(view, index)), index >= len(NAMES) - DOCK
         tag = centered(view, (x, y + half + 14), name, 13, "#ffffff")
-        shapes: list[Shape] = [
-            (Canvas.shadow, (x - half, y - half, x + half, y + half), 18, 0.22, 7, 4),
-            (Canvas.icon, name, x - half, y - half, ICON, view.moment.day),
-        ]
+        shapes = floating_icon(view, name, (x, y), ICON, 18, 0.22, 7, 4)
         if not docked:
-            shapes += [(Canvas.text, tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657"), *tag.shapes]
+            shapes += ((Canvas.text, tag.box[0] + 1, tag.box[1] + 1, name, 13, "#3c4657"), *tag.shapes)
         low = y + half + (0 if docked else 24)
         box = (min(x - half, tag.box[0]), y - half, max(x + half, tag.box[2]), low)
-        yield Element("icon", box, tuple(shapes), "" if docked else name, name, f"app/{name}",
+        yield Element("icon", box, shapes, "" if docked else name, name, f"app/{name}",
                       tap=partial(moves.shown, app=name))  # fmt: skip
     if view.lifted and view.pressed:  # the icon that hangs on the finger, a little larger
-        side = ICON * 1.16
-        x, y = view.point(view.pressed)
-        left, top = x - side / 2, y - side / 2
-        yield decor(
-            (Canvas.shadow, (left, top, left + side, top + side), 20, 0.4, 14, 10),
-            (Canvas.icon, view.lifted, left, top, side, view.moment.day),
-        )
+        yield decor(*floating_icon(view, view.lifted, view.point(view.pressed), ICON * 1.16, 20, 0.4, 14, 10))
 
 
 def _dock(canvas: Canvas, view: View) -> None:

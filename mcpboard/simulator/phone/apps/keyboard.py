@@ -9,13 +9,8 @@ from functools import partial
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element
-from mcpboard.simulator.phone.view import Box, Move, View
+from mcpboard.simulator.phone.view import CONTENT, Box, Move, View
 
-ROWS = {
-    "abc": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
-    "ABC": ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM"),
-    "123": ("1234567890", '-/:;()$&@"', ".,?!'"),
-}
 RETURNS = {"Browser": "go", "Messages": "send"}  # what the last key is called where it does more than a new line
 EDGE, GAP = 5, 6  # points beside the keys and between them
 PLAIN, DULL, STRONG = "plain", "dull", "strong"  # keys that write, that do something else, that finish
@@ -38,7 +33,7 @@ def elements(view: View) -> Iterator[Element]:
         box = left, start + pitch * row, right, start + pitch * (row + 1) - 10
         keys.append(_key(view, box, name, move, kind, sign))
 
-    for row, letters in enumerate(ROWS[view.keys]):
+    for row, letters in enumerate(CONTENT["keys"][view.keys]):
         for column, letter in enumerate(letters):
             left = (width - step * len(letters) + GAP) / 2 + step * column
             add(row, left, left + step - GAP, letter, partial(moves.typed, text=letter), PLAIN)

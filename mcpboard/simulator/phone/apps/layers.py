@@ -14,7 +14,6 @@ from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.sprites import glass
 from mcpboard.simulator.phone.view import CONTENT, Box, View
 
-TILES = (("Wi-Fi", "wifi"), ("Bluetooth", "bluetooth"), ("Focus", "moon"), ("Dark Mode", "sun"))
 WHITE, HAZE = "#ffffff", "#c9d3e6"
 NOTICE = 92  # points of one notification
 TOP, SIDE = 306, 16
@@ -44,7 +43,7 @@ def shade(view: View) -> Iterator[Element]:
     today = f"{view.moment:%A}, {view.moment.day} {view.moment:%B}"
     yield centered(view, (middle, top), today, 19, HAZE, bold=True)
     yield centered(view, (middle, top + 62), view.clock, 84, WHITE, role="clock")
-    for index, (name, image) in enumerate(TILES):
+    for index, (name, image) in enumerate(CONTENT["tiles"].items()):
         x, on = left + index * 115, name in view.on
         yield Element("switch", (x, upper, x + 104, upper + 102), (
             (Canvas.disc, x + 52, upper + 38, 36, WHITE, 0.94 if on else 0.16),

@@ -11,12 +11,11 @@ from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
 from mcpboard.simulator.phone.elements import Element, clipped
 from mcpboard.simulator.phone.landscapes import landscape
-from mcpboard.simulator.phone.view import View
+from mcpboard.simulator.phone.view import CONTENT, View
 
 COUNT = 36  # photos there are
 COLUMNS = {False: 3, True: 6}
 GAP = 3  # points between two photos
-TITLES = ("Morning", "Harbour", "Ridge", "Meadow", "Dunes", "Evening")
 
 
 def extent(view: View) -> float:
@@ -33,13 +32,12 @@ def elements(view: View) -> Iterator[Element]:
 
 def _wall(view: View) -> Iterator[Element]:
     pitch, top = (view.size[0] + GAP) / COLUMNS[view.landscape], bars.head_height(view)
-    top -= view.scroll * view.size[1] / 1000
+    top, titles = top - view.scroll * view.size[1] / 1000, CONTENT["photos"]
     for index in range(COUNT):
         row, column = divmod(index, COLUMNS[view.landscape])
         y = top + row * pitch
         if y + pitch > 0 and y < view.size[1]:
-            side, name = pitch - GAP, f"{TITLES[index % len(TITLES)]} {index + 1}"
-            x = column * pitch
+            x, side, name = column * pitch, pitch - GAP, f"{titles[index % len(titles)]} {index + 1}"
             # the number at the end of the name leads back to the photo
             yield Element("photo", (x, y, x + side, y + side), ((_photo, index, x, y, side, side, 1),), desc=name,
                           id=f"photo/{index + 1}", tap=partial(moves.entered, page=name))  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar as months
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache, partial
 
@@ -13,16 +13,16 @@ from PIL import Image, ImageDraw
 from mcpboard.simulator.phone import moves
 from mcpboard.simulator.phone.apps import bars
 from mcpboard.simulator.phone.canvas import Canvas
-from mcpboard.simulator.phone.elements import Element, centered, decor, label, width
+from mcpboard.simulator.phone.elements import Element, centered, decor, floating_icon, label, width
 from mcpboard.simulator.phone.frames import Picture
 from mcpboard.simulator.phone.masks import FINE
-from mcpboard.simulator.phone.view import Box, View
+from mcpboard.simulator.phone.view import CONTENT, Box, View
 
 FRONT = 120  # points of the icon in the middle of an app that is only a front
 
 # --- the clock: a dial with the phone's time, and the hours of other cities ----------------------------------------
 
-CITIES = (("London", 1), ("New York", -4), ("Tokyo", 9), ("Sydney", 10))  # hours ahead of UTC, in summer
+CITIES: Mapping[str, int] = CONTENT["cities"]  # hours ahead of UTC, in summer
 DAYS = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
 DIAL = 300  # points across
 CITY = 74  # points of one city's line
@@ -46,7 +46,7 @@ def clock(view: View) -> Iterator[Element]:
     right = view.size[0] - 16
     card = (left, top, right, top + CITY * len(CITIES))
     yield decor((Canvas.shadow, card, 18, theme.shadow * 0.4, 8, 2), (Canvas.fill, card, theme.card, 18))
-    for index, (city, hours) in enumerate(CITIES):
+    for index, (city, hours) in enumerate(CITIES.items()):
         row = top + CITY * index
         if index:
             yield decor((Canvas.fill, (left + 22, row - 0.5, right, row + 0.5), theme.line))
@@ -168,8 +168,7 @@ def _key(box: Box, key: str, color: str) -> Element:
 
 SKY, NIGHT = ("#2f83e4", "#8fcdfb"), ("#0b1f44", "#2f5591")
 WHITE, HAZE, SUN, PANEL = "#ffffff", "#dbeaff", "#ffd84d", "#0d2c5c"
-HOURS = (17, 18, 20, 21, 19, 16)  # degrees, every third hour
-WEEK = ((13, 24), (12, 22), (14, 25), (15, 27), (13, 23), (11, 20), (12, 21))  # lowest and highest, degrees
+HOURS, WEEK = CONTENT["degrees"].values()
 COLDEST, WARMEST = 10, 28
 ROW = 46  # points of one day's line
 
@@ -223,10 +222,6 @@ def _week(view: View, box: Box) -> Iterator[Element]:
 def front(view: View) -> Iterator[Element]:
     yield from bars.head(view)
     x, y = view.size[0] / 2, view.size[1] * 0.42
-    left, top = x - FRONT / 2, y - FRONT / 2
-    yield decor(
-        (Canvas.shadow, (left, top, x + FRONT / 2, y + FRONT / 2), 30, 0.24, 14, 8),
-        (Canvas.icon, view.app, left, top, FRONT, view.moment.day),
-    )
+    yield decor(*floating_icon(view, view.app, (x, y), FRONT, 30, 0.24, 14, 8))
     yield centered(view, (x, y + 98), f"Nothing in {view.app} yet", 21, view.theme.ink, bold=True)
     yield centered(view, (x, y + 130), "This app is only a front.", 16, view.theme.pale)
