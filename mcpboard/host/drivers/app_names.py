@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from mcpboard.errors import NOT_SENT, ToolFailed
+from mcpboard.host.drivers.base import table
 
 MOST_NAMED = 8  # candidates in a refusal
 
-_NAMES: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-LABELS: Mapping[str, list[str]] = _NAMES["android"]  # those that do not occur in their package's name
-BUNDLES: Mapping[str, str] = _NAMES["iphone"]  # of Apple's own apps; an iPhone tells no list of those that it has
+# Labels that do not occur in their package's name.
+LABELS: Mapping[str, list[str]] = table("app_names", "android")
+
+# The same of Apple's own apps; an iPhone tells no list of those that it has.
+BUNDLES: Mapping[str, str] = table("app_names", "iphone")
 
 
 def find_package(name: str, installed: Sequence[str]) -> str:

@@ -105,6 +105,31 @@ class ScreenshotMixin(Driver):
         return shot
 
 
+class ScaledDriver(ScreenshotMixin):
+    """The part of a driver whose device counts touches in units of its own, on a screen that may be turned."""
+
+    _turned = "the phone was turned since its screenshot: take_screenshot and look again"
+
+    def _screen(self) -> tuple[float, float]:
+        """Return the size of the screen in the units of touches, as the device tells it; zeros where it does not."""
+        raise NotImplementedError
+
+    def _sizes(self) -> tuple[Point, tuple[float, float]]:
+        """Return the screenshot's size in pixels and the screen's; refuse a phone that was turned in between."""
+        image, screen = self.size(), self._screen()
+        if not all(side > 0 for side in screen):
+            raise ToolFailed("the phone told no size of the screen; take_screenshot and look again", delivery=NOT_SENT)
+        if (image[0] > image[1]) != (screen[0] > screen[1]):
+            raise ToolFailed(self._turned, delivery=NOT_SENT)
+        return image, screen
+
+    def _scaled(self, *points: Point) -> list[tuple[float, float]]:
+        """Return pixels of the screenshot in the units of touches, for one that is to follow."""
+        with nothing_done("the size of the screen could not be told"):
+            image, screen = self._sizes()
+        return [(x * screen[0] / image[0], y * screen[1] / image[1]) for x, y in points]
+
+
 class UnavailableDriver(ScreenshotMixin):
     """Stands in for a type of device that this installation cannot drive: every command says why."""
 
@@ -120,10 +145,15 @@ class UnavailableDriver(ScreenshotMixin):
     peek = tap = swipe = input_text = launch_app = ui_tree = app_info = _refuse
 
 
-def roles(kind: str) -> Mapping[str, str]:
-    """Return the roles that elements have on every type of device, by their names on this; others keep their own."""
-    named: Mapping[str, Mapping[str, str]] = json.loads(Path(__file__).with_name("roles.json").read_bytes())
-    return named[kind]
+def table(name: str, part: str) -> Mapping[str, Any]:
+    """Return a part of one of the drivers' data files: `app_names`, `remedies` or `roles`."""
+    parts: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name(f"{name}.json").read_bytes())
+    return parts[part]
+
+
+def with_remedy(message: str, output: str, remedies: Mapping[str, str]) -> str:
+    """Return a message about a device's output, with what to do about each of the signs that it holds."""
+    return "; ".join([message, *(remedy for sign, remedy in remedies.items() if sign in output)])
 
 
 @contextmanager

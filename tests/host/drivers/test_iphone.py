@@ -198,8 +198,8 @@ def test_an_action_whose_answer_does_not_come_is_not_repeated(
     driver.tap((0, 0))
     phone.actions.clear()
     phone.faults[route] = lambda: phone.let_go.wait(LIMIT_S)
-    for name in ("ACT_SECONDS", "KEY_SECONDS", "SLOW_SECONDS"):
-        monkeypatch.setattr(iphone, name, 0.2)
+    for module, name in ((wda, "ACT_SECONDS"), (iphone, "KEY_SECONDS"), (wda, "SLOW_SECONDS")):
+        monkeypatch.setattr(module, name, 0.2)
     with pytest.raises(ToolFailed, match="no whole answer within") as failed:
         act(driver)
     assert failed.value.data == {"delivery": UNKNOWN}

@@ -13,19 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers import app_names, images
-from mcpboard.host.drivers.android import shell_commands, uiautomator
-from mcpboard.host.drivers.android.adb import READY as TAKES_COMMANDS
-from mcpboard.host.drivers.android.adb import (
-    AdbClient,
-    AdbServerMissing,
-    DeviceSilent,
-    DeviceUnavailable,
-    TooMuchOutput,
-    is_address,
-)
+from mcpboard.host.drivers import app_names, base, images
+from mcpboard.host.drivers.android import adb, shell_commands, uiautomator
 from mcpboard.host.drivers.android.adb_protocol import SCREENSHOT_BYTES, TEXT_BYTES, ShellResult
-from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot, ScreenshotMixin, nothing_done
+from mcpboard.host.drivers.base import Point, Probe, ScaledDriver, Screenshot, nothing_done, table, with_remedy
 from mcpboard.host.vision.tree import UiNode, UnreadableTree
 from mcpboard.transport.deadline import Deadline
 
@@ -45,23 +36,16 @@ BLACK = (
 # What `am start` prints where it has started nothing; any other error leaves that open.
 NOT_STARTED = re.compile("does not exist|Activity not started|unable to resolve Intent")
 
-TURNED = "the phone was turned since its screenshot: take_screenshot and look again"
-
 # What a phone says -> what to do about it.
-REMEDIES: Mapping[str, str] = {
-    "INJECT_EVENTS": "enable 'USB debugging (Security settings)' in the phone's developer options",
-    "could not get idle state": "the screen keeps moving: wait until it is still, or use take_screenshot",
-    "null root node": "the screen is off, locked, or drawn by an app that tells no elements: use take_screenshot",
-    "No activities found to run": "that package has nothing to launch",
-}
+REMEDIES = table("remedies", "android")
 
 
-class AndroidDriver(ScreenshotMixin):
+class AndroidDriver(ScaledDriver):
     """The driver of one phone; without a serial, of the only one that is attached."""
 
-    def __init__(self, serial: str | None = None, adb: AdbClient | None = None) -> None:
+    def __init__(self, serial: str | None = None, server: adb.AdbClient | None = None) -> None:
         self._wanted = serial
-        self._adb = adb or AdbClient()
+        self._adb = server or adb.AdbClient()
         self._display: str | None = None  # the one to capture, where there are several
 
     def peek(self) -> Screenshot:
@@ -86,11 +70,11 @@ class AndroidDriver(ScreenshotMixin):
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._scaled(at)
-        self._act(f"input tap {x} {y}", ACT_SECONDS)
+        self._act(f"input tap {int(x)} {int(y)}", ACT_SECONDS)
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
-        (x1, y1), (x2, y2) = self._scaled(start, end)
-        self._act(f"input swipe {x1} {y1} {x2} {y2} {duration_ms}", ACT_SECONDS + duration_ms / 1000)
+        ends = " ".join(f"{int(x)} {int(y)}" for x, y in self._scaled(start, end))
+        self._act(f"input swipe {ends} {duration_ms}", ACT_SECONDS + duration_ms / 1000)
 
     def input_text(self, text: str) -> None:
         self._act(shell_commands.input_script(text), ACT_SECONDS + KEY_SECONDS * len(text))
@@ -115,12 +99,13 @@ class AndroidDriver(ScreenshotMixin):
     def ui_tree(self) -> UiNode | None:
         try:
             result = self._run(shell_commands.TREE, TREE_SECONDS, uiautomator.MOST_BYTES)
-        except TooMuchOutput as error:
+        except adb.TooMuchOutput as error:
             raise UnreadableTree(f"the phone's UI tree cannot be read: {error}") from error
         document = result.text
         start = document.find("<?xml")
         if start < 0:
-            raise ToolFailed(_with_remedy(f"the phone gave no UI tree: {result.stderr or 'nothing came'}"))
+            problem = f"the phone gave no UI tree: {result.stderr or 'nothing came'}"
+            raise ToolFailed(with_remedy(problem, result.stderr, REMEDIES))
         return uiautomator.parse_tree(document[start:], *self._sizes())
 
     def app_info(self) -> Mapping[str, Any]:
@@ -131,29 +116,17 @@ class AndroidDriver(ScreenshotMixin):
         try:
             serial = self._serial(limit)
             result = self._adb.shell(serial, shell_commands.STATUS, limit.remaining())
-        except AdbServerMissing as error:
+        except adb.AdbServerMissing as error:
             return Probe("no adb server", {"error": str(error)})
-        except DeviceUnavailable as error:
+        except adb.DeviceUnavailable as error:
             return Probe(error.state, {"error": str(error)})
         except (ToolFailed, TimeoutError) as error:
-            return Probe(OFFLINE, {"error": str(error)})
-        return Probe(READY, {"serial": serial, **shell_commands.parse_status(result.text)})
+            return Probe(base.OFFLINE, {"error": str(error)})
+        return Probe(base.READY, {"serial": serial, **shell_commands.parse_status(result.text)})
 
-    def _scaled(self, *points: Point) -> list[Point]:
-        """Return points of the screenshot in the units of `input`, for a touch that is to follow."""
-        with nothing_done("the size of the screen could not be told"):
-            image, screen = self._sizes()
-        return [(x * screen[0] // image[0], y * screen[1] // image[1]) for x, y in points]
-
-    def _sizes(self) -> tuple[Point, Point]:
-        """Return the screenshot's size and the screen's, as an "Override size" makes it; refuse a turned phone."""
-        image = self.size()
-        screen = shell_commands.parse_screen(self._run(shell_commands.SCREEN).text) or image
-        if 0 in screen:
-            raise ToolFailed("the phone told no size of its screen; take_screenshot and look again", delivery=NOT_SENT)
-        if (image[0] > image[1]) != (screen[0] > screen[1]):
-            raise ToolFailed(TURNED, delivery=NOT_SENT)
-        return image, screen
+    def _screen(self) -> tuple[float, float]:
+        """Return it as an "Override size" makes it; the screenshot's own where the phone does not tell."""
+        return shell_commands.parse_screen(self._run(shell_commands.SCREEN).text) or self.size()
 
     def _capture(self) -> ShellResult:
         display = "" if self._display is None else f" -d {self._display}"
@@ -164,15 +137,16 @@ class AndroidDriver(ScreenshotMixin):
         result = self._run(script, seconds)
         if result.exit_code != 0:
             message = result.stderr or result.text.strip() or f"exit code {result.exit_code}"
-            raise ToolFailed(_with_remedy(f"the phone refused: {message[:500]}"), delivery=UNKNOWN)
+            problem = with_remedy(f"the phone refused: {message[:500]}", message, REMEDIES)
+            raise ToolFailed(problem, delivery=UNKNOWN)
         return result
 
     def _run(self, script: str, seconds: float = READ_SECONDS, most_bytes: int = TEXT_BYTES) -> ShellResult:
         serial = self._serial(Deadline(READ_SECONDS))
         try:
             return self._adb.shell(serial, script, seconds, most_bytes)
-        except DeviceSilent:
-            if is_address(serial):  # its connection may be dead without anyone having noticed
+        except adb.DeviceSilent:
+            if adb.is_address(serial):  # its connection may be dead without anyone having noticed
                 with contextlib.suppress(ToolFailed):  # which says nothing of the command
                     self._adb.disconnect(serial)
             raise
@@ -181,19 +155,15 @@ class AndroidDriver(ScreenshotMixin):
         """Return the serial of a phone that takes commands at this moment; connect to one by network."""
         attached = self._adb.devices(limit.remaining())
         if self._wanted is None and not attached:
-            raise DeviceUnavailable("(any)", "not found", "not found: adb knows no phone")
+            raise adb.DeviceUnavailable("(any)", "not found", "not found: adb knows no phone")
         if self._wanted is None and len(attached) > 1:
             serials = ", ".join(each.serial for each in attached)
             raise ToolFailed(f"several phones are attached ({serials}): add each with its --serial", delivery=NOT_SENT)
         serial = attached[0].serial if self._wanted is None else self._wanted
         state = next((each.state for each in attached if each.serial == serial), None)
-        if state == TAKES_COMMANDS:
+        if state == adb.READY:
             return serial
-        if self._wanted is not None and is_address(serial) and state in (None, "offline"):
+        if self._wanted is not None and adb.is_address(serial) and state in (None, "offline"):
             self._adb.connect(serial, limit.remaining())
             return serial
-        raise DeviceUnavailable(serial, state or "not found")
-
-
-def _with_remedy(message: str) -> str:
-    return "; ".join([message, *(remedy for sign, remedy in REMEDIES.items() if sign in message)])
+        raise adb.DeviceUnavailable(serial, state or "not found")

@@ -11,19 +11,14 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
-from mcpboard.host.drivers.android.adb_protocol import (
-    LONGEST_SERVICE,
-    TEXT_BYTES,
-    AdbConnection,
-    AdbExcess,
-    AdbFailure,
-    ShellResult,
-)
+from mcpboard.host.drivers.android import adb_protocol as protocol
+from mcpboard.host.drivers.android.adb_protocol import AdbConnection, AdbExcess, AdbFailure, ShellResult
+from mcpboard.host.drivers.base import table
 from mcpboard.text import well_formed
 from mcpboard.transport.deadline import Deadline, connect
 
@@ -35,19 +30,7 @@ START_SECONDS = 15.0  # for a server to start; it looks through the USB bus firs
 READY = "device"  # the server's word for a phone that takes commands
 
 # State in the server's word -> what a person does about it.
-REMEDIES: Mapping[str, str] = {
-    "unauthorized": "unlock the phone and accept its question 'Allow USB debugging?'; no question there: adb reconnect",
-    "authorizing": "accept the question 'Allow USB debugging?' on the phone's screen",
-    "offline": "the phone is attached and silent: adb reconnect offline, or pull the cable and plug it in again",
-    "connecting": "wait a moment",
-    "recovery": "the phone is in its recovery: adb reboot",
-    "sideload": "the phone waits for an update: adb reboot",
-    "bootloader": "the phone is in its boot loader: fastboot reboot",
-    "no permissions": "this user may not open the USB device: apt-get install android-sdk-platform-tools-common, "
-    "then plug the phone in again",
-    "not found": "plug the phone in, enable USB debugging in its developer options, then: adb devices",
-}
-
+REMEDIES = table("remedies", "adb")
 OTHER_REMEDY = "look at: adb devices -l"
 
 
@@ -69,9 +52,6 @@ class DeviceUnavailable(ToolFailed):
 
 class DeviceSilent(ToolFailed):
     """The command's deadline is over: it may have been executed, or may yet be."""
-
-    def __init__(self, serial: str, seconds: float) -> None:
-        super().__init__(f"device {serial} did not finish within {seconds:g} s", delivery=UNKNOWN)
 
 
 class TooMuchOutput(ToolFailed):
@@ -128,14 +108,14 @@ class AdbClient:
         ):
             connection.request(f"host:disconnect:{address}")
 
-    def shell(self, serial: str, script: str, seconds: float, most_bytes: int = TEXT_BYTES) -> ShellResult:
+    def shell(self, serial: str, script: str, seconds: float, most_bytes: int = protocol.TEXT_BYTES) -> ShellResult:
         """Run a script in the phone's shell, once, to its end; it may print `most_bytes`.
 
         Raises AdbServerMissing and DeviceUnavailable before anything was sent; DeviceSilent, TooMuchOutput
         and ToolFailed with `UNKNOWN` afterwards. The script's own exit code is the caller's to judge.
         """
         service = f"shell,v2,raw:{well_formed(script)}"
-        if len(service.encode("utf-8")) > LONGEST_SERVICE:
+        if len(service.encode("utf-8")) > protocol.LONGEST_SERVICE:
             raise ToolFailed("that is too long for one command of adb; send it in parts", delivery=NOT_SENT)
         limit = Deadline(seconds)
         with closing(self._connect(Deadline(min(REQUEST_SECONDS, seconds)))) as connection:
@@ -158,18 +138,14 @@ class AdbClient:
             connection.request(service)
             return connection.read_text()
 
-    @contextmanager
-    def _server_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except AdbFailure as error:
-            raise AdbServerMissing(f"the adb server at {self.host}:{self.port} {error}") from None
-        except TimeoutError as error:
-            raise AdbServerMissing(
-                f"the adb server at {self.host}:{self.port} is silent; cure: adb kill-server"
-            ) from error
-        except (EOFError, OSError) as error:
-            raise AdbServerMissing(f"the adb server at {self.host}:{self.port} hung up; call again") from error
+    def _server_errors(self) -> AbstractContextManager[None]:
+        """Raise what goes wrong with a request that the server answers by itself as AdbServerMissing."""
+        server = f"the adb server at {self.host}:{self.port}"
+        return _errors(
+            lambda error: AdbServerMissing(f"{server} {error}"),
+            silent=AdbServerMissing(f"{server} is silent; cure: adb kill-server"),
+            lost=AdbServerMissing(f"{server} hung up; call again"),
+        )
 
     def _connect(self, limit: Deadline) -> AdbConnection:
         try:
@@ -231,35 +207,40 @@ def is_address(serial: str) -> bool:
 
 
 @contextmanager
-def _not_sent(serial: str, seconds: float) -> Iterator[None]:
-    """Raise what goes wrong before the phone got anything as DeviceUnavailable or AdbServerMissing."""
+def _errors(failed: Callable[[AdbFailure], ToolFailed], silent: ToolFailed, lost: ToolFailed) -> Iterator[None]:
+    """Raise as one of these that the server answered FAIL, did not answer in time, or hung up."""
     try:
         yield
     except AdbFailure as error:
-        message = str(error)
+        raise failed(error) from None
+    except TimeoutError as error:
+        raise silent from error
+    except (EOFError, OSError) as error:
+        raise lost from error
+
+
+def _not_sent(serial: str, seconds: float) -> AbstractContextManager[None]:
+    """Raise what goes wrong before the phone got anything as DeviceUnavailable or AdbServerMissing."""
+
+    def refused(error: AdbFailure) -> ToolFailed:
+        message = str(error) or "refused"
         state = next((state for state in REMEDIES if state in message), None)
         state = state or ("not found" if "unknown" in message else "refused")
-        reason = message.splitlines()[0] if message else "refused"
-        raise DeviceUnavailable(serial, state, f"cannot be used ({reason})") from None
-    except TimeoutError:
-        raise DeviceUnavailable(serial, "silent", f"is not ready within {seconds:g} s") from None
-    except (EOFError, OSError) as error:
-        raise AdbServerMissing("the adb server hung up before anything was sent; call again") from error
+        return DeviceUnavailable(serial, state, f"cannot be used ({message.splitlines()[0]})")
+
+    silent = DeviceUnavailable(serial, "silent", f"is not ready within {seconds:g} s")
+    return _errors(refused, silent, AdbServerMissing("the adb server hung up before anything was sent; call again"))
 
 
-@contextmanager
-def _maybe_executed(serial: str, seconds: float) -> Iterator[None]:
+def _maybe_executed(serial: str, seconds: float) -> AbstractContextManager[None]:
     """Raise what goes wrong once the phone may have begun, with a delivery that is unknown."""
-    try:
-        yield
-    except AdbExcess as error:
-        raise TooMuchOutput(f"device {serial} {error}", delivery=UNKNOWN) from None
-    except AdbFailure as error:
-        problem = str(error)
-        if problem == "closed":
-            problem = "gave no shell (closed); phones before Android 7 lack what is needed"
-        raise ToolFailed(f"device {serial} {problem}", delivery=UNKNOWN) from None
-    except TimeoutError as error:
-        raise DeviceSilent(serial, seconds) from error
-    except (EOFError, OSError) as error:
-        raise ToolFailed(f"device {serial} was lost in the middle of the command", delivery=UNKNOWN) from error
+
+    def failed(error: AdbFailure) -> ToolFailed:
+        if isinstance(error, AdbExcess):
+            return TooMuchOutput(f"device {serial} {error}", delivery=UNKNOWN)
+        no_shell = "gave no shell (closed); phones before Android 7 lack what is needed"
+        return ToolFailed(f"device {serial} {no_shell if str(error) == 'closed' else error}", delivery=UNKNOWN)
+
+    silent = DeviceSilent(f"device {serial} did not finish within {seconds:g} s", delivery=UNKNOWN)
+    lost = ToolFailed(f"device {serial} was lost in the middle of the command", delivery=UNKNOWN)
+    return _errors(failed, silent, lost)

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
-from mcpboard.host.drivers.base import Point, roles
+from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import UiNode, UnreadableTree, refuse_excess
 from mcpboard.host.vision.types import Box, clipped
 from mcpboard.text import well_formed
 
 MOST_BYTES = 4 << 20  # of a dump; a real one has some hundred KiB, and each attribute of it takes 100 bytes of memory
 
-ROLES = roles("android")  # by the class of the view
+# Class of the Android view -> the role of it on every type of device; others keep their own name.
+ROLES = table("roles", "android")
 _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 # What a dump may hold and XML may not: control characters, and halves of surrogate pairs, which older phones write as
@@ -22,7 +23,7 @@ _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
-def parse_tree(document: str, image: Point, screen: Point) -> UiNode:
+def parse_tree(document: str, image: Point, screen: tuple[float, float]) -> UiNode:
     """Return the elements with their boxes in pixels of the screenshot, whose size is `image`.
 
     `screen` is the size that the dump counts in. Raises UnreadableTree for what is no such document,

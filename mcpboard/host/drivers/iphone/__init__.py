@@ -9,34 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers import app_names
-from mcpboard.host.drivers.base import (
-    OFFLINE,
-    READY,
-    UNTYPEABLE,
-    Point,
-    Probe,
-    Screenshot,
-    ScreenshotMixin,
-    nothing_done,
-    refuse_untypeable,
-)
+from mcpboard.errors import ToolFailed
+from mcpboard.host.drivers import app_names, base
+from mcpboard.host.drivers.base import Point, Probe, ScaledDriver, Screenshot
 from mcpboard.host.drivers.images import image_size, mime_type
-from mcpboard.host.drivers.iphone import xcuitest
-from mcpboard.host.drivers.iphone.wda import (
-    ACT_SECONDS,
-    ALERT_OPEN,
-    SLOW_SECONDS,
-    STANDARD_URL,
-    UNKNOWN_COMMAND,
-    ReplyLimits,
-    WdaClient,
-    WdaError,
-    WdaUnreachable,
-    WdaUnreadable,
-    member,
-)
+from mcpboard.host.drivers.iphone import wda, xcuitest
 from mcpboard.host.vision.tree import UiNode, UnreadableTree
 from mcpboard.text import one_line
 from mcpboard.transport.deadline import Deadline
@@ -51,21 +28,22 @@ REMEDY = (
     "is the phone unlocked and attached, WebDriverAgent running on it (in Xcode: Product, Test; its signature ends "
     "after seven days with a free account), and its port forwarded? cure: iproxy {port} 8100"
 )
-TURNED = (
-    "the phone was turned since its screenshot, or tells screenshots upright while it lies: take_screenshot and look "
-    "again, or turn it upright"
-)
 
 
-class IPhoneDriver(ScreenshotMixin):
+class IPhoneDriver(ScaledDriver):
     """The driver of one iPhone. A WebDriverAgent that was away needs nothing but the next call.
 
     Its session stays open at the end: ending it would end the app that another client launched in it.
     Raises ConfigError for a URL that cannot be used.
     """
 
-    def __init__(self, url: str = STANDARD_URL) -> None:
-        self._wda = WdaClient(url)
+    _turned = (
+        "the phone was turned since its screenshot, or tells screenshots upright while it lies: "
+        "take_screenshot and look again, or turn it upright"
+    )
+
+    def __init__(self, url: str = wda.STANDARD_URL) -> None:
+        self._wda = wda.WdaClient(url)
         self._tap = TAP
 
     def peek(self) -> Screenshot:
@@ -74,18 +52,18 @@ class IPhoneDriver(ScreenshotMixin):
 
     def tap(self, at: Point) -> None:
         ((x, y),) = self._scaled(at)
-        point = {"x": x, "y": y}
+        point = {"x": round(x, 2), "y": round(y, 2)}
         try:
-            self._act(self._tap, point, ACT_SECONDS)
-        except WdaError as error:
-            if error.name != UNKNOWN_COMMAND:
+            self._act(self._tap, point, wda.ACT_SECONDS)
+        except wda.WdaError as error:
+            if error.name != wda.UNKNOWN_COMMAND:
                 raise
             self._tap = OLD_TAP if self._tap == TAP else TAP  # it was updated, or put back
-            self._act(self._tap, point, ACT_SECONDS)
+            self._act(self._tap, point, wda.ACT_SECONDS)
 
     def swipe(self, start: Point, end: Point, duration_ms: int) -> None:
         """Send W3C actions, because the duration of WebDriverAgent's own drag is that of the press before it."""
-        (x1, y1), (x2, y2) = self._scaled(start, end)
+        (x1, y1), (x2, y2) = ((round(x, 2), round(y, 2)) for x, y in self._scaled(start, end))
         moves = [
             {"type": "pointerMove", "duration": 0, "x": x1, "y": y1},
             {"type": "pointerDown", "button": 0},
@@ -93,20 +71,20 @@ class IPhoneDriver(ScreenshotMixin):
             {"type": "pointerUp", "button": 0},
         ]
         finger = {"type": "pointer", "id": "finger1", "parameters": {"pointerType": "touch"}, "actions": moves}
-        self._act("/actions", {"actions": [finger]}, ACT_SECONDS + duration_ms / 1000)
+        self._act("/actions", {"actions": [finger]}, wda.ACT_SECONDS + duration_ms / 1000)
 
     def input_text(self, text: str) -> None:
-        refuse_untypeable(text, UNTYPEABLE, "no key of an iPhone's keyboard does that")
-        self._act("/wda/keys", {"value": list(text)}, ACT_SECONDS + KEY_SECONDS * len(text))
+        base.refuse_untypeable(text, base.UNTYPEABLE, "no key of an iPhone's keyboard does that")
+        self._act("/wda/keys", {"value": list(text)}, wda.ACT_SECONDS + KEY_SECONDS * len(text))
 
     def launch_app(self, app_id: str) -> None:
-        self._act("/wda/apps/launch", {"bundleId": app_names.find_bundle(app_id)}, SLOW_SECONDS)
+        self._act("/wda/apps/launch", {"bundleId": app_names.find_bundle(app_id)}, wda.SLOW_SECONDS)
 
     def ui_tree(self) -> UiNode | None:
-        limits = ReplyLimits(xcuitest.MOST_BYTES, xcuitest.JSON_LEVELS, xcuitest.JSON_CONTAINERS)
+        nesting = {"depth": xcuitest.JSON_LEVELS, "containers": xcuitest.JSON_CONTAINERS}
         try:
-            source = self._wda.get("/source?format=json", SLOW_SECONDS, limits)
-        except WdaUnreadable as error:
+            source = self._wda.get("/source?format=json", wda.SLOW_SECONDS, xcuitest.MOST_BYTES, **nesting)
+        except wda.WdaUnreadable as error:
             raise UnreadableTree(f"the phone's UI tree cannot be read: {error}") from error
         return xcuitest.parse_tree(source, *self._sizes())
 
@@ -119,38 +97,26 @@ class IPhoneDriver(ScreenshotMixin):
         try:
             status = self._wda.get("/status", limit.remaining())
             details = {"url": self._wda.url, **self._details(status, limit)}
-        except WdaUnreachable as error:
+        except wda.WdaUnreachable as error:
             port = self._wda.url.rpartition(":")[2]
-            return Probe(OFFLINE, {"url": self._wda.url, "error": f"{error}; {REMEDY.format(port=port)}"})
+            return Probe(base.OFFLINE, {"url": self._wda.url, "error": f"{error}; {REMEDY.format(port=port)}"})
         except (ToolFailed, TimeoutError) as error:
-            return Probe(OFFLINE, {"url": self._wda.url, "error": str(error)})
-        return Probe(READY, details)
+            return Probe(base.OFFLINE, {"url": self._wda.url, "error": str(error)})
+        return Probe(base.READY, details)
 
-    def _scaled(self, *points: Point) -> list[tuple[float, float]]:
-        """Return pixels of the screenshot in the phone's points, for a touch that is to follow."""
-        with nothing_done("the size of the screen could not be told"):
-            image, screen = self._sizes()
-        return [(round(x * screen[0] / image[0], 2), round(y * screen[1] / image[1], 2)) for x, y in points]
-
-    def _sizes(self) -> tuple[Point, tuple[float, float]]:
-        """Return the screenshot's size in pixels and the screen's in points; refuse a phone that was turned since."""
-        image, size = self.size(), self._wda.read("/window/size")
+    def _screen(self) -> tuple[float, float]:
+        size = self._wda.read("/window/size")
         try:
-            width, height = float(size["width"]), float(size["height"])
+            return float(size["width"]), float(size["height"])
         except (KeyError, TypeError, ValueError):
-            width = height = 0.0
-        if not (width > 0 and height > 0):
-            raise ToolFailed(f"WebDriverAgent told no size of the screen: {one_line(str(size))}", delivery=NOT_SENT)
-        if (image[0] > image[1]) != (width > height):
-            raise ToolFailed(TURNED, delivery=NOT_SENT)
-        return image, (width, height)
+            return 0.0, 0.0
 
     def _act(self, path: str, body: Mapping[str, Any], seconds: float) -> None:
         """Post once; an error about an open alert gets what the alert says, where WebDriverAgent tells it."""
         try:
             self._wda.act(path, body, seconds)
-        except WdaError as error:
-            if error.name != ALERT_OPEN:
+        except wda.WdaError as error:
+            if error.name != wda.ALERT_OPEN:
                 raise
             try:
                 text, buttons = self._wda.get("/alert/text"), self._wda.read("/wda/alert/buttons")
@@ -162,10 +128,8 @@ class IPhoneDriver(ScreenshotMixin):
 
     def _details(self, status: Any, limit: Deadline) -> dict[str, Any]:
         """Return what may be asked at any moment; each is left out where this WebDriverAgent does not tell it."""
-        details: dict[str, Any] = {}
-        for name, value in (("model", member(status, "device")), ("ios", member(member(status, "os"), "version"))):
-            if isinstance(value, str):
-                details[name] = one_line(value)
+        told = {"model": wda.member(status, "device"), "ios": wda.member(wda.member(status, "os"), "version")}
+        details: dict[str, Any] = {name: one_line(value) for name, value in told.items() if isinstance(value, str)}
         locked = self._optional("/wda/locked", limit)
         if isinstance(locked, bool):
             details["screen_on"] = not locked

@@ -13,16 +13,15 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from mcpboard.errors import NOT_SENT, UNKNOWN, ClientError, PeerBroken, ToolFailed
-from mcpboard.host.drivers.base import nothing_done
+from mcpboard.host.drivers.base import nothing_done, table, with_remedy
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.limits import CONTAINERS_LIMIT
 from mcpboard.protocol.tools import compact
-from mcpboard.text import DEPTH_LIMIT, TooNested, one_line, read_json
+from mcpboard.text import TooNested, one_line, read_json
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import HttpClient
 
@@ -43,13 +42,7 @@ ALERT_OPEN = "unexpected alert open"
 REFUSALS = frozenset({INVALID_SESSION, UNKNOWN_COMMAND, ALERT_OPEN, "invalid argument", "unknown method"})
 
 # What WebDriverAgent or XCTest says -> what to do about it.
-REMEDIES: Mapping[str, str] = {
-    INVALID_SESSION: "another client took WebDriverAgent over; nothing was done, call again",
-    "keyboard must be present": "tap into a text field first",
-    "not been enabled": "trust the developer's certificate on the phone: Settings, General, VPN & Device Management",
-    "device is locked": "unlock the phone",
-    "FBSOpenApplicationServiceErrorDomain": "no app of that bundle id can be launched there",
-}
+REMEDIES = table("remedies", "wda")
 
 
 class WdaError(ToolFailed):
@@ -57,8 +50,7 @@ class WdaError(ToolFailed):
 
     def __init__(self, name: str, message: str) -> None:
         error = f"{name}: {message}"
-        remedy = "; ".join(remedy for sign, remedy in REMEDIES.items() if sign in error)
-        text = f"WebDriverAgent says {one_line(error, LONGEST_ERROR)}" + (f"; {remedy}" if remedy else "")
+        text = with_remedy(f"WebDriverAgent says {one_line(error, LONGEST_ERROR)}", error, REMEDIES)
         super().__init__(text, delivery=NOT_SENT if name in REFUSALS else UNKNOWN)
         self.name = name
 
@@ -68,22 +60,8 @@ class WdaUnreachable(ToolFailed):
 
 
 class WdaUnreadable(WdaUnreachable):
-    """The answer is broken, or more than is read here; the request was read by somebody."""
+    """The answer is broken, or more than is read here; the request was read by somebody, so its delivery is unknown."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, delivery=UNKNOWN)
-
-
-@dataclass(frozen=True)
-class ReplyLimits:
-    """The most of a response that is read: bytes, levels of its JSON, and lists and objects in it."""
-
-    content: int = MOST_BYTES
-    depth: int = DEPTH_LIMIT
-    containers: int = CONTAINERS_LIMIT
-
-
-USUAL = ReplyLimits()
 
 _decoder = json.JSONDecoder()
 
@@ -99,9 +77,9 @@ class WdaClient:
         self._session: str | None = None
         self.url = self._http.origin
 
-    def get(self, path: str, seconds: float = READ_SECONDS, limits: ReplyLimits = USUAL) -> Any:
-        """Return the value of a route that needs no session."""
-        return self._send("GET", path, None, seconds, limits)["value"]
+    def get(self, path: str, seconds: float = READ_SECONDS, most_bytes: int = MOST_BYTES, **nesting: int) -> Any:
+        """Return the value of a route that needs no session; `nesting` are limits of `read_json`, where it has more."""
+        return self._send("GET", path, None, seconds, most_bytes, **nesting)["value"]
 
     def read(self, path: str, seconds: float = READ_SECONDS) -> Any:
         """Return the value of a route of the session, asked again where the session is no more."""
@@ -126,7 +104,7 @@ class WdaClient:
 
     def screenshot(self) -> bytes:
         """Return the encoded image of the screen."""
-        value = self.get("/screenshot", SLOW_SECONDS, ReplyLimits(SCREENSHOT_BYTES))
+        value = self.get("/screenshot", SLOW_SECONDS, SCREENSHOT_BYTES)
         try:
             return base64.b64decode("".join(str(value).split()), validate=True)
         except binascii.Error as error:
@@ -149,26 +127,34 @@ class WdaClient:
         return f"/session/{self._session}{path}"
 
     def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float, limits: ReplyLimits = USUAL
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        seconds: float,
+        most_bytes: int = MOST_BYTES,
+        **nesting: int,
     ) -> Mapping[str, Any]:
         """Send one request and return its response, which has a `value`; WdaError or WdaUnreachable."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         request = HttpRequest(headers, b"" if body is None else compact(body), method)
         try:
             with self._http.exchange(request, Deadline(seconds), path=path) as response:
-                status, content = response.status, response.body(limits.content)
-            members = read_json(content, _decoder, depth=limits.depth, containers=limits.containers)
+                status, content = response.status, response.body(most_bytes)
+            members = read_json(content, _decoder, **{"containers": CONTAINERS_LIMIT, **nesting})
         except ClientError as error:
             problem = f"WebDriverAgent at {self.url}: {error}"
             if isinstance(error, PeerBroken) and error.delivery == UNKNOWN:
-                raise WdaUnreadable(problem) from error
+                raise WdaUnreadable(problem, delivery=UNKNOWN) from error
             raise WdaUnreachable(problem, delivery=error.delivery) from error
         except TooNested as error:
-            raise WdaUnreadable(f"the answer of WebDriverAgent at {self.url} is more than is read: {error}") from error
+            problem = f"the answer of WebDriverAgent at {self.url} is more than is read: {error}"
+            raise WdaUnreadable(problem, delivery=UNKNOWN) from error
         except ValueError:
             members = None
         if not isinstance(members, dict) or "value" not in members:
-            raise WdaUnreadable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
+            problem = f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port"
+            raise WdaUnreadable(problem, delivery=UNKNOWN)
         value = members["value"]
         name = member(value, "error")
         if isinstance(name, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcpboard.host.drivers.base import Point, roles
+from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import MOST_ELEMENTS, MOST_LEVELS, UiNode, refuse_excess
 from mcpboard.host.vision.types import Box, clipped
 
@@ -13,7 +13,8 @@ MOST_BYTES = 8 << 20  # of the JSON; that of a full screen has a megabyte
 JSON_LEVELS = 2 * MOST_LEVELS + 4  # an element within another is two, and its rectangle one more
 JSON_CONTAINERS = 4 * MOST_ELEMENTS  # an element, its rectangle, its children
 
-ROLES = roles("iphone")  # by the type of the element
+# Type of the element -> the role of it on every type of device; others keep their own name.
+ROLES = table("roles", "iphone")
 
 # Types that do something when they are tapped; XCTest does not tell it of an element.
 CLICKABLE = frozenset(
