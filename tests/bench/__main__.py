@@ -13,26 +13,19 @@ from importlib.metadata import version
 
 import pytest
 
-from tests.bench import needs, rows
+from tests.bench import needs, programs, rows
 
-HEAD = "| metric | mcpboard | beside | target | |\n|---|---|---|---|---|"
-
-
-def main(wanted: list[str]) -> None:
-    names = wanted or list(rows.ROWS)
+if __name__ == "__main__":
+    names = sys.argv[1:] or list(rows.ROWS)
     needs.check(names)
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
     packages = ", ".join(f"{name} {version(name)}" for name in ("werkzeug", "waitress", "requests"))
     try:
         needs.prepare(names)
-        with rows.servers() as found:
-            print(f"{machine}, {packages}; {rows.SDK}\n\n{HEAD}", flush=True)
+        with programs.Servers() as found:
+            print(f"{platform.machine()}, Python {platform.python_version()}, {packages}; {programs.SDK}\n")
+            print("| metric | mcpboard | beside | target | |\n|---|---|---|---|---|", flush=True)
             for name in names:
                 for row in rows.ROWS[name](found):
                     print(row.markdown(), flush=True)
     except pytest.fail.Exception as failure:
         sys.exit(str(failure))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,9 +1,8 @@
 """A part of `make soak`: strangers who take all that a board has, and one client that is answered all the same.
 
 Idle connections, blank lines, pages of frames, unfinished bodies, replies that are read slowly or not at all, JSON that
-is small on the wire and large in memory. Prints how
-long the honest client waited at the worst, and the most resident memory, looked at every 100 ms; where root can make a
-control group, the server runs inside 64 MB. Exit code 1 when a limit was missed.
+is small on the wire and large in memory. Prints how long the honest client waited at the worst, and the most resident
+memory, looked at every 100 ms; where root can make a control group, the server runs inside 64 MB. Exit code 1 when a limit was missed.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import programs, small_json, traffic
-from tests.bench.programs import Program, running
+from tests.bench import programs, small_json
+from tests.bench.programs import Servers, running
 from tests.bench.targets import HONEST_S, RSS_CROWDED
-from tests.bench.traffic import Caller
 from tests.support import hogs
 from tests.support.hogs import FRAME, IDLE, PING, UNFINISHED, UNREAD, Crowd, Hog, Waits, waits
 
@@ -77,41 +76,28 @@ class Crowded:
 def run(seconds: float) -> Crowded:
     """Crowd a board for that long."""
     found = Crowded(seconds, Waits())
-    with contextlib.ExitStack() as stack:
-        backend = stack.enter_context(running(programs.BACKEND))
-        with Caller(backend.port) as caller:
-            caller.drain(traffic.request(f"GET /picture/{PICTURE}"))
-        config = stack.enter_context(programs.settings(backend.port))
-        before, found.group = stack.enter_context(limited())
-        board = stack.enter_context(running((*before, *programs.board(config))))
-        stack.enter_context(_watching(found, board))
-        with Crowd(board.port, MIX) as crowd, small_json.Flood(board.port):
-            try:
-                found.honest = waits(board.port, seconds, ASKED)
-            except AssertionError as late:
-                found.wrong = str(late)
-            found.ended = crowd.ended
-        if board.process.poll() is not None:
-            found.wrong = f"the server ended with {board.process.returncode}"
+    with Servers() as servers, limited() as (before, found.group):
+        servers.serve(f"/picture/{PICTURE}")
+        with running((*before, *programs.board(servers.config))) as board:
+            over = threading.Event()
+
+            def most() -> float:
+                looks = (board.rss for _ in iter(lambda: over.wait(LOOK_S), True))
+                return max(looks, default=0.0)
+
+            with ThreadPoolExecutor(1) as pool, Crowd(board.port, {**MIX, **small_json.flood()}) as crowd:
+                looking = pool.submit(most)
+                try:
+                    found.honest = waits(board.port, seconds, ASKED)
+                except AssertionError as late:
+                    found.wrong = str(late)
+                found.ended = crowd.ended
+                over.set()
+            if board.process.poll() is None:
+                found.peak = looking.result()
+            else:
+                found.wrong = f"the server ended with {board.process.returncode}"
     return found
-
-
-@contextlib.contextmanager
-def _watching(found: Crowded, board: Program) -> Iterator[None]:
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(LOOK_S):
-            with contextlib.suppress(OSError, AssertionError):  # it has ended
-                found.peak = max(found.peak, board.rss)
-
-    watcher = threading.Thread(target=watch, name="watch")
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
 
 
 @contextlib.contextmanager
@@ -137,19 +123,17 @@ def _group() -> Path | None:
     group = parent / f"mcpboard-{os.getpid()}"
     try:
         group.mkdir()
-    except OSError:
-        return None
-    try:
         for name, value in limits.items():
             if (group / name).exists() or name == "memory.max":  # a kernel without swap has no limit for it
                 (group / name).write_text(str(value), "ascii")
     except OSError:
-        group.rmdir()
+        with contextlib.suppress(OSError):
+            group.rmdir()
         return None
     return group
 
 
 if __name__ == "__main__":
-    outcome = run(float(os.environ.get("SECONDS", "600")))
+    outcome = run(float(os.environ["SECONDS"]))
     print(outcome.report())
     sys.exit(1 if any(outcome.wrongs()) else 0)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.bench.traffic import join, learned
+from tests.bench.traffic import learned
 from tests.host.rig import Agent, Fake, agent
 from tests.support.http import Caller
 
@@ -43,18 +45,19 @@ def watched() -> tuple[str, str, str, str, bool]:
 
 def _taps(host: Agent, phones: dict[str, Fake]) -> float:
     """Median seconds of a tap while every phone has a client."""
-    times: list[float] = []
 
-    def client(name: str) -> None:
+    def client(name: str) -> list[float]:
+        times = []
         caller = Caller(host.url, host.token).open()
         for _ in range(TAPS):
             began = time.perf_counter()
             caller.call("tap", x=1, y=1, device_id=name)
             times.append(time.perf_counter() - began)
-        caller.send("DELETE")
+        caller.end()
+        return times
 
-    join(threading.Thread(target=client, args=(name,), name="client") for name in phones)
-    return statistics.median(times)
+    with ThreadPoolExecutor(PHONES) as pool:
+        return statistics.median(itertools.chain(*pool.map(client, phones)))
 
 
 @contextmanager
@@ -67,12 +70,11 @@ def _tabs(host: Agent) -> Iterator[None]:
         while not over.wait(POLL_S * (number + 1) / TABS if number else POLL_S):
             browser.get(path)
 
-    tabs = [threading.Thread(target=tab, args=(number,), name="tab") for number in range(TABS)]
+    with ThreadPoolExecutor(TABS) as pool:
+        tabs = [pool.submit(tab, number) for number in range(TABS)]
+        try:
+            yield
+        finally:
+            over.set()
     for each in tabs:
-        each.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for each in tabs:
-            each.join()
+        each.result()

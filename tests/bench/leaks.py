@@ -9,22 +9,24 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcpboard.simulator import Simulator
-from tests.bench import mixture, traffic
-from tests.bench.programs import ENVIRON, Program, port_of
-from tests.support import ROOT
+from tests.bench import programs, traffic
+from tests.bench.programs import Program
+from tests.bench.traffic import Caller
+from tests.support import served
+from tests.support.http import InvalidResponse
 
 CLIENTS = 8  # more than turns, so that some are turned away
 POINTS = 20  # of the memory curve
@@ -48,7 +50,7 @@ class Soak:
     def wrongs(self) -> Iterator[str]:
         """Everything that must not be."""
         yield from (f"{count} x {kind}" for kind, count in self.calls.items() if kind.startswith("unexplained"))
-        if not self.calls[mixture.OK]:
+        if not self.calls[OK]:
             yield "no call succeeded"
         if self.tracebacks:
             yield f"{self.tracebacks} tracebacks in the log"
@@ -70,26 +72,138 @@ class Soak:
         return "\n".join([*lines, *(f"WRONG: {wrong}" for wrong in self.wrongs())])
 
 
-class Held(Program):
-    """A `tests.bench.held` that runs."""
+# --- what clients do ---------------------------------------------------------------------------
 
-    def held(self) -> dict[str, Any]:
-        """Return the resources that it holds now."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        found: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return found
+OK = "ok"
+LEFT = "left on purpose"
+
+# The beginning of what a tool's error says -> what it is called. Any other error is unexplained.
+KINDS: Mapping[str, str] = {
+    r"\w+ was not started|\d+ calls are under way": "busy",
+    r".* cannot be reached": "unreachable",
+    r".* did not finish": "late",
+    r".* broke off": "broken off",
+    r".* answered .* badly": "malformed",
+    r"The board gave an answer that makes no sense": "malformed",
+    r"The board'?s? .*HTTP \d+|The board did not|This board does not offer": "turned down",
+    r"The screenshot is missing": "no screenshot",
+}
+
+# (kind, target, settings) of the simulator's switches; each hits once. None lasts longer than a soak's last seconds.
+FAULTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("reset_before_read", "*", {}),
+    ("reset_after_read", "*", {}),
+    ("reset_after_execution", "touch_gesture", {}),
+    ("truncated", "*", {}),
+    ("html", "*", {}),
+    ("redirect", "*", {}),
+    ("status", "*", {}),
+    ("shutting_down", "*", {}),
+    ("slow", "*", {"seconds": 0.3}),
+    ("gzip", "screenshot", {}),
+    ("empty_output", "screenshot", {}),
+    ("not_a_picture", "screenshot", {}),
+    ("tool_error", "*", {}),
+    ("soft_failure", "touch_gesture", {}),
+    ("oversized", "screenshot", {}),
+    ("bundle", "support_bundle", {"bytes": 1 << 20, "dies_after": 300_000}),
+    ("bundle", "support_bundle", {"bytes": 4 << 20}),
+    ("bundle_error", "support_bundle", {}),
+)
+
+
+def exchange(port: int, sent: bytes) -> str:
+    """Ask once and name the outcome; anything that no fault explains is named `unexplained: ...`."""
+    try:
+        with Caller(port) as caller:
+            answer = json.loads(caller.ask(sent))
+    except InvalidResponse as error:
+        # Config Web died with the bundle half over.
+        return "bundle cut" if sent is traffic.BUNDLE else f"unexplained: {error!r}"
+    if "result" not in answer:
+        return f"unexplained: JSON-RPC {answer.get('error')}"
+    result = answer["result"]
+    return _error(result["content"][0]["text"]) if result.get("isError") else OK
+
+
+def _error(text: str) -> str:
+    told = text.splitlines()
+    for line in reversed(told):  # lines before the last may tell of calls that nobody heard of
+        for pattern, kind in KINDS.items():
+            if re.match(pattern, line):
+                return kind
+    # What the Agent says of its own failures is passed on as it is.
+    return (
+        "the tool failed"
+        if any(re.search(r"HID device|tap the field|archive|error", line) for line in told)
+        else (f"unexplained: {text[:120]!r}")
+    )
+
+
+def leave(port: int, sent: bytes) -> str:
+    """Ask and reset the connection at once."""
+    caller = Caller(port)
+    caller.send(sent)
+    caller.leave(reset=True)
+    return LEFT
+
+
+def half(port: int, sent: bytes) -> str:
+    """Send all but the end, and go."""
+    with Caller(port) as caller:
+        caller.send(sent[:-7])
+    return LEFT
+
+
+def glance(port: int, sent: bytes) -> str:
+    """Read the first bytes of the answer through a small window, and go."""
+    with Caller(port, receive_buffer=4096) as caller:
+        caller.send(sent)
+        caller.sock.recv(512)
+    return LEFT
+
+
+# How often, out of the sum, a client does what.
+DEEDS: tuple[tuple[int, Callable[[int, bytes], str], bytes], ...] = (
+    (8, exchange, traffic.LIST),
+    (8, exchange, traffic.post("server/discover")),
+    (10, exchange, traffic.SHOT),
+    (10, exchange, traffic.TAP),
+    (8, exchange, traffic.SMALL),
+    (3, exchange, traffic.BUNDLE),
+    (3, leave, traffic.TAP),
+    (3, leave, traffic.SHOT),
+    (2, leave, traffic.BUNDLE),
+    (2, half, traffic.SHOT),
+    (2, glance, traffic.SHOT),
+    (1, glance, traffic.BUNDLE),
+)
+WEIGHTS = [weight for weight, _, _ in DEEDS]
+
+
+def deed(port: int, chance: random.Random) -> str:
+    """Do one thing that clients do; its outcome."""
+    _, do, sent = chance.choices(DEEDS, WEIGHTS)[0]
+    try:
+        return do(port, sent)
+    except (AssertionError, OSError, ValueError) as error:
+        return f"unexplained: {type(error).__name__} {str(error)[:80]}"
+
+
+# --- the run -----------------------------------------------------------------------------------
 
 
 def run(seconds: float) -> Soak:
     """Soak a server for that long."""
     soak = Soak(seconds)
-    with Simulator(speed=50) as simulator, tempfile.TemporaryFile("w+") as log:
-        with serving(simulator, log) as program:
-            mixture.exchange(program.port, traffic.SHOT)  # requests is imported
-            _settled(program)
-            soak.before = program.held()
+    with (
+        Simulator(speed=50) as simulator, tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory() as folder,
+    ):  # fmt: skip
+        config = served.settings_file(Path(folder), simulator, log_level="warning")
+        command = (*programs.PYTHON, "tests.bench.held", str(config))
+        with programs.running(command, stdin=subprocess.PIPE, stderr=log) as program:
+            exchange(program.port, traffic.SHOT)  # requests is imported
+            soak.before = _settled(program)
             _traffic(soak, program, simulator)
             simulator.faults.clear()
             soak.after = _settled(program)
@@ -98,42 +212,19 @@ def run(seconds: float) -> Soak:
     return soak
 
 
-@contextmanager
-def serving(simulator: Simulator, log: Any) -> Iterator[Held]:
-    lines = [
-        "[mcpboard]",
-        'log_level = "warning"',
-        f'agent_base_url = "{simulator.agent_url}"',
-        "[conversation_settings.agent]",
-        f'mcp_config_web_base_url = "{simulator.config_web_url}"',
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "mcpboard.toml")
-        file.write_text("\n".join(lines) + "\n", "utf-8")
-        command = [sys.executable, "-m", "tests.bench.held", str(file)]
-        pipe, environ = subprocess.PIPE, {**os.environ, **ENVIRON}
-        with subprocess.Popen(
-            command, cwd=ROOT, env=environ, stdin=pipe, stdout=pipe, stderr=log, text=True
-        ) as process:
-            try:
-                yield Held(process, port_of(process))
-            finally:
-                process.kill()
-
-
-def _traffic(soak: Soak, program: Held, simulator: Simulator) -> None:
+def _traffic(soak: Soak, program: Program, simulator: Simulator) -> None:
     over = threading.Event()
     found: list[Counter[str]] = [Counter() for _ in range(CLIENTS)]
 
     def client(number: int) -> None:
         chance = random.Random(number)
         while not over.is_set():
-            found[number][mixture.deed(program.port, chance)] += 1
+            found[number][deed(program.port, chance)] += 1
 
     def faults() -> None:
         chance = random.Random(0)
         while not over.wait(FAULT_EVERY_S):
-            kind, target, settings = chance.choice(mixture.FAULTS)
+            kind, target, settings = chance.choice(FAULTS)
             simulator.faults.clear()  # so that those that found no call do not pile up
             simulator.faults.set(kind, target, times=1, **settings)
 
@@ -150,19 +241,22 @@ def _traffic(soak: Soak, program: Held, simulator: Simulator) -> None:
     soak.calls = sum(found, Counter())
 
 
-def _settled(program: Held) -> dict[str, Any]:
-    """Return the resources that are held once nothing is under way, or after SETTLE_S."""
+def _settled(program: Program) -> dict[str, Any]:
+    """Return the resources that are held once nothing is under way and nobody connected, or after SETTLE_S."""
     pause, end = threading.Event(), time.monotonic() + SETTLE_S
-    least = program.held()
-    while (least["slots"] or least["lanes"] or least["descriptors"] > _quiet(program)) and time.monotonic() < end:
+    while True:
+        connected, held = program.sockets > 1, _held(program)
+        if not (connected or held["slots"] or held["lanes"]) or time.monotonic() > end:
+            return held
         pause.wait(0.1)
-        least = program.held()
-    return least
 
 
-def _quiet(program: Held) -> int:
-    """Descriptors of a server without connections."""
-    return program.descriptors - max(0, program.sockets - 1)
+def _held(program: Program) -> dict[str, Any]:
+    assert program.process.stdin and program.process.stdout
+    program.process.stdin.write("\n")
+    program.process.stdin.flush()
+    found: dict[str, Any] = json.loads(program.process.stdout.readline())
+    return found
 
 
 if __name__ == "__main__":

@@ -29,8 +29,9 @@ from mcpboard.host.devices import registry
 from tests.bench import cutter, numbered
 from tests.bench.cutter import Cutter
 from tests.bench.programs import ENVIRON, START_S
-from tests.bench.traffic import META, VERSION
+from tests.bench.traffic import META
 from tests.support import ROOT
+from tests.support.http import MODERN as VERSION
 from tests.support.processes import first_line
 
 LIMIT_S = 30.0  # for the answer to one call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -12,38 +13,45 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.bench import crowded, host, hostile, programs, small_json, traffic
+from mcpboard.serving.server import CONNECTIONS, TOOL_CALLS
+from tests.bench import crowded, host, programs, small_json, traffic
 from tests.bench import targets as want
 from tests.bench.counted import counting
-from tests.bench.programs import Command, Program, running
+from tests.bench.programs import Command, Program, Servers, running
 from tests.bench.traffic import Caller, crowds, medians
 from tests.deploy import armhf, board_image, boards
 from tests.host.vision import measured
-from tests.support import provision
 from tests.support.gohttp import Exchange, GoServer, tool_answer
+from tests.support.hogs import UNFINISHED, Crowd, Hog, answered
+from tests.support.http import request
 
-SDK = "mcp==2.3.0"
-SDK_SERVER = Path(__file__).with_name("sdk_server.py")
 ROUNDS = 1_000  # requests of each kind; medians
 CROWD = 8  # connections at once
 CALLS = 1_000
 STARTS = 15  # cold starts of each server; medians
 BUNDLES = {1: 40, 16: 9, 64: 5}  # MiB -> how many; medians, and a small one takes as long as a thread needs to wake
 MIB = 1 << 20
-LIST_BYTES = 11_254  # what bare waitress answers: as many as ours
 ASK_AGAIN_S = 0.25  # seconds between two bundles asked for; the board looks at stalled readers once a second
 KNOCK_S = 0.005  # seconds; quicker, and the knocks would fill the backlog and wait there
 CROWDED_S = 30.0  # seconds of hostile traffic
 TURNS = 3  # turns of a server's loop; one is enough
 KEY = "POST /api/tools/keyboard_tap"
 GIVE_UP_S = 10.0  # seconds of knocking at a port that does not close
+DISCOVER = traffic.post("server/discover")
+
+# All but two of a board's connections full of bodies that never end, and of pictures that nobody reads; what it ends
+# does not come back.
+STRANGERS: Mapping[Hog, int] = {
+    Hog(traffic.SHOT, receive_buffer=4096, back_s=math.inf): TOOL_CALLS,
+    replace(UNFINISHED, back_s=math.inf): CONNECTIONS - TOOL_CALLS - 2,
+}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One line: what, what it came to, what it stands beside, what was to be reached, and whether it was."""
 
     metric: str
@@ -53,37 +61,7 @@ class Row:
     ok: bool
 
     def markdown(self) -> str:
-        return (
-            f"| {self.metric} | {self.measured} | {self.beside} | {self.target} | {'ok' if self.ok else '**over**'} |"
-        )
-
-
-@dataclass(frozen=True)
-class Servers:
-    """Everything that is measured, running."""
-
-    bare: Program
-    board: Program
-    sdk: Program
-    relay: Program
-    backend: Program
-    config: Path
-
-
-@contextlib.contextmanager
-def servers() -> Iterator[Servers]:
-    sdk = (str(provision.python_prefix(SDK)), str(SDK_SERVER))
-    with contextlib.ExitStack() as stack:
-        backend = stack.enter_context(running(programs.BACKEND))
-        config = stack.enter_context(programs.settings(backend.port))
-        yield Servers(
-            bare=stack.enter_context(running(programs.bare(LIST_BYTES))),
-            board=stack.enter_context(running(programs.board(config))),
-            sdk=stack.enter_context(running((*sdk, str(backend.port)), common=programs.STOCK)),
-            relay=stack.enter_context(running(programs.relay(backend.port))),
-            backend=backend,
-            config=config,
-        )
+        return f"| {' | '.join(self[:4])} | {'ok' if self.ok else '**over**'} |"
 
 
 def ratio(metric: str, ours: float, theirs: float, limit: float, unit: str, beside: str) -> Row:
@@ -102,7 +80,7 @@ def ceiling(metric: str, found: float, limit: float, unit: str, beside: str = ""
 
 def instructions(found: Servers) -> Iterator[Row]:
     requests = {"tools/list": traffic.LIST, "small tools/call": traffic.TAP, "screenshot 200 KB": traffic.SHOT}
-    with counting(programs.bare(LIST_BYTES)) as server:
+    with counting(programs.BARE) as server:
         bare = server.per_request(traffic.LIST, 30)
     with counting(programs.board(found.config)) as server:
         costs = {name: server.per_request(sent, 10) for name, sent in requests.items()}
@@ -120,13 +98,18 @@ def listing(found: Servers) -> Iterator[Row]:
     yield ratio(
         f"tools/list p50, {CROWD} connections", many["ours"], many["bare"], want.LIST_P50, "us", "bare waitress"
     )
+    yield from learned(found)
+
+
+def learned(found: Servers) -> Iterator[Row]:
+    """Room for the tools and the instructions in the context of every client."""
     with programs.settings(found.backend.port, shell=True) as config, running(programs.board(config)) as board:
-        learned = {
+        sizes = {
             "board": traffic.learned(found.board.port),
             "board with its shell": traffic.learned(board.port),
             "host": host.sizes(),
         }
-    for role, (listed, told) in learned.items():
+    for role, (listed, told) in sizes.items():
         yield ceiling(f"tools/list of a {role}", listed, want.LIST_BYTES, "B")
         yield ceiling(f"instructions of a {role}", told, want.INSTRUCTIONS_BYTES, "B")
 
@@ -144,8 +127,7 @@ def calls(found: Servers) -> Iterator[Row]:
 
 def _direct(port: int, path: str) -> float:
     """Median microseconds of the backend itself, asked as we ask it: a connection for each request."""
-    line = f"POST {path}" if "tools" in path else f"GET {path}"
-    sent = traffic.request(line, b'{"input":{}}' if "tools" in path else b"")
+    sent = request(b'{"input":{}}', path=path) if "tools" in path else request(method="GET", path=path)
 
     def once() -> float:
         begun = time.perf_counter()
@@ -160,23 +142,31 @@ def _direct(port: int, path: str) -> float:
 
 
 def bundles(found: Servers) -> Iterator[Row]:
-    for size in want.BUNDLE_SIZES:
-        with Caller(found.backend.port) as caller:
-            caller.drain(traffic.request(f"GET /bundle/{size * MIB}"))
+    for size, growth in zip(want.BUNDLE_SIZES, growths(found), strict=True):
         times: dict[str, list[float]] = {"ours": [], "relay": []}
-        before = found.board.rss
-        found.board.forget_peak()
         for _ in range(BUNDLES[size]):
             times["relay"].append(_bundle(found.relay.port))
             times["ours"].append(_bundle(found.board.port))
-        _bundle(found.board.port, receive_buffer=4096, piece=8192)
-        growth = max(0.0, found.board.peak - before)
         ours, relay = (statistics.median(times[name]) for name in ("ours", "relay"))
         yield ratio(f"bundle {size} MiB, wall", ours, relay, want.BUNDLE_WALL, "ms", "raw sockets")
+        yield growth
+
+
+def growths(found: Servers) -> Iterator[Row]:
+    """What a bundle of each size takes, whoever reads; the backend serves that size until the next row is asked for."""
+    _bundle(found.board.port)  # brings in what stays
+    for size in want.BUNDLE_SIZES:
+        found.serve(f"/bundle/{size * MIB}")
+        before = found.board.rss
+        found.board.forget_peak()
+        _bundle(found.board.port)
+        _bundle(found.board.port, receive_buffer=4096, piece=8192)
+        growth = max(0.0, found.board.peak - before)
         yield ceiling(f"bundle {size} MiB, growth, fast and slow reader", growth, want.BUNDLE_GROWTH, "MiB", digits=2)
 
 
 def _bundle(port: int, receive_buffer: int | None = None, piece: int = 1 << 18) -> float:
+    """Milliseconds for one bundle, which must be whole."""
     with Caller(port, receive_buffer) as caller:
         begun = time.perf_counter()
         caller.drain(traffic.BUNDLE, piece)
@@ -187,24 +177,34 @@ def _bundle(port: int, receive_buffer: int | None = None, piece: int = 1 << 18) 
 
 
 def memory(found: Servers) -> Iterator[Row]:
+    with Caller(found.bare.port) as caller:
+        caller.drain(traffic.LIST)
+    _work(found.sdk)
+    beside = (f"bare waitress {found.bare.rss:.1f} MiB", f"SDK server {found.sdk.rss:.1f} MiB", "", "")
+    for row, other in zip(resident(found), beside, strict=True):
+        yield row._replace(beside=other)
+
+
+def resident(found: Servers) -> Iterator[Row]:
+    """The memory of one board, before its first call, after many and under strangers; and of another under a flood."""
     with running(programs.board(found.config)) as board:
         with Caller(board.port) as caller:
-            caller.drain(traffic.post("server/discover"))
-        with Caller(found.bare.port) as caller:
-            caller.drain(traffic.LIST)
-        yield ceiling("resident, idle", board.rss, want.RSS_IDLE, "MiB", f"bare waitress {found.bare.rss:.1f} MiB", 1)
-        for port in (board.port, found.sdk.port):
-            with Caller(port) as caller:
-                for number in range(CALLS):
-                    caller.ask(traffic.SHOT if number % 4 == 0 else traffic.SMALL)
-        beside = f"SDK server {found.sdk.rss:.1f} MiB"
-        yield ceiling(f"resident, after {CALLS:,} calls", board.rss, want.RSS_AFTER_CALLS, "MiB", beside, 1)
-        with hostile.strangers(board.port):
-            pass
+            caller.ask(DISCOVER)
+        yield ceiling("resident, idle", board.rss, want.RSS_IDLE, "MiB", digits=1)
+        _work(board)
+        yield ceiling(f"resident, after {CALLS:,} calls", board.rss, want.RSS_AFTER_CALLS, "MiB", digits=1)
+        with Crowd(board.port, STRANGERS):
+            answered(board.port, DISCOVER)  # by now all that came before has been read
         yield ceiling("resident, peak under hostile load", board.peak, want.RSS_HOSTILE, "MiB", digits=1)
-    with running(programs.board(found.config)) as board, small_json.Flood(board.port) as flood:
+    with running(programs.board(found.config)) as board, Crowd(board.port, small_json.flood()) as flood:
         flood.wait_for(small_json.FLOODED, traffic.LIMIT_S)
         yield ceiling("resident, peak under small JSON", board.peak, want.RSS_FLOODED, "MiB", digits=1)
+
+
+def _work(server: Program) -> None:
+    with Caller(server.port) as caller:
+        for number in range(CALLS):
+            caller.ask(traffic.SHOT if number % 4 == 0 else traffic.SMALL)
 
 
 def size(_: Servers) -> Iterator[Row]:
@@ -223,13 +223,8 @@ def emulated_board(_: Servers) -> Iterator[Row]:
         scratch.mkdir()
         armhf.install(site)
         installed = boards.installed_bytes(site) / 1e6
-        yield ceiling(
-            "installed on 32-bit ARM, bytecode, with dependencies",
-            installed,
-            want.INSTALLED_BYTES / 1e6,
-            "MB",
-            digits=2,
-        )
+        metric, limit = "installed on 32-bit ARM, bytecode, with dependencies", want.INSTALLED_BYTES / 1e6
+        yield ceiling(metric, installed, limit, "MB", digits=2)
         figures = dict(board_image.booted(scratch))
     for name, limit in board_image.LIMITS_KB.items():
         facts = figures[name]
@@ -240,8 +235,8 @@ def emulated_board(_: Servers) -> Iterator[Row]:
 def cold_start(found: Servers) -> Iterator[Row]:
     times: dict[str, list[float]] = {"ours": [], "bare": []}
     for _ in range(STARTS):
-        times["bare"].append(_first_answer(programs.bare(LIST_BYTES), traffic.LIST))
-        times["ours"].append(_first_answer(programs.board(found.config), traffic.post("server/discover")))
+        times["bare"].append(_first_answer(programs.BARE, traffic.LIST))
+        times["ours"].append(_first_answer(programs.board(found.config), DISCOVER))
     ours, bare = (statistics.median(times[name]) for name in ("ours", "bare"))
     yield ratio("cold start to first answer", ours, bare, want.COLD_START, "ms", "bare waitress")
 
@@ -270,7 +265,7 @@ def departed(_: Servers) -> Iterator[Row]:
             agent.wait_for(1)
         with Caller(board.port) as caller:
             for _turn in range(TURNS):  # for each the server's loop turns, and sees who has left
-                caller.ask(traffic.post("server/discover"))
+                caller.ask(DISCOVER)
             release.set()
             over = time.monotonic() + traffic.LIMIT_S
             while KEY not in agent.paths() and time.monotonic() < over:  # is refused as long as a tap is under way
@@ -281,8 +276,7 @@ def departed(_: Servers) -> Iterator[Row]:
 
 def stalled(found: Servers) -> Iterator[Row]:
     """A bundle that nobody reads keeps its lane of one: it is back when the next caller gets in."""
-    with Caller(found.backend.port) as caller:
-        caller.drain(traffic.request(f"GET /bundle/{16 * MIB}"))
+    found.serve(f"/bundle/{16 * MIB}")
     with Caller(found.board.port, receive_buffer=4096) as reader:
         reader.sock.sendall(traffic.BUNDLE)
         reader.sock.recv(1)
@@ -324,12 +318,10 @@ def _refused_after(port: int) -> float:
 
 
 def _ends_whole(caller: Caller) -> bool:
-    """Whether the rest of the answer ends as JSON does."""
-    last = b""
+    """Tell if the rest of the answer ends as JSON does."""
     with contextlib.suppress(OSError):
-        while piece := caller.sock.recv(1 << 18):
-            last = (last + piece)[-2:]
-    return last.endswith(b"}}")
+        return caller.file.read().endswith(b"}}")
+    return False
 
 
 def crowds_of_strangers(_: Servers) -> Iterator[Row]:

@@ -131,7 +131,7 @@ class GoServer:
                 return
             self.connections += 1
             thread = threading.Thread(target=self._serve, args=(sock,), name="gohttp call")
-            self._threads.append(thread)
+            self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
             thread.start()
 
     def _serve(self, sock: socket.socket) -> None:

@@ -6,7 +6,7 @@ Every kind comes back when the server ends its connection: at once, or after a p
 from __future__ import annotations
 
 import contextlib
-import json
+import itertools
 import math
 import re
 import select
@@ -16,7 +16,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-HOST = "127.0.0.1"
+from tests.support import http
+from tests.support.http import HOST, Connection, request
+
 TICK_S = 0.02  # how late a hog reads, sends or comes back
 ANSWER_S = 5.0  # the most that an honest client may wait, whatever goes on
 BODY = 320 * 1024  # bytes announced by a request that never ends
@@ -34,17 +36,13 @@ class Hog:
     takes: int = 0  # bytes read in a second; with 0 it never reads
     receive_buffer: int | None = None
     back_s: float = 0.0  # until it connects again
-
-
-def _post(body: bytes, *headers: str, length: int | None = None) -> bytes:
-    lines = ("POST /mcp HTTP/1.1", f"Host: {HOST}", "Content-Type: application/json", *headers)
-    return "\r\n".join((*lines, f"Content-Length: {length or len(body)}", "", "")).encode() + body
+    others: tuple[bytes, ...] = ()  # what the next connections send instead, in turn
 
 
 def message(method: str, token: str | None = None, **params: object) -> bytes:
     """A JSON-RPC request as HTTP."""
     headers = () if token is None else (f"Authorization: Bearer {token}",)
-    return _post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode(), *headers)
+    return request(http.message(method, **params), *headers)
 
 
 def call(tool: str, token: str | None = None, **arguments: object) -> bytes:
@@ -54,16 +52,16 @@ def call(tool: str, token: str | None = None, **arguments: object) -> bytes:
 
 PING = message("ping")
 IDLE = Hog()
-UNFINISHED = Hog(
-    opening=_post(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"[" * (BODY - 100), length=BODY)
-)
+UNFINISHED = Hog(opening=request(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"'.ljust(BODY, b"["))[:-100])
 # An iframe of a foreign page, as a browser asks for it.
 FRAME = Hog(
-    opening=f"GET /health HTTP/1.1\r\nHost: {HOST}\r\nConnection: keep-alive\r\nUser-Agent: Mozilla/5.0\r\n"
-    "Accept: text/html,*/*;q=0.8\r\nSec-Fetch-Dest: iframe\r\nSec-Fetch-Site: cross-site\r\n\r\n".encode(),
+    opening=request(
+        b"", "Connection: keep-alive", "User-Agent: Mozilla/5.0", "Accept: text/html,*/*;q=0.8",
+        "Sec-Fetch-Dest: iframe", "Sec-Fetch-Site: cross-site", method="GET", path="/health",
+    ),
     takes=1 << 20,
     back_s=1.0,
-)
+)  # fmt: skip
 # Asks for one list after the other and reads none.
 UNREAD = Hog(opening=message("tools/list") * 2000, receive_buffer=4096)
 
@@ -89,6 +87,7 @@ class _Connection:
         self._port = port
         self.sock: socket.socket | None = None
         self.back_at = 0.0
+        self._openings = itertools.cycle((hog.opening, *hog.others))
 
     def connect(self, now: float) -> None:
         self.sock = socket.socket()
@@ -96,7 +95,7 @@ class _Connection:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.hog.receive_buffer)
         self.sock.setblocking(False)
         self.sock.connect_ex((HOST, self._port))
-        self._unsent = self.hog.opening
+        self._unsent, self.answered = next(self._openings), False
         self._again_at, self._read_at = now + self.hog.every_s, now
 
     def end(self, now: float) -> None:
@@ -119,6 +118,7 @@ class _Connection:
             with contextlib.suppress(BlockingIOError):
                 if not self.sock.recv(due):
                     raise ConnectionResetError
+                self.answered = True
 
 
 class Crowd:
@@ -127,6 +127,7 @@ class Crowd:
     def __init__(self, port: int, hogs: Mapping[Hog, int]) -> None:
         self._connections = [_Connection(hog, port) for hog, count in hogs.items() for _ in range(count)]
         self.ended = 0  # connections that the server has ended so far
+        self.answered = 0  # those of them that had an answer before
         self._over = threading.Event()
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, name="hogs")
@@ -139,6 +140,13 @@ class Crowd:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+
+    def wait_for(self, answered: int, seconds: float) -> None:
+        """Return once so many connections had an answer and were ended."""
+        over = time.monotonic() + seconds
+        while self.answered < answered:
+            assert time.monotonic() < over, f"{self.answered} were answered"
+            self._over.wait(TICK_S)
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -167,6 +175,7 @@ class Crowd:
                 lost = not isinstance(error, BlockingIOError)
             if lost:
                 self.ended += 1
+                self.answered += each.answered
                 each.end(now)
 
 
@@ -197,29 +206,11 @@ def answered(port: int, sent: bytes, name: str = "the request") -> float:
     while True:
         left = begun + ANSWER_S - time.monotonic()
         assert left > 0, f"{name} was not answered within {ANSWER_S:g} s"
-        with contextlib.suppress(OSError):
-            status, body = _exchange(port, sent, left)
-            assert status == 200, (name, status, body[:300])
-            if not _BUSY.search(body[:2000]):
+        with contextlib.suppress(OSError), Connection(port) as connection:
+            connection.sock.settimeout(left)
+            connection.send(sent)
+            response = connection.response()
+            assert response.status == 200, (name, response, response.body[:300])
+            if not _BUSY.search(response.body[:2000]):
                 return time.monotonic() - begun
         pause.wait(TICK_S)
-
-
-def _exchange(port: int, sent: bytes, limit_s: float) -> tuple[int, bytes]:
-    """Status and body; raises OSError for a connection that ends before, TimeoutError included."""
-    end = time.monotonic() + limit_s
-    with socket.create_connection((HOST, port), limit_s) as sock:
-        sock.sendall(sent)
-        got, length = b"", math.inf
-        while len(got) < length:
-            sock.settimeout(max(0.001, end - time.monotonic()))
-            piece = sock.recv(1 << 18)
-            if not piece:
-                raise ConnectionResetError("ended before its answer was whole")
-            got += piece
-            head, blank_line, _ = got.partition(b"\r\n\r\n")
-            if blank_line and length == math.inf:
-                found = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
-                assert found, head
-                length = len(head) + 4 + int(found[1])
-    return int(got.split(b" ", 2)[1]), got.partition(b"\r\n\r\n")[2]
