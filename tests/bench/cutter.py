@@ -15,7 +15,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PIECE = 1 << 16  # bytes read at once
@@ -183,19 +183,16 @@ class Connection:
         """Pass on until both sides have ended or the plan ends it."""
         end = time.monotonic() + LIMIT_S
         while not all(half.shut for half in self.halves.values()) and time.monotonic() < end:
-            sources = {half.source: half for half in self.halves.values() if not half.ended and not self._full(half)}
+            hungry = [half for half in self.halves.values() if not half.ended and len(half.held) <= HEAD_LIMIT]
+            sources = {half.source: half for half in hungry}
             readable, _, _ = select.select(list(sources), [], [], 0.5)
             if self._left:
                 self.reset()
                 return
             for sock in readable:
                 sources[sock].take(PIECE if sock is self.near else WINDOW)
-            for way, half in self.halves.items():
-                if self._pass_on(way, half):
-                    return
-
-    def _full(self, half: Half) -> bool:
-        return len(half.held) > HEAD_LIMIT
+            if any(self._pass_on(way, half) for way, half in self.halves.items()):
+                return
 
     def _pass_on(self, way: Way, half: Half) -> bool:
         """Pass on what may be; True when the plan has ended the connection."""
@@ -232,10 +229,6 @@ class Connection:
         for sock in (self.near, self.far):
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER)
-        return True
-
-    def finish(self) -> bool:
-        """FIN to both."""
         return True
 
     def half_close(self, way: Way) -> bool:
@@ -282,14 +275,3 @@ class Connection:
         self.far.close()
         self.asked = asked.total is not None and asked.passed >= asked.total
         self.over.set()
-
-
-@contextlib.contextmanager
-def cutters(number: int) -> Iterator[list[Cutter]]:
-    """So many proxies; all refuse before they are aimed."""
-    made = [Cutter() for _ in range(number)]
-    try:
-        yield made
-    finally:
-        for each in made:
-            each.close()

@@ -12,16 +12,18 @@ import os
 import random
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from tests.bench import numbered, parts, trials
 from tests.bench.cutter import Connection, Cutter, Plan
 from tests.bench.numbered import Executed
-from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Part, Stand
+from tests.bench.parts import DONE, NOT_SENT, NOTHING, OK, UNKNOWN, UNSAID, Stand
 from tests.bench.trials import CHAINS, Trial
 
 SECONDS = 600.0  # for which the full numbers are
@@ -45,22 +47,16 @@ class Run:
         self._stand, self._chance = stand, chance
         self._numbers = itertools.count(1)
         self._waiting: list[Trial] = []  # whose outcome the board may still have to tell, oldest first
-        self._pool = ThreadPoolExecutor(len(CHAINS))
+        self._pool = stand.enter_context(ThreadPoolExecutor(len(CHAINS)))
         self.over: list[Trial] = []
         self.wrong: list[str] = []  # beyond what the comparison in the end shows
 
-    def all(self, planned: Sequence[Trial]) -> None:
-        with self._pool:
-            for trial in planned:
-                self._one(trial)
-                self._next(trial)
-
-    def _one(self, trial: Trial) -> None:
-        """Make one call while that happens to it, and have every part running again."""
+    def one(self, trial: Trial) -> None:
+        """Make one call while that happens to it, have every part running again, and act until all is told."""
         stand = self._stand
         trial.number = next(self._numbers)
         victim = None if trial.victim is None else stand.parts[trial.victim]
-        end = None if victim is None else partial(victim.end, trial.number_of_signal, victim.process)
+        end = None if victim is None else partial(victim.end, trial.signal, victim.process)
         proxy, wanted = self._place(trial)
         if trial.delay is None:
             strike = trial.strike or (lambda connection: bool(end and end()))
@@ -68,37 +64,32 @@ class Run:
                 strike = partial(_leave, stand.doors.get(trial.chain, stand.front))
             proxy.arm(Plan(wanted, trial.way, trial.share, strike, trial.head))
         future = self._pool.submit(self._call, trial)
-        crowd = [self._beside(trial, chain) for chain in CHAINS if trial.crowd and chain != trial.chain]
+        others = [chain for chain in CHAINS if trial.crowd and chain != trial.chain]
+        crowd = [Trial(trial.kind, chain, delay=trial.delay, number=next(self._numbers)) for chain in others]
+        calls = [future, *(self._pool.submit(self._call, each) for each in crowd)]
         if victim is not None and end is not None:
             if trial.delay is not None:
                 time.sleep(trial.delay)
-            else:
-                _either(victim, future)
+            while trial.delay is None and not future.done() and not victim.ended.wait(0.005):
+                pass
             end()
-            if trial.victim != "bridge":  # whose last words are read first
-                victim.again()
-        future.result()
-        for beside, answer in crowd:
-            answer.result()
-            self.over.append(beside)
-        if trial.victim == "bridge" and victim is not None:
+            if trial.victim == "bridge":  # whose last words are read first
+                wait(calls)
             victim.again()
+        for each in calls:
+            each.result()
         proxy.arm(None)
-        self.over.append(trial)
+        self.over += [*crowd, trial]
         if crowd:
             self._forget()
         else:
             self._tell(trial)
             self._settle(trial)
+        self._next(trial)
 
     def _call(self, trial: Trial) -> None:
         trial.told = self._stand.callers[trial.chain].call(trial.number)
         trial.ended = time.monotonic()
-
-    def _beside(self, trial: Trial, chain: str) -> tuple[Trial, Future[None]]:
-        """One more call, to that chain, at the same time."""
-        beside = Trial(trial.kind, chain, delay=trial.delay, number=next(self._numbers))
-        return beside, self._pool.submit(self._call, beside)
 
     def _forget(self) -> None:
         """Have everything told that any of several callers is owed: which notice is whose, nobody could say."""
@@ -122,19 +113,17 @@ class Run:
 
     def _settle(self, trial: Trial) -> None:
         """Learn if a server may owe anybody the outcome."""
-        proxies = [self._stand.front]
-        if trial.chain in self._stand.doors and trial.victim != trial.chain:
-            proxies.insert(0, self._stand.doors[trial.chain])
-        connections = [proxy.latest for proxy in proxies]
+        door = self._stand.doors.get(trial.chain) if trial.victim != trial.chain else None
+        latest = [proxy.latest for proxy in (door, self._stand.front) if proxy is not None]
         for proxy in self._stand.proxies:
             proxy.latest = None
-        for each in connections:
+        for each in latest:
             if each is not None:
                 each.over.wait(NEXT_S)
         if trial.victim == "board":
             self._waiting.clear()
-        elif (asked := connections[-1]) is not None and asked.asked:
-            trial.settled = all(each is None or each.acknowledged for each in connections)
+        elif (asked := latest[-1]) is not None and asked.asked:
+            trial.settled = all(each is None or each.acknowledged for each in latest)
             # Where our kernel had all of the reply, its acknowledgment may still have been late.
             if trial.told.how != OK or not trial.settled:
                 self._waiting.append(trial)
@@ -200,11 +189,6 @@ def _leave(proxy: Cutter, connection: Connection) -> bool:
     return False
 
 
-def _either(victim: Part, future: Future[None]) -> None:
-    while not future.done() and not victim.ended.wait(0.005):
-        pass
-
-
 # --- told and executed -------------------------------------------------------------------------
 
 COLUMNS = ("executed", OK, DONE, NOT_SENT, UNKNOWN, NOTHING, "told later", "doubled", "false ok", "false not_sent",
@@ -240,46 +224,35 @@ class Found:
     wrong: list[str]
 
     def wrongs(self) -> list[str]:
-        return [
-            *self.wrong,
-            *(
-                f"{', '.join(m for m in found if m in WRONG)}: {trial}"
-                for trial, found in self.counted
-                if set(found) & set(WRONG)
-            ),
-        ]
-
-    def table(self) -> str:
-        lines = ["| kind | number | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 2) + "|"]
-        groups: dict[str, list[tuple[str, ...]]] = {}
-        for trial, found in self.counted:
-            groups.setdefault(trial.kind, []).append(found)
-        for kind, each in [*sorted(groups.items()), ("all", [found for _, found in self.counted])]:
-            counts = (sum(column in found for found in each) for column in COLUMNS)
-            lines.append(f"| {kind} | {len(each)} | " + " | ".join(map(str, counts)) + " |")
-        return "\n".join(lines)
+        told = ((trial, [mark for mark in found if mark in WRONG]) for trial, found in self.counted)
+        return [*self.wrong, *(f"{', '.join(found)}: {trial}" for trial, found in told if found)]
 
     def report(self) -> str:
+        lines = ["| kind | number | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 2) + "|"]
+        for kind in [*sorted({trial.kind for trial, _ in self.counted}), "all"]:
+            each = [found for trial, found in self.counted if kind in (trial.kind, "all")]
+            counts = (sum(column in found for found in each) for column in COLUMNS)
+            lines.append(f"| {kind} | {len(each)} | " + " | ".join(map(str, counts)) + " |")
         wrongs = self.wrongs()
         more = [f"and {len(wrongs) - SHOWN} more"] if len(wrongs) > SHOWN else []
-        return "\n".join([self.table(), *(f"WRONG: {wrong}" for wrong in wrongs[:SHOWN]), *more])
+        return "\n".join([*lines, *(f"WRONG: {wrong}" for wrong in wrongs[:SHOWN]), *more])
 
 
 def run(planned: Callable[[random.Random], Sequence[Trial]], seed: int = 0) -> Found:
     """Run the trials on a stand of their own and compare."""
     chance = random.Random(seed)
-    with parts.standing() as stand:
+    with tempfile.TemporaryDirectory() as folder, Stand(Path(folder)) as stand:
+        stand.start()
         going = Run(stand, chance)
-        going.all(planned(chance))
-        stand.close()  # so that nothing is executed any more
+        for trial in planned(chance):
+            going.one(trial)
+        stand.stop()
         executed = Executed.read(stand.written)
-        tracebacks = stand.tracebacks()
-    wrong = going.wrong
-    for part in stand.parts.values():
-        if part.overdue:
-            wrong.append(f"{part.name} did not exit within {parts.EXIT_S:g} s of SIGTERM: {part.overdue}")
-    strange = set(executed.begun) - {trial.number for trial in going.over}
-    if strange:
+        tracebacks = stand.log.read_bytes().count(b"Traceback")
+    late = [part for part in stand.parts.values() if part.overdue]
+    wrong = [*going.wrong]
+    wrong += [f"{part.name} did not exit within {parts.EXIT_S:g} s of SIGTERM: {part.overdue}" for part in late]
+    if strange := set(executed.begun) - {trial.number for trial in going.over}:
         wrong.append(f"executed, and asked for by nobody: {sorted(strange)}")
     if tracebacks:
         wrong.append(f"{tracebacks} tracebacks in the logs")

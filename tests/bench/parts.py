@@ -9,36 +9,31 @@ The names between the arrows are proxies of ours, whose ports stay while the pro
 from __future__ import annotations
 
 import contextlib
-import http.client
 import itertools
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mcpboard.host.access import tokens
-from mcpboard.host.devices import registry
-from tests.bench import cutter, numbered
+from mcpboard.host.devices.registry import DeviceSpec, add
+from tests.bench import numbered, traffic
 from tests.bench.cutter import Cutter
-from tests.bench.programs import ENVIRON, START_S
-from tests.bench.traffic import META
-from tests.support import ROOT
-from tests.support.http import MODERN as VERSION
+from tests.bench.numbered import Call
+from tests.bench.programs import ENVIRON, PYTHON, START_S
+from tests.support import ROOT, served
+from tests.support.http import LEGACY, Connection
 from tests.support.processes import first_line
 
 LIMIT_S = 30.0  # for the answer to one call
 EXIT_S = 15.0  # after SIGTERM; replies that are owed take four
 DUMP = 6000  # characters of a log that are shown
 WAIT_S = "10"  # that a bridge waits for its board
-PROGRAM = (sys.executable, "-m")
 
 BEFORE_RUNNING = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022})  # JSON-RPC codes
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 415, 429})  # HTTP statuses that say the same
@@ -53,20 +48,18 @@ class Told(NamedTuple):
     text: str = ""
 
 
-def told_by(message: object) -> Told:
+def told_by(message: Any) -> Told:
     """From a JSON-RPC response."""
-    if not isinstance(message, dict):
-        return Told(UNSAID, repr(message)[:200])
-    error = message.get("error")
-    if isinstance(error, dict):
-        data = error.get("data")
-        default = NOT_SENT if error.get("code") in BEFORE_RUNNING else UNSAID
-        return Told(data.get("delivery", default) if isinstance(data, dict) else default, str(error.get("message")))
-    result = message.get("result") or {}
-    text = "\n".join(block.get("text", "") for block in result.get("content", ()))
-    if not result.get("isError"):
-        return Told(OK, text)
-    return Told((result.get("structuredContent") or {}).get("delivery", UNSAID), text)
+    match message:
+        case {"error": {"data": {"delivery": how}, "message": text}}:
+            return Told(how, text)
+        case {"error": {"code": code, "message": text}}:
+            return Told(NOT_SENT if code in BEFORE_RUNNING else UNSAID, text)
+        case {"result": {"content": content, **rest}}:
+            text = "\n".join(block.get("text", "") for block in content)
+            how = (rest.get("structuredContent") or {}).get("delivery", UNSAID) if rest.get("isError") else OK
+            return Told(how, text)
+    return Told(UNSAID, repr(message)[:200])
 
 
 class Part:
@@ -132,35 +125,24 @@ class Part:
 class Caller:
     """A client of a server over HTTP, in the modern revision: one connection a call, nothing of ours in it."""
 
-    def __init__(self, ahead: Cutter, call: Any, token: str | None = None) -> None:
-        self._ahead, self._shape, self._token = ahead, call, token
+    def __init__(self, ahead: Cutter, shape: Callable[[int], Call], token: str | None = None) -> None:
+        self._ahead, self._shape, self._token = ahead, shape, token
 
     def call(self, number: int) -> Told:
         name, arguments = self._shape(number)
-        params = {"name": name, "arguments": arguments, "_meta": META}
-        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
-        headers = {
-            "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call", "Mcp-Name": name, "Connection": "close",
-        }  # fmt: skip
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self._ahead.port, timeout=LIMIT_S)
+        sent = traffic.post("tools/call", self._token, "Connection: close", name=name, arguments=arguments)
         try:
-            connection.request("POST", "/mcp", body, headers)
-            with connection.getresponse() as response:
-                status, content = response.status, response.read()
+            with Connection(self._ahead.port) as connection:
+                connection.sock.settimeout(LIMIT_S)
+                connection.send(sent)
+                response = connection.response()
         except TimeoutError:
             return Told(UNSAID, f"no answer within {LIMIT_S:g} s")
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             return Told(NOTHING, type(error).__name__)
-        finally:
-            connection.close()
-        if status < 200:  # nothing came after it
-            return Told(NOTHING, f"HTTP {status}")
-        if b'"jsonrpc"' in content:
-            return told_by(json.loads(content))
-        return Told(NOT_SENT if status in REFUSALS else UNKNOWN, f"HTTP {status} {content[:100]!r}")
+        if b'"jsonrpc"' in response.body:
+            return told_by(response.json)
+        return Told(NOT_SENT if response.status in REFUSALS else UNKNOWN, f"{response} {response.body[:100]!r}")
 
 
 class BridgeCaller:
@@ -174,15 +156,14 @@ class BridgeCaller:
     def call(self, number: int) -> Told:
         if self._opened is not self._part.process:
             client = {"name": "bench", "version": "1"}
-            opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-            if self._ask("initialize", opening) is None:
+            if self._ask("initialize", protocolVersion=LEGACY, capabilities={}, clientInfo=client) is None:
                 return Told(NOTHING, "initialize")
             self._opened = self._part.process
         name, arguments = numbered.for_board(number)
-        message = self._ask("tools/call", {"name": name, "arguments": arguments})
+        message = self._ask("tools/call", name=name, arguments=arguments)
         return Told(NOTHING) if message is None else told_by(message)
 
-    def _ask(self, method: str, params: dict[str, Any]) -> object:
+    def _ask(self, method: str, **params: Any) -> object:
         """The response, None when the bridge went without."""
         process, number = self._part.process, next(self._ids)
         assert process is not None and process.stdin is not None and process.stdout is not None
@@ -191,56 +172,46 @@ class BridgeCaller:
         try:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
             process.stdin.flush()
-            for line in process.stdout:
-                message = json.loads(line)
-                if message.get("id") == number:
-                    return message
+            messages = map(json.loads, process.stdout)
+            return next((message for message in messages if message.get("id") == number), None)
         except (OSError, ValueError):  # a line that broke off is no answer
-            pass
+            return None
         finally:
             overdue.cancel()
-        return None
 
 
-class Stand:
-    """All parts, running, and a caller for each way to the board."""
+class Stand(contextlib.ExitStack):
+    """All parts, running, and a caller for each way to the board; until the block ends."""
 
-    def __init__(self, folder: Path, proxies: Sequence[Cutter]) -> None:
-        self.folder = folder
-        self.proxies = proxies
-        self.back, self.front, relay_door, host_door = proxies
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.proxies = [self.enter_context(contextlib.closing(Cutter())) for _ in range(4)]
+        self.back, self.front, relay_door, host_door = self.proxies
         self.doors = {"relay": relay_door, "host": host_door}
-        self.written = folder / "executed"
-        log = folder / "log"
-        url = f"http://127.0.0.1:{self.front.port}/mcp"
-        settings, data = folder / "mcpboard.toml", folder / "host"
-        back = f"http://127.0.0.1:{self.back.port}"
-        settings.write_text(
-            f'[mcpboard]\nlisten = "127.0.0.1:0"\nlog_level = "warning"\nagent_base_url = "{back}"\n'
-            f'[conversation_settings.agent]\nmcp_config_web_base_url = "{back}"\n', "utf-8",
-        )  # fmt: skip
+        self.written, self.log, data = folder / "executed", folder / "log", folder / "host"
+        back, url = f"http://127.0.0.1:{self.back.port}", f"http://127.0.0.1:{self.front.port}/mcp"
+        settings = served.settings_for(folder, back, back, log_level="warning")
         data.mkdir(mode=0o700)
-        for spec in (
-            registry.DeviceSpec("board", "board", url),
-            registry.DeviceSpec("simulated-1", "simulated"),
-            registry.DeviceSpec("simulated-2", "simulated"),
-        ):
-            registry.add(data, spec)
-        module = (*PROGRAM, "mcpboard")
-        commands: dict[str, tuple[Sequence[str], Cutter | None]] = {
-            "Agent": ((*PROGRAM, "tests.bench.numbered", str(self.written)), self.back),
-            "board": ((*module, "serve", "--config", str(settings)), self.front),
-            "bridge": ((*module, "bridge", "--wait", WAIT_S, url), None),
-            "relay": ((*module, "relay", "--listen", "127.0.0.1:0", url), relay_door),
-            "host": ((*module, "host", "run", "--port", "0", "--data", str(data)), host_door),
+        for spec in (("board", "board", url), ("simulated-1", "simulated"), ("simulated-2", "simulated")):
+            add(data, DeviceSpec(*spec))
+        commands: dict[str, tuple[str, Cutter | None]] = {
+            "Agent": (f"tests.bench.numbered {self.written}", self.back),
+            "board": (f"mcpboard serve --config {settings}", self.front),
+            "bridge": (f"mcpboard bridge --wait {WAIT_S} {url}", None),
+            "relay": (f"mcpboard relay --listen 127.0.0.1:0 {url}", relay_door),
+            "host": (f"mcpboard host run --port 0 --data {data}", host_door),
         }
-        self.parts = {name: Part(name, command, ahead, log) for name, (command, ahead) in commands.items()}
+        self.parts = {
+            name: Part(name, (*PYTHON, *command.split()), ahead, self.log)
+            for name, (command, ahead) in commands.items()
+        }
         self.callers: dict[str, Caller | BridgeCaller] = {
             "board": Caller(self.front, numbered.for_board),
             "bridge": BridgeCaller(self.parts["bridge"]),
             "relay": Caller(relay_door, numbered.for_board),
             "host": Caller(host_door, numbered.for_host, tokens.main_token(data)),
         }
+        self.callback(self.stop)
 
     def start(self) -> None:
         for part in self.parts.values():
@@ -248,23 +219,9 @@ class Stand:
         for part in self.parts.values():
             part.ready()
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """End every part, so that nothing is executed any more."""
         for part in self.parts.values():
             part.end(signal.SIGKILL, part.process)
             if part.process is not None:
                 part.gone()
-
-    def tracebacks(self) -> int:
-        """In what the parts logged."""
-        return len(re.findall(rb"Traceback", (self.folder / "log").read_bytes()))
-
-
-@contextmanager
-def standing() -> Iterator[Stand]:
-    with tempfile.TemporaryDirectory() as folder, cutter.cutters(4) as proxies:
-        stand = Stand(Path(folder), proxies)
-        try:
-            stand.start()
-            yield stand
-        finally:
-            stand.close()

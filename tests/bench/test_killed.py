@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import signal
 from collections.abc import Sequence
@@ -18,8 +17,8 @@ def planned(chance: random.Random) -> Sequence[Trial]:
         *trials.cuts("bridge", 15),  # each kind of cut in each zone, once
         *trials.cuts("host", 15),
         *(trial for chain in ("board", "relay", "host") for trial in trials.leaving(chain, 1)),
-        *itertools.islice(trials.foreign("bridge", chance), 4),
-        *itertools.islice(trials.foreign("host", chance), 4),
+        *trials.foreign("bridge", 4, chance),
+        *trials.foreign("host", 4, chance),
         *trials.endings("kill -9", signal.SIGKILL, {"board": 1, "bridge": 1}, chance),
     ]
 

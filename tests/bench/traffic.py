@@ -23,13 +23,13 @@ CROWDS = 9  # one crowd may take twice as long as the next: threads fall into st
 LIMIT_S = 60.0  # for one answer; a server under valgrind is fifty times slower
 
 
-def post(method: str, token: str | None = None, **params: Any) -> bytes:
+def post(method: str, token: str | None = None, *headers: str, **params: Any) -> bytes:
     """One modern request with every header and the whole envelope, so that each check has something to check."""
     named = [f"Mcp-Name: {params['name']}"] if "name" in params else []
     known = [] if token is None else [f"Authorization: Bearer {token}"]
     return request(
         message(method, **params, _meta=META), "Accept: application/json, text/event-stream",
-        f"MCP-Protocol-Version: {MODERN}", f"Mcp-Method: {method}", *named, *known, host="127.0.0.1:8080",
+        f"MCP-Protocol-Version: {MODERN}", f"Mcp-Method: {method}", *named, *known, *headers, host="127.0.0.1:8080",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from tests.bench.cutter import Connection, Way
 from tests.bench.parts import NOTHING, Told
+from tests.support import gohttp
 
 CHAINS = ("board", "bridge", "relay", "host")  # who is called
 
@@ -27,14 +28,13 @@ CROWDED = {"board": 20, "Agent": 10, "bridge": 5, "relay": 5, "host": 5}
 
 DELAY_S = 0.25  # from before a call to a while after it
 
-THROUGH = "stall, answer"
 # How a connection is cut, by name.
 CUTS: Mapping[str, Callable[[Way, Connection], bool]] = {
     "RST": lambda way, connection: connection.reset(),
-    "FIN": lambda way, connection: connection.finish(),
+    "FIN": lambda way, connection: True,
     "half-close": lambda way, connection: connection.half_close(way),
     "stall, RST": lambda way, connection: connection.stall(Connection.reset),
-    THROUGH: lambda way, connection: connection.stall(None),
+    "stall, answer": lambda way, connection: connection.stall(None),
 }
 # Where: of the request, of the first bytes of the reply, of all the reply.
 ZONES = ((Way.REQUEST, False), (Way.REPLY, True), (Way.REPLY, False))
@@ -43,17 +43,11 @@ BODIES = (b"", b"<html><body>later</body></html>", b'{"error": "later"}')
 STATUSES = ("202 Accepted", "204 No Content", "409 Conflict", "500 Oops", "502 Bad Gateway", "503 Unavailable")
 
 
-def _odd(status: str, body: bytes) -> bytes:
-    kind = "text/html" if body.startswith(b"<") else "application/json"
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode() + body
-
-
 INTERIM: Mapping[str, Callable[[Connection], bool]] = {
     "103, answer": lambda connection: connection.interim(None, 1),
     "103 thrice, answer": lambda connection: connection.interim(None, 3),
     "103, RST": lambda connection: connection.interim(Connection.reset, 1),
-    "103, FIN": lambda connection: connection.interim(Connection.finish, 1),
+    "103, FIN": lambda connection: connection.interim(lambda _: True, 1),
 }
 
 
@@ -69,7 +63,7 @@ class Trial:
     head: bool = False
     strike: Callable[[Connection], bool] | None = None
     victim: str | None = None
-    number_of_signal: int = 0
+    signal: int = 0
     delay: float | None = None  # s after which the victim is ended, instead of a plan
     leaves: bool = False  # its caller, when the plan strikes
     crowd: bool = False  # a caller of every other chain calls at the same time
@@ -90,42 +84,37 @@ class Trial:
 
 def trials(scale: float, chance: random.Random) -> list[Trial]:
     """All trials, in an order that only `chance` knows."""
-    made = [*endings("kill -9", signal.SIGKILL, scaled(KILLED, scale), chance)]
-    made += endings("SIGTERM", signal.SIGTERM, scaled(TERMINATED, scale), chance)
-    made += crowded(scaled(CROWDED, scale), chance)
-    for chain, count in scaled(CUT, scale).items():
-        made += cuts(chain, count)
-    for server, count in scaled(CUT_BEFORE, scale).items():
-        made += cuts(server, count, "door")
-    for chain, count in scaled(LEFT, scale).items():
-        made += leaving(chain, count)
-    for chain, count in scaled(FOREIGN, scale).items():
-        made += itertools.islice(foreign(chain, chance), count)
+
+    def scaled(counts: Mapping[str, int]) -> dict[str, int]:
+        return {name: max(1, round(count * scale)) for name, count in counts.items()}
+
+    made = [
+        *endings("kill -9", signal.SIGKILL, scaled(KILLED), chance),
+        *endings("SIGTERM", signal.SIGTERM, scaled(TERMINATED), chance),
+        *crowded(scaled(CROWDED), chance),
+        *itertools.chain(*(cuts(chain, count) for chain, count in scaled(CUT).items())),
+        *itertools.chain(*(cuts(server, count, "door") for server, count in scaled(CUT_BEFORE).items())),
+        *itertools.chain(*(leaving(chain, count) for chain, count in scaled(LEFT).items())),
+        *itertools.chain(*(foreign(chain, count, chance) for chain, count in scaled(FOREIGN).items())),
+    ]
     chance.shuffle(made)
     return made
 
 
-def scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
-    return {name: max(1, round(count * scale)) for name, count in counts.items()}
-
-
 def endings(kind: str, number: int, counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]:
     """Of each part so many, a quarter each: at any time, within the request, behind the board, within the reply."""
-    for victim, count in counts.items():
-        for index in range(count):
-            chain = victim if victim in CHAINS[1:] else chance.choice(CHAINS)
-            on_the_way = ["front"] if chain in ("board", "bridge") else ["front", "door"]
-            trial = Trial(f"{kind} {victim}", chain, victim=victim, number_of_signal=number, share=chance.random())
-            trial.head = chance.random() < 0.5
-            if index % 4 == 0:
-                trial.delay = chance.uniform(0, DELAY_S)
-            elif index % 4 == 1:
-                trial.proxy, trial.way, trial.head = chance.choice(on_the_way), Way.REQUEST, False
-            elif index % 4 == 2:
-                trial.proxy, trial.way = "back", chance.choice(list(Way))
-            else:
-                trial.proxy, trial.way = chance.choice(on_the_way), Way.REPLY
-            yield trial
+    for victim, index in ((victim, index) for victim, count in counts.items() for index in range(count)):
+        chain = victim if victim in CHAINS[1:] else chance.choice(CHAINS)
+        on_the_way = chance.choice(["front"] if chain in ("board", "bridge") else ["front", "door"])
+        trial = Trial(f"{kind} {victim}", chain, on_the_way, share=chance.random(), victim=victim, signal=number)
+        trial.head = index % 4 != 1 and chance.random() < 0.5
+        if index % 4 == 0:
+            trial.delay = chance.uniform(0, DELAY_S)
+        elif index % 4 == 2:
+            trial.proxy, trial.way = "back", chance.choice(list(Way))
+        elif index % 4 == 3:
+            trial.way = Way.REPLY
+        yield trial
 
 
 def crowded(counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]:
@@ -133,14 +122,8 @@ def crowded(counts: Mapping[str, int], chance: random.Random) -> Iterator[Trial]
     for victim, count in counts.items():
         for _ in range(count):
             chain, delay = chance.choice(CHAINS), chance.uniform(0, DELAY_S)
-            yield Trial(
-                f"kill -9 {victim}, four callers",
-                chain,
-                victim=victim,
-                number_of_signal=signal.SIGKILL,
-                delay=delay,
-                crowd=True,
-            )
+            kind = f"kill -9 {victim}, four callers"
+            yield Trial(kind, chain, victim=victim, signal=signal.SIGKILL, delay=delay, crowd=True)
 
 
 def cuts(chain: str, count: int, proxy: str = "front") -> Iterator[Trial]:
@@ -149,11 +132,8 @@ def cuts(chain: str, count: int, proxy: str = "front") -> Iterator[Trial]:
         name = list(CUTS)[index % len(CUTS)]
         way, head = ZONES[index // len(CUTS) % len(ZONES)]
         near, far = (chain, "board") if proxy == "front" and chain != "board" else ("caller", chain)
-        trial = Trial(
-            f"cut {near} -> {far}: {name}", chain, proxy, way, (index + 0.5) / count, head, partial(CUTS[name], way)
-        )
-        trial.answered = name.endswith("answer")
-        yield trial
+        kind, share, strike = f"cut {near} -> {far}: {name}", (index + 0.5) / count, partial(CUTS[name], way)
+        yield Trial(kind, chain, proxy, way, share, head, strike, answered=name.endswith("answer"))
 
 
 def leaving(chain: str, count: int) -> Iterator[Trial]:
@@ -162,13 +142,15 @@ def leaving(chain: str, count: int) -> Iterator[Trial]:
         yield Trial(f"caller leaves: {chain}", chain, "back", list(Way)[index % 2], (index + 0.5) / count, leaves=True)
 
 
-def foreign(chain: str, chance: random.Random) -> Iterator[Trial]:
-    """Without end: interim answers and other answers than the board's, in turns."""
-    for index in itertools.count():
+def foreign(chain: str, count: int, chance: random.Random) -> Iterator[Trial]:
+    """Interim answers and other answers than the board's, in turns."""
+    for index in range(count):
         if index % 2:
             status, body = STATUSES[index // 2 % len(STATUSES)], chance.choice(BODIES)
-            answer = _odd(status, b"" if status.startswith("204") else body)
-            strike = partial(Connection.replace, answer=answer)
+            body = b"" if status.startswith("204") else body
+            kind = "text/html" if body.startswith(b"<") else "application/json"
+            lines = (f"Content-Type: {kind}", f"Content-Length: {len(body)}", "Connection: close")
+            strike = partial(Connection.replace, answer=gohttp.head(*lines, status=status) + body)
             yield Trial(f"{chain}: {status[:3]} for the answer", chain, "front", Way.REPLY, 0, strike=strike)
         else:
             name = list(INTERIM)[index // 2 % len(INTERIM)]

@@ -162,7 +162,7 @@ class Connection:
                 if not colon or name.lower() in headers:
                     raise InvalidResponse(line)
                 headers[name.lower()] = value
-            if rest[:3] != b"100":
+            if rest[:1] != b"1":
                 return int(rest[:3]), headers
 
     def pieces(self, headers: dict[str, str], size: int = 1 << 20) -> Iterator[bytes]:
