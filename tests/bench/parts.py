@@ -55,11 +55,17 @@ def told_by(message: Any) -> Told:
             return Told(how, text)
         case {"error": {"code": code, "message": text}}:
             return Told(NOT_SENT if code in BEFORE_RUNNING else UNSAID, text)
-        case {"result": {"content": content, **rest}}:
-            text = "\n".join(block.get("text", "") for block in content)
-            how = (rest.get("structuredContent") or {}).get("delivery", UNSAID) if rest.get("isError") else OK
-            return Told(how, text)
+        case {"result": {"isError": True, "content": content, "structuredContent": {"delivery": how}}}:
+            return Told(how, _words(content))
+        case {"result": {"isError": True, "content": content}}:
+            return Told(UNSAID, _words(content))
+        case {"result": {"content": content}}:
+            return Told(OK, _words(content))
     return Told(UNSAID, repr(message)[:200])
+
+
+def _words(content: Any) -> str:
+    return "\n".join(block.get("text", "") for block in content)
 
 
 class Part:
