@@ -21,7 +21,7 @@ from mcpboard.protocol.limits import HOST_STACK_BYTES
 from mcpboard.serving import server
 from mcpboard.simulator.cloud.scheduler import Scheduler
 from tests.host.cloud.rig import LOOK, TAP, taking_part
-from tests.host.drivers import lab
+from tests.host.drivers import png
 from tests.host.drivers.fake_adb import PHONE, fake_adb, hang_up, raw, shell, silence
 from tests.host.drivers.fake_wda import FakePhone, WdaFault, fake_wda
 from tests.host.rig import Fake, agent
@@ -121,7 +121,7 @@ ADB: list[tuple[dict[str, Any], str, int]] = [
     ({SIZE: shell(b"cur=0x0")}, NOT_SENT, 0),
     ({SIZE: shell(b"cur=" + b"9" * 5000 + b"x1")}, NOT_SENT, 0),
     ({SHOT: shell(b"GIF89a")}, NOT_SENT, 0),
-    ({SHOT: shell(lab.png(30, 60)[:-20])}, NOT_SENT, 0),
+    ({SHOT: shell(png(30, 60)[:-20])}, NOT_SENT, 0),
 ]
 
 
@@ -132,7 +132,7 @@ def act(tmp_path: Path, driver: Driver) -> Any:
 
 @pytest.mark.parametrize(("script", "delivery", "taps"), ADB)
 def test_an_android_phone_that_breaks_off(tmp_path: Path, script: Any, delivery: str, taps: int) -> None:
-    with fake_adb({SHOT: shell(lab.png(30, 60)), **script}) as adb:
+    with fake_adb({SHOT: shell(png(30, 60)), **script}) as adb:
         error = act(tmp_path, AndroidDriver(PHONE, adb.adb))
         assert error["data"] == {"delivery": delivery}
         assert sum(each.startswith("input") for each in adb.scripts) == taps
@@ -143,7 +143,7 @@ def test_a_silent_phone_by_network_is_not_told_as_not_sent(tmp_path: Path, monke
     monkeypatch.setattr("mcpboard.host.drivers.android.ACT_SECONDS", 0.2)
     monkeypatch.setattr(adb_client, "REQUEST_SECONDS", 0.5)
     listed = raw(b"OKAY" + b"%04x" % (len(ADDRESS) + 8) + f"{ADDRESS} device\n".encode())
-    script = {"host:devices-l": listed, SHOT: shell(lab.png(30, 60)), TAPPING: silence, "host:disconnect:": hang_up}
+    script = {"host:devices-l": listed, SHOT: shell(png(30, 60)), TAPPING: silence, "host:disconnect:": hang_up}
     with fake_adb(script) as adb:
         error = act(tmp_path, AndroidDriver(ADDRESS, adb.adb))
         assert error["data"] == {"delivery": UNKNOWN}

@@ -1,16 +1,46 @@
-"""Tests of the drivers, and the measure of memory that some of them share."""
+"""Tests of the drivers, and what several of them share: a picture, and a port where every connection gets one answer."""
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Callable
+import contextlib
+import io
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from PIL import Image
+
+LIMIT_S = 10.0
+Reply = Callable[[socket.socket], object]
 
 
-def memory_of(work: Callable[[], object]) -> int:
-    """Return the most bytes that Python held for `work` at a time."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+def png(width: int, height: int, light: int = 90) -> bytes:
+    """A whole PNG of one color."""
+    file = io.BytesIO()
+    Image.new("RGBA", (width, height), (light, light, light, 255)).save(file, "PNG")
+    return file.getvalue()
+
+
+@contextlib.contextmanager
+def answering(answer: Reply, port: int = 0) -> Iterator[int]:
+    """The port of a server that hands each connection to `answer`, in a thread of its own."""
+
+    def one(peer: socket.socket) -> None:
+        with peer, contextlib.suppress(OSError):  # the client has gone
+            answer(peer)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                work.append(pool.submit(one, listening.accept()[0]))
+
+    with socket.create_server(("127.0.0.1", port)) as listening, ThreadPoolExecutor(64) as pool:
+        work: list[Future[Any]] = []
+        work.append(pool.submit(accept))
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            for each in work:
+                each.result(LIMIT_S)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from mcpboard.host.drivers.android.adb import AdbClient
+from tests.host.drivers import LIMIT_S, Reply, answering
 
-LIMIT_S = 10.0
 PHONE = "S1"
-
-Reply = Callable[[socket.socket], None]
 
 
 def block(text: str) -> bytes:
     content = text.encode("utf-8")
     return b"%04x%s" % (len(content), content)
+
+
+def raw(content: bytes) -> Reply:
+    return lambda peer: peer.sendall(content)
 
 
 def okay(text: str | None = None) -> Reply:
@@ -28,18 +29,18 @@ def fail(text: str) -> Reply:
     return raw(b"FAIL" + block(text))
 
 
-def raw(content: bytes) -> Reply:
-    return lambda peer: peer.sendall(content)
+def listing(*phones: str) -> Reply:
+    return okay("".join(f"{phone}\n" for phone in phones))
 
 
-def packets(stdout: bytes = b"", stderr: bytes = b"", exit_code: int | None = 0) -> bytes:
-    """A shell's whole response; without an exit code the stream ends as that of a lost phone."""
-    frames = [(1, stdout), (2, stderr), *([] if exit_code is None else [(3, bytes([exit_code]))])]
-    return b"".join(bytes([kind]) + len(content).to_bytes(4, "little") + content for kind, content in frames)
+def packet(kind: int, content: bytes) -> bytes:
+    return bytes([kind]) + len(content).to_bytes(4, "little") + content
 
 
 def shell(stdout: bytes = b"", stderr: bytes = b"", exit_code: int | None = 0) -> Reply:
-    return raw(b"OKAY" + packets(stdout, stderr, exit_code))
+    """A shell's whole response; without an exit code the stream ends as that of a lost phone."""
+    ended = b"" if exit_code is None else packet(3, bytes([exit_code]))
+    return raw(b"OKAY" + packet(1, stdout) + packet(2, stderr) + ended)
 
 
 def silence(peer: socket.socket) -> None:
@@ -53,57 +54,6 @@ def hang_up(peer: socket.socket) -> None:
     peer.shutdown(socket.SHUT_RDWR)
 
 
-def listing(*phones: str) -> Reply:
-    return okay("".join(f"{phone}\n" for phone in phones))
-
-
-class FakeServer:
-    """Answers each service by the longest beginning of its name in `script`; `requests` has them all in order."""
-
-    def __init__(self, script: Mapping[str, Reply], listening: socket.socket) -> None:
-        self.script = dict(script)
-        self.requests: list[str] = []
-        self._listening = listening
-        self._open: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-
-    @property
-    def adb(self) -> AdbClient:
-        return AdbClient(port=self._listening.getsockname()[1])
-
-    @property
-    def scripts(self) -> list[str]:
-        """What the phone's shell was sent to run."""
-        return [service.partition("raw:")[2] for service in self.requests if service.startswith("shell")]
-
-    def serve(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listening.accept()
-            except OSError:  # closed
-                return
-            self._open.append(peer)
-            self._threads.append(threading.Thread(target=self._serve_peer, args=(peer,)))
-            self._threads[-1].start()
-
-    def _serve_peer(self, peer: socket.socket) -> None:
-        with closing(peer), peer.makefile("rb") as stream:
-            try:
-                while length := stream.read(4):
-                    service = stream.read(int(length, 16)).decode("utf-8")
-                    self.requests.append(service)
-                    begins = [known for known in self.script if service.startswith(known)]
-                    self.script[max(begins, key=len)](peer)
-                    if not service.startswith("host:transport"):
-                        return
-            except OSError:  # the client has gone
-                return
-
-    def end(self) -> None:
-        for thread in self._threads:
-            thread.join(LIMIT_S)
-
-
 STANDARD: Mapping[str, Reply] = {
     "host:devices-l": listing(f"{PHONE}   device product:p model:Pixel_8 device:d transport_id:1"),
     "host:transport:": okay(),
@@ -112,17 +62,34 @@ STANDARD: Mapping[str, Reply] = {
 }
 
 
+class FakeServer:
+    """Answers each service by the longest beginning of its name in `script`; `requests` has them all in order."""
+
+    def __init__(self, script: Mapping[str, Reply]) -> None:
+        self.script = {**STANDARD, **script}
+        self.requests: list[str] = []
+        self.adb = AdbClient()
+
+    @property
+    def scripts(self) -> list[str]:
+        """What the phone's shell was sent to run."""
+        return [service.partition("raw:")[2] for service in self.requests if service.startswith("shell")]
+
+    def answer(self, peer: socket.socket) -> None:
+        with peer.makefile("rb") as stream:
+            while length := stream.read(4):
+                service = stream.read(int(length, 16)).decode("utf-8")
+                self.requests.append(service)
+                begins = [known for known in self.script if service.startswith(known)]
+                self.script[max(begins, key=len)](peer)
+                if not service.startswith("host:transport"):
+                    return
+
+
 @contextmanager
 def fake_adb(script: Mapping[str, Reply] = {}, port: int = 0) -> Iterator[FakeServer]:  # noqa: B006
     """A server with one phone, but for what `script` says otherwise."""
-    listening = socket.create_server(("127.0.0.1", port))
-    server = FakeServer({**STANDARD, **script}, listening)
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
+    server = FakeServer(script)
+    with answering(server.answer, port) as listening:
+        server.adb = AdbClient(port=listening)
         yield server
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join(LIMIT_S)
-        listening.close()
-        server.end()

@@ -8,20 +8,18 @@ outside and handed in: that is the one way between the two.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import stat
 import subprocess
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from struct import pack
 
 import pytest
 
-from tests.deploy import shelf
+from tests.deploy import shelf, tree
 from tests.deploy.rooms import until
+from tests.host.drivers import png
 
 LIMIT_S = 20.0
 FIRST_PORT = 16001  # adb looks for emulators on 5554 to 5585 by itself
@@ -73,31 +71,54 @@ FILES: Mapping[str, str] = {
 }
 
 
-def png(width: int, height: int, light: int = 90) -> bytes:
-    """A whole PNG of one colour."""
-    rows = (b"\0" + bytes([light, light, light, 255]) * width) * height
-    chunks = [(b"IHDR", pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        pack(">I", len(body)) + name + body + pack(">I", zlib.crc32(name + body)) for name, body in chunks
-    )
+class Room:
+    """The network, the real adb server reachable at `port` of this machine, and the phones in it."""
 
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder / "phones"
+        self.folder.mkdir()
+        self._stack = stack
+        self._shelved = shelf.debian("trixie", "extract", "adb", "adbd", "base-files")
+        self._enter = stack.enter_context(_inside(folder, self._shelved))
+        self._listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.port: int = self._listening.getsockname()[1]
+        self.start_server()
 
-class Debian:
-    """The real programs, unpacked and run by their own loader: nothing of it is installed."""
+    def start_server(self) -> None:
+        descriptor = self._listening.fileno()
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "ADB_MDNS_OPENSCREEN": "0"}
+        self._server = self.start("adb", "-L", f"acceptfd:{descriptor}", "server", "nodaemon", environ=environ, inherited=[descriptor])  # fmt: skip
 
-    def __init__(self) -> None:
-        root = self.shelved = shelf.debian("trixie", "extract", "adb", "adbd", "base-files")
-        (loader,) = [*root.glob("usr/lib*/ld-linux-*.so.*")][:1]
-        (libraries,) = root.glob("usr/lib/*-linux-gnu*")
-        self._loading = [str(loader), "--library-path", f"{libraries}:{libraries / 'android'}"]
-        self._tools = root / "usr/lib/android-sdk/platform-tools"
+    def kill_server(self) -> None:
+        self._server.kill()
+        self._server.wait(LIMIT_S)
 
-    def command(self, name: str, *arguments: str) -> list[str]:
-        return [*self._loading, str(self._tools / name), *arguments]
+    def start(
+        self, name: str, *arguments: str, environ: Mapping[str, str], inherited: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        """One of the real programs by its own loader, as nothing is installed; it has ended when the room has."""
+        (loader,) = [*self._shelved.glob("usr/lib*/ld-linux-*.so.*")][:1]
+        (libraries,) = self._shelved.glob("usr/lib/*-linux-gnu*")
+        program = self._shelved / "usr/lib/android-sdk/platform-tools" / name
+        begin = [*self._enter, str(loader), "--library-path", f"{libraries}:{libraries / 'android'}", str(program)]
+        none = subprocess.DEVNULL
+        process = subprocess.Popen(
+            [*begin, *arguments], env=environ, stdin=none, stdout=none, stderr=none, pass_fds=inherited
+        )
+        self._stack.callback(process.wait, LIMIT_S)
+        self._stack.callback(process.kill)
+        return process
+
+    def listens(self, port: int) -> bool:
+        """Return true where something in the room listens on that port; nothing connects to it for that."""
+        tables = [Path(f"/proc/{self._enter[2]}/net/{name}").read_text("ascii") for name in ("tcp", "tcp6")]
+        return any(f":{port:04X} " in line and " 0A " in line for table in tables for line in table.splitlines())
 
 
 class Phone:
     """One daemon and its programs; `calls` are those that moved the phone."""
+
+    process: subprocess.Popen[bytes]
 
     def __init__(self, room: Room, port: int) -> None:
         self.serial = f"127.0.0.1:{port}"
@@ -105,16 +126,11 @@ class Phone:
         self.folder = room.folder / f"phone-{port}"
         self.folder.mkdir()
         self._room, self._port = room, port
-        self._process: subprocess.Popen[bytes] | None = None
-        for name, script in PROGRAMS.items():
-            self.write(name, f"#!/bin/sh\n{script}\n")
+        scripts = {name: f"#!/bin/sh\n{script}\n" for name, script in PROGRAMS.items()}
+        for name, content in {**scripts, **FILES, "model": f"{self.model}\n"}.items():
+            (self.folder / name).write_text(content, "utf-8")
             (self.folder / name).chmod(stat.S_IRWXU)
-        for name, content in {**FILES, "model": f"{self.model}\n"}.items():
-            self.write(name, content)
         (self.folder / "picture.png").write_bytes(png(540, 1200))
-
-    def write(self, name: str, content: str) -> None:
-        (self.folder / name).write_text(content, "utf-8")
 
     @property
     def calls(self) -> list[list[str]]:
@@ -123,91 +139,36 @@ class Phone:
 
     def start(self) -> None:
         environ = {"PATH": f"{self.folder}:/usr/bin:/bin", "ADBD_PORT": str(self._port), "HOME": str(self.folder)}
-        self._process = self._room.start("adbd", environ=environ)
+        self.process = self._room.start("adbd", environ=environ)
         until(lambda: self._room.listens(self._port), f"adbd on port {self._port}", LIMIT_S)
 
     def kill(self) -> None:
         """As when the battery is pulled: at once, without a farewell."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait(LIMIT_S)
-
-    def stop(self, signal_number: int) -> None:
-        """Stop it, or let it go on, with its connections open."""
-        assert self._process is not None
-        self._process.send_signal(signal_number)
-
-
-class Room:
-    """The network, the real adb server reachable at `port` of this machine, and the phones in it."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder = folder / "phones"
-        self.folder.mkdir()
-        self._stack = stack
-        self._debian = Debian()
-        self._enter = stack.enter_context(_inside(folder, self._debian.shelved))
-        self._listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        self.port: int = self._listening.getsockname()[1]
-        self._server: subprocess.Popen[bytes] | None = None
-
-    def start_server(self) -> None:
-        descriptor = self._listening.fileno()
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "ADB_MDNS_OPENSCREEN": "0"}
-        arguments = ("-L", f"acceptfd:{descriptor}", "server", "nodaemon")
-        self._server = self.start("adb", *arguments, environ=environ, descriptors=(descriptor,))
-
-    def kill_server(self) -> None:
-        assert self._server is not None
-        self._server.kill()
-        self._server.wait(LIMIT_S)
-
-    def start(
-        self, name: str, *arguments: str, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
-    ) -> subprocess.Popen[bytes]:
-        """One of the real programs, in the room; it has ended when the room has."""
-        process = subprocess.Popen(
-            [*self._enter, *self._debian.command(name, *arguments)],
-            env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            pass_fds=descriptors,
-        )  # fmt: skip
-        self._stack.callback(process.wait, LIMIT_S)
-        self._stack.callback(process.kill)
-        return process
-
-    def listens(self, port: int) -> bool:
-        """Return true where something in the room listens on that port; nothing connects to it for that."""
-        pid = self._enter[2]
-        tables = [Path(f"/proc/{pid}/net/{name}").read_text("ascii") for name in ("tcp", "tcp6")]
-        return any(f":{port:04X} " in line and " 0A " in line for table in tables for line in table.splitlines())
+        self.process.kill()
+        self.process.wait(LIMIT_S)
 
 
 @contextmanager
 def _inside(folder: Path, shelved: Path) -> Iterator[list[str]]:
     """The command that starts a program in a room of its own, which ends with the block."""
-    for program, package in (("unshare", "util-linux"), ("nsenter", "util-linux"), ("ip", "iproute2")):
-        if shutil.which(program) is None:
-            pytest.fail(f"{program} is missing: apt-get install {package}", pytrace=False)
     if os.geteuid() != 0:
         pytest.fail("namespaces and overlays need root: run the tests as root", pytrace=False)
+    tree.tool("ip", "iproute2")
     mount = folder / "room"
     mount.mkdir()
-    with subprocess.Popen(
-        ["unshare", "--net", "--mount", "sh", "-c", _FURNISH, "room", mount, folder / "phones", shelved],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as first:  # fmt: skip
+    begin = [tree.tool("unshare", "util-linux"), "--net", "--mount", "sh", "-c", _FURNISH, "room"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*begin, mount, folder / "phones", shelved], stdin=pipe, stdout=pipe) as first:
         assert first.stdin and first.stdout
         assert first.stdout.readline() == b"up\n"
         root = Path(f"/proc/{first.pid}/root", *mount.parts[1:], "root")
-        yield ["nsenter", "--target", str(first.pid), "--net", "--mount", f"--root={root}", f"--wd={root}", "--"]
+        yield [tree.tool("nsenter", "util-linux"), "--target", str(first.pid), "--net", "--mount", f"--root={root}", f"--wd={root}", "--"]  # fmt: skip
         first.stdin.close()
         first.wait(LIMIT_S)
 
 
 @contextmanager
 def room(folder: Path) -> Iterator[Room]:
-    """An empty room with its adb server."""
+    """A room with its adb server and no phone."""
     with ExitStack() as stack:
-        found = Room(folder, stack)
-        found.start_server()
-        yield found
+        yield Room(folder, stack)

@@ -1,91 +1,82 @@
-"""An Android phone's output and input: screenshots, text, apps, elements, status, each by table."""
+"""An Android phone behind a scripted adb server: what it prints, what it is sent, what goes wrong and what that is called."""
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import socket
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpboard.errors import NOT_SENT, ToolFailed
-from mcpboard.host.drivers import app_names, images
-from mcpboard.host.drivers.android import BLACK, AndroidDriver, shell_commands, uiautomator
+from mcpboard import cli
+from mcpboard.errors import NOT_SENT, UNKNOWN, ToolFailed
+from mcpboard.host import config as host_config
+from mcpboard.host import doctor
+from mcpboard.host.drivers import android, app_names, images
+from mcpboard.host.drivers.android import BLACK, AndroidDriver, adb, shell_commands, uiautomator
+from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, AttachedDevice
+from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.vision.tree import UiNode
-from tests.host.drivers import lab
-from tests.host.drivers.fake_adb import PHONE, fake_adb, shell
+from tests.deploy.rooms import until
+from tests.host.drivers import LIMIT_S, Reply, png
+from tests.host.drivers.fake_adb import PHONE, fail, fake_adb, hang_up, listing, okay, packet, raw, shell, silence
+from tests.host.rig import result, threads
 
-PICTURE = lab.png(30, 60)
+PICTURE = png(30, 60)
+LISTED = "host:devices-l"
+SHOT, SIZE, INPUT = "shell,v2,raw:screencap -p", "shell,v2,raw:wm size", "shell,v2,raw:input"
+
+
+def refused(work: Callable[[], object], *messages: str, delivery: str | None = None) -> None:
+    with pytest.raises(ToolFailed) as failed:
+        work()
+    assert all(message in str(failed.value) for message in messages), str(failed.value)
+    assert delivery in (None, failed.value.delivery)
+
 
 # --- screenshots ----------------------------------------------------------------------------------
 
 MANY = b"[Warning] Multiple displays were found, but no display id was specified!\n"
-WHOLE = [
-    pytest.param(PICTURE, id="as it should be"),
-    pytest.param(MANY + PICTURE, id="behind a warning"),
-    pytest.param(PICTURE + b"\n", id="with a line end behind it"),
-]
-
-
-@pytest.mark.parametrize("output", WHOLE)
-def test_the_picture_is_cut_out_of_what_a_phone_prints(output: bytes) -> None:
-    assert images.extract_png(output) == PICTURE
-
-
-@pytest.mark.parametrize("output", [b"", b"<html>", PICTURE[:-1], PICTURE[:40], b"\xff\xd8\xff" + PICTURE[8:]])
-def test_what_is_no_whole_png_is_refused(output: bytes) -> None:
-    with pytest.raises(ToolFailed, match="is no PNG|broke off"):
-        images.extract_png(output)
-
-
-def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
-    with fake_adb({"shell": shell(lab.png(30, 60, light=0))}) as server:
-        shot = AndroidDriver(PHONE, server.adb).take_screenshot()
-        assert (shot.width, shot.height, shot.note) == (30, 60, BLACK)
-        server.script["shell"] = shell(PICTURE)
-        assert AndroidDriver(PHONE, server.adb).take_screenshot().note == ""
-
-
-@pytest.mark.parametrize("reply", [shell(exit_code=1), shell(b"", b"Capturing failed", 1), shell()])
-def test_no_picture_at_all_is_explained(reply: Any) -> None:
-    with fake_adb({"shell": reply}) as server, pytest.raises(ToolFailed, match="a secure window"):
-        AndroidDriver(PHONE, server.adb).take_screenshot()
-
-
 IDS = b'Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL displayName=""\nDisplay 2 (virtual)\n'
 
 
+def test_the_picture_is_cut_out_of_what_a_phone_prints_and_must_be_whole() -> None:
+    for output in (PICTURE, MANY + PICTURE, PICTURE + b"\n"):
+        assert images.extract_png(output) == PICTURE
+    for output in (b"", b"<html>", PICTURE[:-1], PICTURE[:40], b"\xff\xd8\xff" + PICTURE[8:]):
+        with pytest.raises(ToolFailed, match="is no PNG|broke off"):
+            images.extract_png(output)
+
+
+def test_a_secure_window_is_explained_beside_its_black_picture() -> None:
+    with fake_adb({"shell": shell(png(30, 60, light=0))}) as server:
+        phone = AndroidDriver(PHONE, server.adb)
+        shot = phone.take_screenshot()
+        assert (shot.width, shot.height, shot.note) == (30, 60, BLACK)
+        server.script["shell"] = shell(PICTURE)
+        assert phone.take_screenshot().note == ""
+
+
 @pytest.mark.parametrize("reply", [shell(MANY + PICTURE), shell(PICTURE, MANY)], ids=["printed", "complained"])
-def test_of_several_displays_the_first_is_named_from_then_on(reply: Any) -> None:
-    script = {
-        "shell,v2,raw:screencap -p": reply,
-        "shell,v2,raw:screencap -p -d": shell(PICTURE),
-        "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
-    }
+def test_of_several_displays_the_first_is_named_until_it_is_gone(reply: Reply) -> None:
+    script = {SHOT: reply, f"{SHOT} -d": shell(PICTURE), "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS)}
     with fake_adb(script) as server:
         phone = AndroidDriver(PHONE, server.adb)
         phone.take_screenshot()
         phone.take_screenshot()
         named = "screencap -p -d 4619827259835644672"
         assert server.scripts == ["screencap -p", "dumpsys SurfaceFlinger --display-id", named, named]
-
-
-def test_a_display_that_is_gone_is_not_asked_for_again() -> None:
-    script = {
-        "shell,v2,raw:screencap -p": shell(MANY + PICTURE),
-        "shell,v2,raw:screencap -p -d": shell(b"", b"Display Id is not valid", 1),
-        "shell,v2,raw:dumpsys SurfaceFlinger": shell(IDS),
-    }
-    with fake_adb(script) as server:
-        phone = AndroidDriver(PHONE, server.adb)
-        with pytest.raises(ToolFailed, match="Display Id is not valid"):
-            phone.take_screenshot()
-        server.script["shell,v2,raw:screencap -p"] = shell(PICTURE)
+        server.script[f"{SHOT} -d"] = shell(b"", b"Display Id is not valid", 1)
+        refused(phone.take_screenshot, "Display Id is not valid")
+        server.script[SHOT] = shell(PICTURE)
         assert phone.take_screenshot().content == PICTURE
-
-
-def test_displays_that_are_not_named_are_told() -> None:
-    with fake_adb({"shell": shell(MANY + PICTURE)}) as server, pytest.raises(ToolFailed, match="several displays"):
-        AndroidDriver(PHONE, server.adb).take_screenshot()
 
 
 # --- points ------------------------------------------------------------------------------------
@@ -101,15 +92,25 @@ SCREENS = [
 
 @pytest.mark.parametrize(("output", "point"), SCREENS)
 def test_pixels_of_the_screenshot_become_points_of_the_screen(output: bytes, point: tuple[int, int]) -> None:
-    with fake_adb({"shell,v2,raw:wm size": shell(output), "shell,v2,raw:screencap": shell(PICTURE)}) as server:
+    with fake_adb({SIZE: shell(output), SHOT: shell(PICTURE)}) as server:
         phone = AndroidDriver(PHONE, server.adb)
-        phone.take_screenshot()
         phone.tap((29, 59))
         phone.swipe((0, 0), (29, 59), 250)
         x, y = point
-        assert [line for line in server.scripts if line.startswith("input")] == [
-            f"input tap {x} {y}", f"input swipe 0 0 {x} {y} 250",
-        ]  # fmt: skip
+        touches = [line for line in server.scripts if line.startswith("input")]
+        assert touches == [f"input tap {x} {y}", f"input swipe 0 0 {x} {y} 250"]
+
+
+def test_a_phone_that_was_turned_is_looked_at_again_before_it_is_touched() -> None:
+    with fake_adb({SHOT: shell(PICTURE), SIZE: shell(b"cur=60x30")}) as server:
+        phone = AndroidDriver(PHONE, server.adb)
+        server.script["shell,v2,raw:f="] = shell(dump("").encode())
+        for use in (lambda: phone.tap((1, 1)), phone.ui_tree):
+            refused(use, "was turned since its screenshot", delivery=NOT_SENT)
+        server.script[SHOT] = shell(png(60, 30))
+        phone.take_screenshot()
+        phone.tap((59, 20))
+        assert server.scripts[-1] == "input tap 59 20"
 
 
 # --- text --------------------------------------------------------------------------------------
@@ -153,11 +154,7 @@ UNTYPEABLE = [
 
 @pytest.mark.parametrize(("text", "named"), UNTYPEABLE)
 def test_what_no_android_phone_can_type_is_named(text: str, named: str) -> None:
-    with pytest.raises(ToolFailed) as refused:
-        shell_commands.input_script(text)
-    assert named in str(refused.value)
-    assert "nothing was typed" in str(refused.value)
-    assert refused.value.data == {"delivery": NOT_SENT}
+    refused(lambda: shell_commands.input_script(text), named, "nothing was typed", delivery=NOT_SENT)
 
 
 # --- apps --------------------------------------------------------------------------------------
@@ -188,26 +185,7 @@ def test_an_app_is_found_by_what_people_call_it(name: str, package: str) -> None
 
 @pytest.mark.parametrize(("name", "message"), NO_APPS)
 def test_an_app_is_never_guessed(name: str, message: str) -> None:
-    with pytest.raises(ToolFailed) as refused:
-        app_names.find_package(name, INSTALLED)
-    assert message in str(refused.value)
-    assert refused.value.data == {"delivery": NOT_SENT}
-
-
-def test_an_activity_that_is_not_there_is_told_though_the_phone_ends_well() -> None:
-    output = b"Starting\nError: Activity class {a/a.B} does not exist.\n"
-    with (
-        fake_adb({"shell": shell(output)}) as server,
-        pytest.raises(ToolFailed, match=r"Activity class \{a/a.B\} does not"),
-    ):
-        AndroidDriver(PHONE, server.adb).launch_app("a/a.B")
-
-
-def test_a_package_with_nothing_to_launch_is_told() -> None:
-    output = b"** No activities found to run, monkey aborted.\n"
-    script = {"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(output, exit_code=252)}
-    with fake_adb(script) as server, pytest.raises(ToolFailed, match="that package has nothing to launch"):
-        AndroidDriver(PHONE, server.adb).launch_app("a.b")
+    refused(lambda: app_names.find_package(name, INSTALLED), message, delivery=NOT_SENT)
 
 
 # --- elements ----------------------------------------------------------------------------------
@@ -217,56 +195,23 @@ def dump(inner: str) -> str:
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{inner}</hierarchy>"
 
 
-def element(view: str, bounds: str, inner: str = "", **attributes: str) -> str:
-    written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-    return f'<node class="{view}" bounds="{bounds}"{written}>{inner}</node>'
+ROLES = {
+    "android.widget.TextView": "text", "android.widget.EditText": "field", "android.widget.ImageButton": "button",
+    "android.widget.Button": "button", "androidx.recyclerview.widget.RecyclerView": "list", "com.x.Odd$Inner": "inner",
+    "": "view",
+}  # fmt: skip
 
 
-ROLES = [
-    ("android.widget.TextView", "text"), ("android.widget.EditText", "field"), ("android.widget.ImageButton", "button"),
-    ("android.widget.Button", "button"), ("androidx.recyclerview.widget.RecyclerView", "list"), ("com.x.Odd$Inner", "inner"),
-    ("", "view"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("view", "role"), ROLES)
-def test_every_view_has_a_role(view: str, role: str) -> None:
-    (node,) = uiautomator.parse_tree(dump(element(view, "[0,0][5,5]")), (10, 10), (10, 10)).children
-    assert node.role == role
+def test_every_view_has_a_role() -> None:
+    document = dump("".join(f'<node class="{view}" bounds="[0,0][5,5]"/>' for view in ROLES))
+    assert [node.role for node in uiautomator.parse_tree(document, (10, 10), (10, 10)).children] == [*ROLES.values()]
 
 
 def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
-    inner = element(
-        "android.widget.Button",
-        "[-5,10][50,20]",
-        text="A &lt;b&gt;",
-        content_desc="d",
-        resource_id="i",
-        clickable="true",
-    )
-    off = element("android.view.View", "[0,200][50,220]") + element("android.view.View", "[3,3][3,9]")
-    (node,) = uiautomator.parse_tree(dump(inner + off), (100, 200), (50, 100)).children
+    seen = '<node class="Button" bounds="[-5,10][50,20]" text="A &lt;b&gt;" content-desc="d" resource-id="i" clickable="true"/>'
+    unseen = '<node class="View" bounds="[0,200][50,220]"/><node class="View" bounds="[3,3][3,9]"/>'
+    (node,) = uiautomator.parse_tree(dump(seen + unseen), (100, 200), (50, 100)).children
     assert node == UiNode("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
-
-
-@pytest.mark.parametrize(
-    "document", ["<?xml", dump("<node>"), '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>']
-)
-def test_a_broken_document_is_told(document: str) -> None:
-    with pytest.raises(ToolFailed, match="UI tree"):
-        uiautomator.parse_tree(document, (1, 1), (1, 1))
-
-
-@pytest.mark.parametrize(
-    ("stderr", "message"),
-    [
-        (b"ERROR: could not get idle state.", "wait until it is still"),
-        (b"ERROR: null root node returned", "is off, locked"),
-    ],
-)
-def test_a_tree_that_does_not_come_is_explained(stderr: bytes, message: str) -> None:
-    with fake_adb({"shell": shell(b"", stderr, 1)}) as server, pytest.raises(ToolFailed, match=message):
-        AndroidDriver(PHONE, server.adb).ui_tree()
 
 
 # --- status ------------------------------------------------------------------------------------
@@ -278,31 +223,253 @@ FRONT = [
     ("  mCurrentFocus=Window{1 u0 NotificationShade}\n", {}),
     ("", {}),
 ]
-
-
-@pytest.mark.parametrize(("output", "front"), FRONT)
-def test_the_app_in_front_is_read_from_every_androids_output(output: str, front: dict[str, str]) -> None:
-    assert shell_commands.parse_foreground(output) == front
-
-
-OTHER = "Display: mDisplayId=2\n mRotation=2\nDisplay: mDisplayId=0\n"
-TURNS = [
-    (f"{OTHER}mRotation=1", 90),
-    ("mRotation=1", 90),
-    ("mCurrentRotation=ROTATION_270", 270),
-    ("mRotation=ROTATION_0", 0),
+STATUSES = [
+    ("@window\n    Display: mDisplayId=2\n mRotation=2\nDisplay: mDisplayId=0\nmRotation=1\n", {"rotation": 90}),
+    ("@window\n    mRotation=1\n", {"rotation": 90}),
+    ("@window\n    mCurrentRotation=ROTATION_270\n", {"rotation": 270}),
+    ("@window\n    mRotation=ROTATION_0\n", {"rotation": 0}),
+    ("@power\n  mWakefulness=Dozing\n", {"screen_on": False}),
+    ("@model\n\n@battery\nCan't find service: battery\n@power\n", {}),
+    ("", {}),
 ]
 
 
-@pytest.mark.parametrize(("line", "degrees"), TURNS)
-def test_rotation_is_in_degrees(line: str, degrees: int) -> None:
-    assert shell_commands.parse_status(f"@window\n    {line}\n") == {"rotation": degrees}
+def test_status_and_app_in_front_are_read_from_every_androids_output() -> None:
+    for output, front in FRONT:
+        assert shell_commands.parse_foreground(output) == front
+    for output, status in STATUSES:
+        assert shell_commands.parse_status(output) == status
 
 
-def test_a_phone_that_tells_nothing_has_no_status_and_no_fault() -> None:
-    assert shell_commands.parse_status("") == {}
-    assert shell_commands.parse_status("@model\n\n@battery\nCan't find service: battery\n@power\n") == {}
+def test_the_servers_list_has_serials_states_and_models() -> None:
+    usb = "0123456789ABCDEF       device usb:1-2 product:husky model:Pixel_8_Pro device:husky transport_id:4"
+    assert adb.parse_devices(f"{usb}\nX\tno permissions; see [http://x]\n\n192.168.1.7:5555   offline\n") == [
+        AttachedDevice("0123456789ABCDEF", "device", "Pixel 8 Pro"),
+        AttachedDevice("X", "no permissions"),
+        AttachedDevice("192.168.1.7:5555", "offline"),
+    ]
 
 
-def test_a_sleeping_screen_is_told() -> None:
-    assert shell_commands.parse_status("@power\n  mWakefulness=Dozing\n") == {"screen_on": False}
+def test_an_address_is_told_from_a_serial() -> None:
+    addresses = ["192.168.1.7:5555", "phone.local:5555", "[fe80::1]:5555"]
+    serials = ["0123ABC", "emulator-5554", "adb-1._adb-tls-connect._tcp"]
+    assert [each for each in addresses + serials if adb.is_address(each)] == addresses
+
+
+# --- faults ------------------------------------------------------------------------------------
+
+# Between the tap and its phone: what goes wrong, the message, what became of the tap, how often it was sent.
+FAULTS = [
+    pytest.param({LISTED: listing(f"{PHONE}   unauthorized transport_id:1")}, "unlock the phone and accept its question", NOT_SENT, 0, id="a phone that does not trust this computer"),
+    pytest.param({LISTED: listing(f"{PHONE}   offline transport_id:1")}, "cure: the phone is attached and silent: adb reconnect offline", NOT_SENT, 0, id="a phone that is offline"),
+    pytest.param({LISTED: listing(f"{PHONE}   recovery product:p")}, "adb reboot", NOT_SENT, 0, id="a phone in recovery"),
+    pytest.param({LISTED: listing(f"{PHONE}   no permissions (user in plugdev group)")}, "apt-get install android-sdk-platform-tools-common", NOT_SENT, 0, id="a USB device that may not be opened"),
+    pytest.param({LISTED: listing()}, "S1 not found; cure: plug the phone in", NOT_SENT, 0, id="no phone"),
+    pytest.param({"host:transport:": fail("device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set")}, "accept its question", NOT_SENT, 0, id="a phone whose trust ends between two requests"),
+    pytest.param({"host:transport:": fail("device 'S1' not found")}, "plug the phone in", NOT_SENT, 0, id="a phone that is unplugged between two requests"),
+    pytest.param({"host:transport:": hang_up}, "hung up before anything was sent", NOT_SENT, 0, id="a server that hangs up"),
+    pytest.param({LISTED: raw(b"HTTP/1.1 400")}, "it is no adb server", NOT_SENT, 0, id="another kind of server"),
+    pytest.param({LISTED: raw(b"OKAYzzzz")}, "it is no adb server", NOT_SENT, 0, id="a length that is no number"),
+    pytest.param({INPUT: fail("closed")}, "phones before Android 7", UNKNOWN, 1, id="a phone without that kind of shell"),
+    pytest.param({INPUT: shell(exit_code=None)}, "was lost in the middle", UNKNOWN, 1, id="a stream without its exit code"),
+    pytest.param({INPUT: raw(b"OKAY" + packet(1, b"x" * 9)[:7])}, "was lost in the middle", UNKNOWN, 1, id="a packet that breaks off"),
+    pytest.param({INPUT: shell(stderr=b"SecurityException: needs INJECT_EVENTS permission", exit_code=137)}, "enable 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "message", "delivery", "sent"), FAULTS)
+def test_a_tap_that_fails_says_why_was_sent_once_at_most_and_works_without_a_restart(
+    script: Mapping[str, Reply], message: str, delivery: str, sent: int
+) -> None:
+    with fake_adb({SIZE: shell(b"Physical size: 30x60\n"), SHOT: shell(PICTURE)}) as server:
+        phone, sound = AndroidDriver(PHONE, server.adb), dict(server.script)
+        phone.take_screenshot()
+        server.script.update(script)
+        refused(lambda: phone.tap((1, 2)), message, delivery=delivery)
+        assert server.scripts.count("input tap 1 2") == sent
+        server.script = sound
+        phone.tap((1, 2))
+        assert server.scripts.count("input tap 1 2") == sent + 1
+
+
+# What the phone says, what was to be done, what people are told.
+EXPLAINED: list[Any] = [
+    pytest.param({"shell": shell(exit_code=1)}, AndroidDriver.take_screenshot, "a secure window", id="no picture"),
+    pytest.param({"shell": shell(b"", b"Capturing failed", 1)}, AndroidDriver.take_screenshot, "a secure window", id="a refused picture"),
+    pytest.param({"shell": shell()}, AndroidDriver.take_screenshot, "a secure window", id="an empty picture"),
+    pytest.param({"shell": shell(MANY + PICTURE)}, AndroidDriver.take_screenshot, "several displays and does not name them", id="displays without names"),
+    pytest.param({"shell": shell(b"", b"ERROR: could not get idle state.", 1)}, AndroidDriver.ui_tree, "wait until it is still", id="a screen that moves"),
+    pytest.param({"shell": shell(b"", b"ERROR: null root node returned", 1)}, AndroidDriver.ui_tree, "is off, locked", id="a screen without elements"),
+    pytest.param({"shell": shell(b"Starting\nError: Activity class {a/a.B} does not exist.\n")}, lambda phone: phone.launch_app("a/a.B"), "Activity class {a/a.B} does not", id="no such activity, though the phone ends well"),
+    pytest.param({"shell,v2,raw:pm": shell(b"package:a.b\n"), "shell,v2,raw:monkey": shell(b"** No activities found to run, monkey aborted.\n", exit_code=252)},
+                 lambda phone: phone.launch_app("a.b"), "that package has nothing to launch", id="a package with nothing to launch"),
+    pytest.param({}, lambda phone: phone.input_text("x" * 70_000), "too long for one command of adb", id="a text that no command can hold"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "use", "message"), EXPLAINED)
+def test_what_a_phone_cannot_do_is_explained(
+    script: Mapping[str, Reply], use: Callable[[AndroidDriver], object], message: str
+) -> None:
+    with fake_adb(script) as server:
+        refused(lambda: use(AndroidDriver(PHONE, server.adb)), message)
+
+
+def test_a_command_may_take_longer_than_the_servers_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adb, "REQUEST_SECONDS", 0.1)
+
+    def slowly(peer: socket.socket) -> None:
+        threading.Event().wait(0.3)
+        shell(b"done")(peer)
+
+    with fake_adb({"shell": slowly}) as server:
+        assert server.adb.shell(PHONE, "sleep", LIMIT_S).text == "done"
+
+
+ADDRESS = "127.0.0.1:16999"
+
+
+@pytest.mark.parametrize(("serial", "given_up"), [(PHONE, False), (ADDRESS, True)], ids=["by cable", "by network"])
+def test_a_phone_that_does_not_end_a_command_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, serial: str, given_up: bool
+) -> None:
+    """By network, its connection is given up as well."""
+    monkeypatch.setattr(android, "LAUNCH_SECONDS", 0.2)
+    with fake_adb({LISTED: listing(f"{serial} device"), "shell": silence}) as server:
+        phone = AndroidDriver(serial, server.adb)
+        refused(lambda: phone.launch_app("a/.B"), "did not finish within 0.2 s", delivery=UNKNOWN)
+        assert (server.requests[-1] == f"host:disconnect:{serial}") == given_up
+
+
+def test_a_phone_by_network_is_connected_before_anything_is_sent() -> None:
+    """The server answers OKAY to `host:connect` whatever came of it: only the text tells."""
+    ready = {LISTED: listing(), f"host-serial:{ADDRESS}:wait-for-any-device": raw(b"OKAYOKAY")}
+    with fake_adb(ready) as server:
+        phone = AndroidDriver(ADDRESS, server.adb)
+        for text in (f"failed to connect to '{ADDRESS}': Connection refused", "", "unable to connect"):
+            server.script["host:connect:"] = okay(text)
+            refused(lambda: phone.launch_app("a/.B"), "not reachable", delivery=NOT_SENT)
+        assert server.scripts == []
+        server.requests.clear()
+        server.script["host:connect:"] = okay(f"connected to {ADDRESS}")
+        phone.launch_app("a/.B")
+        steps = [service.partition(":127")[0] for service in server.requests[1:4]]
+        assert steps == ["host:disconnect", "host:connect", "host-serial"]
+        assert server.scripts == ["am start -n a/.B"]
+
+
+def test_without_a_serial_the_only_phone_is_meant_and_none_is_guessed() -> None:
+    with fake_adb() as server:
+        phone = AndroidDriver(None, server.adb)
+        assert phone.probe().details["serial"] == PHONE
+        server.script[LISTED] = listing("S1 device", "S2 device")
+        refused(lambda: phone.launch_app("a/.B"), "several phones are attached (S1, S2)", delivery=NOT_SENT)
+        for listed, state in ((listing(), "not found"), (listing("S1 unauthorized"), "unauthorized")):
+            server.script[LISTED] = listed
+            assert phone.probe().state == state
+
+
+PROBES = [
+    pytest.param({}, READY, id="a phone that takes commands"),
+    pytest.param({LISTED: listing(f"{PHONE} unauthorized")}, "unauthorized", id="one without trust"),
+    pytest.param({LISTED: listing()}, "not found", id="none"),
+    pytest.param({"shell": silence}, OFFLINE, id="one that says nothing"),
+    pytest.param({LISTED: silence}, "no adb server", id="a server that says nothing"),
+]
+
+
+@pytest.mark.parametrize(("script", "state"), PROBES)
+def test_a_probe_says_how_the_phone_is(
+    script: Mapping[str, Reply], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(android, "PROBE_SECONDS", 0.5)
+    with fake_adb(script) as server:
+        probe = AndroidDriver(PHONE, server.adb).probe()
+        assert (probe.state, "error" in probe.details) == (state, state != READY)
+
+
+# --- no server ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nowhere() -> int:
+    """A port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts an `adb` of that script before all others."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def write(script: str) -> None:
+        (tmp_path / "adb").write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        (tmp_path / "adb").chmod(stat.S_IRWXU)
+
+    return write
+
+
+def test_a_server_is_started_where_that_is_allowed_and_else_it_is_said_how(
+    nowhere: int, tmp_path: Path, program: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting = AdbClient(port=nowhere, start=True)
+    program(f'echo "$@" >> {tmp_path}/started')
+    probe = AndroidDriver(PHONE, AdbClient(port=nowhere)).probe()
+    assert (probe.state, probe.details["error"].rpartition("cure: ")[2]) == ("no adb server", f"adb -P {nowhere} start-server")  # fmt: skip
+    assert not (tmp_path / "started").exists()
+    with pytest.raises(AdbServerMissing, match="it was started, and does not answer yet"):
+        starting.devices()
+    assert (tmp_path / "started").read_text("utf-8") == f"-P {nowhere} start-server\n"
+    program("exit 3")
+    with pytest.raises(AdbServerMissing, match="adb start-server failed"):
+        starting.devices()
+    (tmp_path / "adb").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for client in (starting, AdbClient(port=nowhere)):
+        with pytest.raises(AdbServerMissing, match="apt-get install adb"):
+            client.devices()
+
+
+def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, program: Callable[[str], None]) -> None:
+    """The stand-in for `adb` serves as soon as it is started, as the real one does."""
+    program(f"echo once >> {tmp_path}/started; touch {tmp_path}/up; while [ -e {tmp_path}/up ]; do :; done")
+    server = AdbClient(port=nowhere, start=True)
+    with ExitStack() as stack, threads() as pool:
+        calls = [pool.submit(server.devices) for _ in range(4)]
+        until((tmp_path / "up").exists, "the start")
+        stack.enter_context(fake_adb(port=nowhere))
+        (tmp_path / "up").unlink()
+        assert [[phone.serial for phone in result(call)] for call in calls] == [[PHONE]] * 4
+    assert (tmp_path / "started").read_text("utf-8") == "once\n"
+
+
+# --- the command line --------------------------------------------------------------------------
+
+
+def test_the_command_line_names_phones_and_remedies(
+    tmp_path: Path, nowhere: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {"config": str(tmp_path / "host.toml"), "data": str(tmp_path / "data")}
+
+    def devices(port: int, *words: str) -> tuple[int, str]:
+        (tmp_path / "host.toml").write_text(f'[host]\nadb_server = "127.0.0.1:{port}"\n', "utf-8")
+        code = cli.host_main(["devices", *words, "--config", flags["config"], "--data", flags["data"]])
+        return code, "".join(capsys.readouterr())
+
+    assert devices(nowhere, "add", "p", "--kind", "android", "--serial", PHONE) == (0, "")
+    for verb in ("scan",), ("test", "p"):
+        code, told = devices(nowhere, *verb)
+        assert (code, "no adb server answers" in told) == (1, True)
+    with fake_adb({LISTED: listing("S1 device model:Pixel_8 transport_id:1", "S2 unauthorized")}) as server:
+        code, told = devices(server.adb.port, "scan")
+        assert (code, told.startswith("S1  device  Pixel 8\nS2  unauthorized  cure: unlock the phone")) == (0, True)
+        code, told = devices(server.adb.port, "test", "p")
+        assert (code, json.loads(told)["state"]) == (0, READY)
+        server.script[LISTED] = listing()
+        assert devices(server.adb.port, "scan") == (1, "")
+        server.script[LISTED] = listing(f"{PHONE} unauthorized")
+        found = {each.name: each.result for each in doctor.examine(lambda: host_config.load(flags, environ={}))}
+        assert found["device p"].message == "device S1 unauthorized"
+        assert found["device p"].remedy.startswith("unlock the phone")

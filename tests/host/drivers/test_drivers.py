@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import struct
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ from typing import Any
 import pytest
 
 from mcpboard import board as board_role
-from mcpboard import config
-from mcpboard.errors import ConfigError, ToolFailed
+from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError, ToolFailed
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android import AndroidDriver
@@ -27,14 +24,13 @@ from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.vision import types
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
+from mcpboard.host.vision.tree import UiNode
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.bench import traffic
-from tests.host.rig import agent, result, threads
-from tests.support.http import LIMIT_S
-
-# --- the size of pictures ----------------------------------------------------------------------
-
+from tests.host.drivers import answering
+from tests.host.rig import agent
+from tests.support import rig, served
+from tests.support.http import LIMIT_S, Caller
 
 # --- phones in memory --------------------------------------------------------------------------
 
@@ -44,21 +40,22 @@ def phone() -> SimulatedDriver:
     return SimulatedDriver(clock=lambda: 0.0)
 
 
-def center(tree: Any, name: str) -> tuple[int, int]:
-    x, y = icon_in_tree(tree, name)[0]["center"]
-    return x, y
+def tree_of(phone: SimulatedDriver) -> UiNode:
+    tree = phone.ui_tree()
+    assert tree is not None
+    return tree
 
 
 @pytest.mark.parametrize("landscape", [False, True])
 def test_every_icon_of_a_simulated_phone_is_where_its_tree_says(phone: SimulatedDriver, landscape: bool) -> None:
     phone.phone.turn("Landscape", landscape)
-    tree = phone.ui_tree()
-    assert tree is not None
+    tree = tree_of(phone)
     names = [node.desc for node in tree.children if node.role == "icon"]
     assert len(names) == 20
     for name in names:
         phone.phone.show("Home")
-        phone.tap(center(tree, name))
+        x, y = icon_in_tree(tree, name)[0]["center"]
+        phone.tap((x, y))
         assert phone.phone.app == name
 
 
@@ -77,38 +74,24 @@ def test_a_phone_that_was_turned_is_tapped_in_the_screenshot_that_was_seen(phone
 def test_a_row_of_a_list_is_found_where_it_was_scrolled_to(phone: SimulatedDriver) -> None:
     phone.launch_app("settings")
     phone.swipe((249, 900), (249, 300), 300)
-    tree = phone.ui_tree()
-    assert tree is not None
+    tree = tree_of(phone)
     assert text_in_tree(tree, "Airplane Mode") == []
     x, y = text_in_tree(tree, "Battery")[0]["center"]
     phone.tap((x, y))
     assert phone.phone.view().page == "Battery"
 
 
-def test_text_goes_into_the_field_that_was_tapped(phone: SimulatedDriver) -> None:
+def test_text_goes_whole_into_the_field_that_was_tapped_or_nowhere(phone: SimulatedDriver) -> None:
     phone.launch_app("Notes")
     with pytest.raises(ToolFailed, match="no text field has the focus: tap into one first"):
         phone.input_text("lost")
-    tree = phone.ui_tree()
-    assert tree is not None
-    (field,) = [node for node in tree.children if node.role == "field"]
+    (field,) = [node for node in tree_of(phone).children if node.role == "field"]
     phone.tap(types.center(field.box))
-    phone.input_text("Grüße 你好\n")
-    assert phone.phone.text == "Grüße 你好\n"
-    tree = phone.ui_tree()
-    assert tree is not None
-    assert text_in_tree(tree, "Grüße 你好")
-
-
-def test_what_cannot_be_typed_is_refused_whole_and_by_name(phone: SimulatedDriver) -> None:
-    phone.launch_app("Notes")
-    phone.tap((249, 300))
     with pytest.raises(ToolFailed, match=r"cannot type U\+0007 control character.*nothing was typed"):
         phone.input_text("ring\a")
-    assert phone.phone.text == ""
-
-
-def test_an_unknown_app_is_told_with_those_that_there_are(phone: SimulatedDriver) -> None:
+    phone.input_text("Grüße 你好\n")
+    assert phone.phone.text == "Grüße 你好\n"
+    assert text_in_tree(tree_of(phone), "Grüße 你好")
     with pytest.raises(ToolFailed, match="no app is called 'Chess'; there are Settings, Notes"):
         phone.launch_app("Chess")
 
@@ -116,11 +99,10 @@ def test_an_unknown_app_is_told_with_those_that_there_are(phone: SimulatedDriver
 @pytest.mark.parametrize("app", ["Home", "Settings", "Notes", "Browser", "Maps"])
 def test_every_screen_has_a_picture_and_a_tree_inside_it(phone: SimulatedDriver, app: str) -> None:
     phone.phone.show(app)
-    shot, tree = phone.take_screenshot(), phone.ui_tree()
+    shot = phone.take_screenshot()
     assert image_size(shot.content) == (shot.width, shot.height) == phone.size()
-    assert tree is not None
     assert phone.app_info() == {"id": app, "name": app}
-    for node in tree.walk():
+    for node in tree_of(phone).walk():
         left, top, right, bottom = node.box
         assert 0 <= left < right <= shot.width
         assert 0 <= top < bottom <= shot.height
@@ -134,24 +116,15 @@ class Rack:
 
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
-        flags = {"agent_base_url": simulator.agent_url, "mcp_config_web_base_url": simulator.config_web_url}
-        settings = config.load(flags, environ={})
+        settings = rig.settings(simulator.agent_url, simulator.config_web_url)
         self._app = board_role.build(lambda: settings)
         self._stack = contextlib.ExitStack()
         self.port = 0
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp"
-
     def plug_in(self) -> None:
         sockets = server.listeners([("127.0.0.1", self.port)])
         self.port = sockets[0].getsockname()[1]
-        serving = server.Server(self._app, sockets)
-        thread = threading.Thread(target=serving.run)
-        thread.start()
-        self._stack.callback(thread.join)
-        self._stack.callback(serving.stop)
+        self.url = self._stack.enter_context(served.thread(self._app, sockets))
 
     def unplug(self) -> None:
         self._stack.close()
@@ -175,30 +148,16 @@ def board(rack: Rack) -> BoardDriver:
     return BoardDriver(rack.url)
 
 
-CORNERS = [
-    pytest.param((0, 0), (0, 0), id="the first pixel is the edge"),
-    pytest.param((497, 1079), (1000, 1000), id="the last pixel is the other edge"),
-    pytest.param((249, 540), (501.01, 500.46), id="about the middle"),
-]
-
-
-@pytest.mark.parametrize(("pixel", "point"), CORNERS)
-def test_pixels_become_the_boards_units(rack: Rack, board: BoardDriver, pixel: Any, point: Any) -> None:
-    board.tap(pixel)
-    assert rack.gestures == [{"type": "tap", "point": {"x": point[0], "y": point[1]}}]
-
-
-def test_the_size_is_that_of_the_screenshot_that_was_seen(rack: Rack, board: BoardDriver) -> None:
-    assert board.size() == (498, 1080)
+def test_pixels_of_the_screenshot_become_the_boards_units(rack: Rack, board: BoardDriver) -> None:
+    """The first and the last pixel are the edges."""
     shot = board.take_screenshot()
-    assert (shot.width, shot.height, shot.mime) == (498, 1080, "image/jpeg")
-    assert rack.gestures == []
-
-
-def test_a_swipe_has_both_ends_and_its_time(rack: Rack, board: BoardDriver) -> None:
+    assert (board.size(), shot.width, shot.height, shot.mime) == ((498, 1080), 498, 1080, "image/jpeg")
+    for pixel in ((0, 0), (497, 1079), (249, 540)):
+        board.tap(pixel)
     board.swipe((0, 1079), (497, 0), 250)
+    taps = [{"type": "tap", "point": {"x": x, "y": y}} for x, y in ((0, 0), (1000, 1000), (501.01, 500.46))]
     ends = {"start": {"x": 0, "y": 1000}, "end": {"x": 1000, "y": 0}}
-    assert rack.gestures == [{"type": "swipe", **ends, "duration_ms": 250}]
+    assert rack.gestures == [*taps, {"type": "swipe", **ends, "duration_ms": 250}]
 
 
 def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> None:
@@ -208,56 +167,65 @@ def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> No
     board.tap((249, 300))
     board.input_text("hello")
     assert rack.simulator.phone.text == "hello"
-    board.new_owner()
-    with pytest.raises(ToolFailed, match="tap into the text field first"):
-        board.input_text("where another owner tapped")
+    for forget in (board.new_owner, lambda: board.launch_app("Notes"), lambda: board.swipe((0, 0), (9, 9), 9)):
+        board.tap((249, 300))
+        forget()
+        with pytest.raises(ToolFailed, match="tap into the text field first"):
+            board.input_text("where somebody tapped before")
 
 
-def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, tmp_path: Path) -> None:
-    """Refused with -32000 "no UI tree on a board; use describe_screen"; the rest says what to install."""
-    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
+def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, board: BoardDriver, tmp_path: Path) -> None:
+    with agent(tmp_path / "data", B=board) as host:
         error = host.caller.call("get_ui_tree").error
         assert (error["code"], error["message"]) == (-32000, "no UI tree on a board; use describe_screen")
         for tool, arguments in (("find_text", {"query": "x"}), ("find_icon", {"name": "x"}), ("describe_screen", {})):
             error = host.caller.call(tool, **arguments).error
-            assert error["code"] == -32000
-            assert "pip install 'mcpboard[vision]'" in error["message"]
-
-
-def test_what_the_board_says_of_the_delivery_is_passed_on(rack: Rack, tmp_path: Path) -> None:
-    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
-        host.caller.call("take_screenshot")
-        still = {"start_x": 5, "start_y": 5, "end_x": 5, "end_y": 5}
-        error = host.caller.call("swipe", **still).error
-        assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})
-        assert "start and end must differ" in error["message"]
+            assert (error["code"], "pip install 'mcpboard[vision]'" in error["message"]) == (-32000, True)
 
 
 def test_a_board_that_is_away_is_offline_and_back_without_a_restart(
     rack: Rack, board: BoardDriver, tmp_path: Path
 ) -> None:
+    """And what it says of the delivery itself is passed on."""
     with agent(tmp_path / "data", B=board) as host:
         caller = host.caller.open()
         assert caller.call("tap", x=1, y=1).text
+        error = caller.call("swipe", start_x=5, start_y=5, end_x=5, end_y=5).error
+        assert (error["code"], error["data"]) == (-32000, {"delivery": NOT_SENT})
+        assert "start and end must differ" in error["message"]
         rack.unplug()
         for _ in range(2):
             error = caller.call("tap", x=1, y=1).error
-            assert (error["code"], error["data"]) == (-32000, {"delivery": "not_sent"})
+            assert (error["code"], error["data"]) == (-32000, {"delivery": NOT_SENT})
             assert "no connection could be made" in error["message"]
         assert json.loads(caller.call("list_devices").text)[0]["state"] == OFFLINE
         rack.plug_in()
         assert caller.call("tap", x=1, y=1).text
         assert json.loads(caller.call("list_devices").text)[0]["state"] == READY
-    assert len(rack.gestures) == 2, "nothing that was refused was made up for"
+    made = [each["type"] for each in rack.gestures]
+    assert made == ["tap", "swipe", "tap"], "nothing that did not get there is made up for"
 
 
 def test_a_tap_whose_response_is_lost_is_made_once_and_reported_unknown(rack: Rack, tmp_path: Path) -> None:
     """At most once: the cable breaks after the board has the tap."""
-    with lossy_cable(rack.port) as cable, agent(tmp_path / "data", B=BoardDriver(cable.url)) as host:
+
+    def relay(near: socket.socket) -> None:
+        near.settimeout(LIMIT_S)
+        with socket.create_connection(("127.0.0.1", rack.port), LIMIT_S) as far, near.makefile("rb") as stream:
+            head = b"".join(iter(stream.readline, b"\r\n")) + b"\r\n"
+            length = next(line for line in head.lower().splitlines() if line.startswith(b"content-length:"))
+            request = head + stream.read(int(length.split(b":")[1]))
+            far.sendall(request)
+            if b"touch_gesture" in request:
+                far.recv(1)  # the board has answered: the deed is done
+                return
+            while piece := far.recv(65536):
+                near.sendall(piece)
+
+    with answering(relay) as port, agent(tmp_path / "data", B=BoardDriver(f"http://127.0.0.1:{port}/mcp")) as host:
         host.caller.call("take_screenshot")
-        cable.cut_behind = b"touch_gesture"
         error = host.caller.call("tap", x=1, y=1).error
-        assert (error["code"], error["data"]) == (-32000, {"delivery": "unknown"})
+        assert (error["code"], error["data"]) == (-32000, {"delivery": UNKNOWN})
         rack.simulator.wait_for_finish("touch_gesture")
     assert len(rack.gestures) == 1
 
@@ -271,20 +239,17 @@ NEXT_ACTIONS = [
 
 @pytest.mark.parametrize(("tool", "arguments"), NEXT_ACTIONS)
 def test_what_the_board_tells_of_an_earlier_action_reaches_the_client(
-    rack: Rack, tmp_path: Path, tool: str, arguments: dict[str, int]
+    rack: Rack, board: BoardDriver, tmp_path: Path, tool: str, arguments: dict[str, int]
 ) -> None:
     """The board tells it once, to whoever acts next, and here that is a client of the host."""
-    asked = traffic.post("tools/call", name="open_url", arguments={"url": "http://127.0.0.1/"})
-    with agent(tmp_path / "data", B=BoardDriver(rack.url)) as host:
+    with agent(tmp_path / "data", B=board) as host:
         host.caller.call("take_screenshot")
         with rack.simulator.hold("open_url") as hold:
-            with socket.create_connection(("127.0.0.1", rack.port), LIMIT_S) as leaving:
-                leaving.sendall(asked)
-                assert hold.entered.wait(LIMIT_S)
-                leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            board = BoardDriver(rack.url)
-            board.probe()  # the board looks at its connections in turn: now it knows who has left
-            board.close()
+            leaving = Caller(rack.url).begin("open_url", url="http://127.0.0.1/")
+            assert hold.entered.wait(LIMIT_S)
+            leaving.leave(reset=True)
+            with contextlib.closing(BoardDriver(rack.url)) as other:
+                other.probe()  # the board looks at its connections in turn: now it knows who has left
         rack.simulator.wait_for_finish("open_url")
         texts: list[str] = []
         while not texts or "running for" in texts[-1]:  # the earlier one's reply is on its way to nobody
@@ -295,97 +260,38 @@ def test_what_the_board_tells_of_an_earlier_action_reaches_the_client(
     assert "The earlier" not in again
 
 
-class LossyCable:
-    """A relay to a port; a response to a request that holds `cut_behind` gets lost."""
-
-    def __init__(self, listener: socket.socket, port: int) -> None:
-        self.cut_behind: bytes | None = None
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-        self._listener = listener
-        self._port = port
-
-    def relay(self) -> None:
-        """Until the listener is shut."""
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self._listener.accept()
-                with near, socket.create_connection(("127.0.0.1", self._port), LIMIT_S) as far:
-                    self._pass_on(near, far)
-
-    def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
-        near.settimeout(LIMIT_S)
-        request = _request(near)
-        far.sendall(request)
-        if self.cut_behind is not None and self.cut_behind in request:
-            far.recv(1)  # the board has answered: the deed is done
-            return
-        while piece := far.recv(65536):
-            near.sendall(piece)
-
-
-@contextlib.contextmanager
-def lossy_cable(port: int) -> Iterator[LossyCable]:
-    with socket.create_server(("127.0.0.1", 0)) as listener, threads() as pool:
-        cable = LossyCable(listener, port)
-        relaying = pool.submit(cable.relay)
-        yield cable
-        listener.shutdown(socket.SHUT_RDWR)
-        result(relaying)
-
-
-def _request(near: socket.socket) -> bytes:
-    got = near.recv(65536)
-    while b"\r\n\r\n" not in got:
-        got += near.recv(65536)
-    head, _, body = got.partition(b"\r\n\r\n")
-    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
-    length = int(lengths[0])
-    while len(body) < length:
-        body += near.recv(65536)
-    return head + b"\r\n\r\n" + body
-
-
 def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
     """All boards share one address: the interface tells them apart."""
     loopback = "lo0" if sys.platform == "darwin" else "lo"
-    board = BoardDriver(rack.url, loopback)
+    board, nowhere = BoardDriver(rack.url, loopback), BoardDriver(rack.url, "usb99")
     board.tap((1, 1))
-    assert len(rack.gestures) == 1
     probe = board.probe()
     assert (probe.state, probe.details["url"]) == (READY, f"{rack.url} on {loopback}")
-    nowhere = BoardDriver(rack.url, "usb99")
     with pytest.raises(ToolFailed, match="no connection could be made") as failed:
         nowhere.tap((1, 1))
-    assert failed.value.data == {"delivery": "not_sent"}
-    assert nowhere.probe().state == OFFLINE
+    assert (failed.value.delivery, nowhere.probe().state) == (NOT_SENT, OFFLINE)
     assert len(rack.gestures) == 1
 
 
 # --- the factory -------------------------------------------------------------------------------
 
 
-def test_each_kind_has_its_driver_or_one_that_says_why_not() -> None:
-    assert isinstance(factory.driver(DeviceSpec("a", "board")), BoardDriver)
-    assert isinstance(factory.driver(DeviceSpec("a", "simulated")), SimulatedDriver)
-    assert isinstance(factory.driver(DeviceSpec("a", "android", serial="x")), AndroidDriver)
-    assert isinstance(factory.driver(DeviceSpec("a", "iphone")), IPhoneDriver)
-    for spec in (DeviceSpec("a", "iphone", url="ftp://x"), DeviceSpec("a", "board", url="ftp://x")):
-        driver = factory.driver(spec)
-        assert isinstance(driver, UnavailableDriver)
-        assert driver.probe().state == "no driver"
-        driver.new_owner()
-        driver.close()
-        with pytest.raises(ToolFailed):
-            driver.tap((1, 1))
-
-
-def test_a_simulated_phone_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_kind_has_its_driver_or_one_that_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"board": BoardDriver, "simulated": SimulatedDriver, "android": AndroidDriver, "iphone": IPhoneDriver}
+    for kind, driver in kinds.items():
+        spec = DeviceSpec("a", kind)
+        factory.check(spec)
+        assert isinstance(factory.driver(spec), driver)
+    for kind in ("iphone", "board"):
+        spec = DeviceSpec("a", kind, url="ftp://x")
+        with pytest.raises(ConfigError, match="a URL such as"):
+            factory.check(spec)
+        unavailable = factory.driver(spec)
+        assert isinstance(unavailable, UnavailableDriver)
+        assert unavailable.probe().state == "no driver"
+        unavailable.new_owner()
+        unavailable.close()
+        with pytest.raises(ToolFailed, match="remove it and add it again"):
+            unavailable.tap((1, 1))
     monkeypatch.setitem(sys.modules, "mcpboard.host.drivers.simulated", None)
     assert "pip install 'mcpboard[simulator]'" in factory.driver(DeviceSpec("a", "simulated")).probe().details["error"]
-
-
-def test_a_board_whose_address_is_none_is_told_when_it_is_added() -> None:
-    with pytest.raises(ConfigError, match="a URL such as"):
-        factory.check(DeviceSpec("a", "board", url="ftp://x"))
-    factory.check(DeviceSpec("a", "board"))
-    factory.check(DeviceSpec("a", "simulated"))
