@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mcpboard.serving.app import Application
@@ -25,6 +26,11 @@ class Served:
     def client(self, receive_buffer: int | None = None) -> Connection:
         return Connection(self.port, receive_buffer)
 
+    @contextlib.contextmanager
+    def clients(self, count: int, receive_buffer: int | None = None) -> Iterator[list[Connection]]:
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(self.client(receive_buffer)) for _ in range(count)]
+
     def post(self, body: bytes, *headers: str) -> Response:
         """One question on a connection of its own."""
         with self.client() as client:
@@ -39,6 +45,14 @@ class Served:
     def pings(self) -> bool:
         """True when `ping` is answered as ever."""
         return bool(self.post(message("ping", "alive")).json["id"] == "alive")
+
+
+def soon(true: Callable[[], object]) -> bool:
+    """Tell if it becomes true; the other side's system answers within milliseconds."""
+    end = time.monotonic() + LIMIT_S
+    while not (found := true()) and time.monotonic() < end:
+        threading.Event().wait(0.003)
+    return bool(found)
 
 
 @contextlib.contextmanager

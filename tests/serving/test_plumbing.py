@@ -109,6 +109,34 @@ class TestServed:
             served.role.release.clear()
 
 
+SMUGGLED = request(call("echo", "smuggled"))
+BOTH = CHUNKED, "Content-Length: 5", "Content-Type: application/json"
+
+
+@pytest.mark.parametrize(("sent", "statuses"), [
+    *(pytest.param(f"{line}\r\nHost: x\r\n{CHUNKED}\r\n\r\n0\r\n\r\n".encode() + SMUGGLED, [400], id=f"chunks need HTTP/1.1: {line}") for line in (
+        "POST /mcp HTTP/1.0", "POST /mcp HTTP/1.0\r\nConnection: keep-alive", "POST /mcp HTTP/1.0\r\nContent-Length: 5",
+        "GET /health HTTP/1.0\r\nConnection: keep-alive", "POST /mcp HTTP/2.0", "POST /mcp",
+    )),
+    pytest.param(b"POST /mcp HTTP/1.0\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + SMUGGLED, [400], id="another coding"),
+    pytest.param(request(chunked(PING), *BOTH, sized=False) + SMUGGLED, [200], id="both framings: the chunks count"),
+    *(pytest.param(request(PING) + junk, [200, status], id=f"junk: {junk[:9]!r}") for junk, status in (
+        (b"\x00" * 100 + b"\r\n\r\n", 400), (b"}" + SMUGGLED, 400), (b"HTTP/1.1 200 OK\r\n\r\n", 400), (b"GET\r\n\r\n", 400), (b"A" * 20_000, 431),
+    )),
+    pytest.param(request(method="GET", path="/health") + SMUGGLED, [200], id="behind a page"),
+    pytest.param(request(PING, "Connection: close") + SMUGGLED, [200], id="behind the last request of a connection"),
+])  # fmt: skip
+def test_what_follows_is_no_request_where_the_end_of_a_body_is_in_doubt(served: Served, sent: bytes, statuses: list[int]) -> None:  # fmt: skip
+    with served.client() as client:
+        client.send(sent)
+        responses = [client.response("GET") for _ in statuses]
+        assert [response.status for response in responses] == statuses
+        assert responses[-1].headers["connection"] == "close"
+        assert client.ended()
+    assert served.pings()
+    assert served.role.ran == []
+
+
 class TestRefused:
     @pytest.mark.parametrize(("sent", "status"), [
         pytest.param(request(PING, "X-Long: " + "x" * 16_384), 431, id="a head too long"),

@@ -8,7 +8,6 @@ import logging
 import queue
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from mcpboard.serving import connection, receipt, server
 from mcpboard.serving.connection import HALF_CLOSED, LIMITS, Channel
 from tests.serving.conftest import Lines
 from tests.serving.role import FakeRole
-from tests.serving.served import Served, serving
+from tests.serving.served import Served, serving, soon
 from tests.support.http import LIMIT_S, Connection, call, message, request
 
 PICTURE = 100 * 1024  # characters: more than a small window, less than the kernel takes for a slow reader
@@ -55,14 +54,6 @@ def role() -> CuriousRole:
 def served(role: CuriousRole) -> Iterator[Served]:
     with serving(role) as running:
         yield running
-
-
-def soon(true: Callable[[], bool]) -> bool:
-    """Tell if it becomes true; the other side's system answers within milliseconds."""
-    end = time.monotonic() + LIMIT_S
-    while not true() and time.monotonic() < end:
-        threading.Event().wait(0.005)
-    return true()
 
 
 @pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
