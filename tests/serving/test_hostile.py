@@ -80,16 +80,6 @@ class TestConnections:
             asking[1].send(request(message("ping"))[-1:])
             assert asking[1].response().status == 200
 
-    @pytest.mark.parametrize("sent", [b"\r\n", b" \t\r\n\r\n", b"\r"])
-    def test_blank_lines_set_no_clock_back(self, served: Served, quick: None, sent: bytes) -> None:
-        pause, began = threading.Event(), time.monotonic()
-        with served.client() as client, contextlib.suppress(ConnectionError):
-            assert client.post(message("ping")).status == 200
-            while time.monotonic() - began < 5:
-                client.send(sent)
-                pause.wait(0.05)
-        assert 0.4 < time.monotonic() - began < 3
-
     def test_blank_lines_between_requests_are_passed_over(self, served: Served) -> None:
         with served.client() as client:
             for between in (b"", b"\r\n", b"\r\n\r\n", b"\n \r\n" * 20_000):
