@@ -37,19 +37,35 @@ class Process:
         self._running = running
         self.signalled = 0.0
 
-    def begun(self, count: int = 1) -> None:
+    @contextlib.contextmanager
+    def begun(self, body: bytes, receive_buffer: int | None = None) -> Iterator[Connection]:
+        """A call that has begun."""
+        with Connection(self.ports[0], receive_buffer) as caller:
+            caller.send(request(body))
+            self.line()
+            yield caller
+
+    def line(self) -> None:
+        """Wait for another call to begin."""
         assert self._running.stderr
-        for _ in range(count):
-            assert self._running.stderr.readline().startswith("begun ")
+        assert self._running.stderr.readline().startswith("begun ")
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         self.signalled = time.monotonic()
         self._running.send_signal(number)
 
-    def exit(self) -> tuple[int, float]:
-        """The exit code, and the seconds since the signal."""
-        code = self._running.wait(LIMIT_S)
-        return code, time.monotonic() - self.signalled
+    def refuses(self) -> bool:
+        """Tell if new connections are refused within half a second of the signal."""
+        while True:
+            try:
+                with Connection(self.ports[0]) as early:
+                    assert early.ended()  # as every connection that is owed nothing, once the listener is closed
+            except ConnectionRefusedError:
+                return time.monotonic() - self.signalled < 0.5
+
+    def exits(self, code: int, least: float, most: float) -> bool:
+        """Tell if it ends with that code, so many seconds after the signal."""
+        return self._running.wait(LIMIT_S) == code and least <= time.monotonic() - self.signalled < most
 
 
 @contextlib.contextmanager
@@ -71,39 +87,23 @@ def running(*hosts: str, terminal: int | None = None, before: Sequence[str] = ()
             process.kill()
 
 
-def refused(port: int, since: float) -> float:
-    """Seconds from `since` until a new connection is refused."""
-    while True:
-        try:
-            with Connection(port) as early:
-                assert early.ended()  # as every connection that is owed nothing, once the listener is closed
-        except ConnectionRefusedError:
-            return time.monotonic() - since
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_server_wakes_and_ends_at_once(number: int) -> None:
     """The loop sleeps in select for a second; the signal must not wait for that."""
     with running() as process, Connection(process.ports[0]) as idle:
         assert idle.post(message("ping")).status == 200
         process.signal(number)
-        code, seconds = process.exit()
-        assert code == 0
-        assert seconds < 0.9
+        assert process.exits(0, 0, 0.9)
         assert idle.ended()
 
 
 def test_newcomers_are_refused_while_the_call_under_way_is_handed_over() -> None:
-    with running() as process, Connection(process.ports[0]) as caller:
-        caller.send(request(call("block", 5, seconds=1.5)))
-        process.begun()
+    with running() as process, process.begun(call("block", 5, seconds=1.5)) as caller:
         process.signal()
-        assert refused(process.ports[0], process.signalled) < 0.5
+        assert process.refuses()
         response = caller.response()
-        assert response.json["id"] == 5
-        assert not response.json["result"].get("isError")
-        code, seconds = process.exit()
-        assert (code, 1.0 < seconds < GRACE_SECONDS) == (0, True)
+        assert (response.json["id"], response.is_error) == (5, False)
+        assert process.exits(0, 1, GRACE_SECONDS)
 
 
 def test_what_is_queued_is_handed_over_too() -> None:
@@ -112,10 +112,11 @@ def test_what_is_queued_is_handed_over_too() -> None:
         callers = [clients.enter_context(Connection(process.ports[0])) for _ in range(THREADS + 4)]
         for number, caller in enumerate(callers):
             caller.send(request(call("block", number, seconds=1)))
-        process.begun(THREADS - 2)
+        for _ in range(THREADS - 2):
+            process.line()
         process.signal()
         assert [caller.response().json["id"] for caller in callers] == list(range(len(callers)))
-        assert process.exit()[0] == 0
+        assert process.exits(0, 0, GRACE_SECONDS)
 
 
 @pytest.mark.parametrize("sent", [
@@ -123,12 +124,9 @@ def test_what_is_queued_is_handed_over_too() -> None:
     pytest.param(call("file", size=20_000_000), id="a reply that nobody reads"),
 ])  # fmt: skip
 def test_what_outlasts_the_grace_is_cut_short_and_says_so(sent: bytes) -> None:
-    with running() as process, Connection(process.ports[0], 4096) as caller:
-        caller.send(request(sent))
-        process.begun()
+    with running() as process, process.begun(sent, 4096) as caller:
         process.signal()
-        code, seconds = process.exit()
-        assert (code, GRACE_SECONDS - 0.5 < seconds < GRACE_SECONDS + 2) == (0, True)
+        assert process.exits(0, GRACE_SECONDS - 0.5, GRACE_SECONDS + 2)
         with pytest.raises(InvalidResponse):
             caller.response()
 
@@ -136,49 +134,37 @@ def test_what_outlasts_the_grace_is_cut_short_and_says_so(sent: bytes) -> None:
 def test_a_kept_connection_gets_no_more_calls_in_and_half_a_request_holds_nothing_up() -> None:
     """A client that goes on asking, or stops in the middle, must not hold the server up to the end of the grace."""
     with running() as process, Connection(process.ports[0]) as busy, Connection(process.ports[0]) as half:
-        with Connection(process.ports[0]) as caller:
-            assert busy.post(message("ping")).status == 200
-            half.send(request(message("ping"))[:-5])
-            caller.send(request(call("block", seconds=1)))
-            process.begun()
+        assert busy.post(message("ping")).status == 200
+        half.send(request(message("ping"))[:-5])
+        with process.begun(call("block", seconds=1)) as caller:
             process.signal()
             assert busy.ended()
             assert caller.response().status == 200
-        code, seconds = process.exit()
-        assert (code, seconds < GRACE_SECONDS - 1) == (0, True)
+        assert process.exits(0, 0, GRACE_SECONDS - 1)
 
 
 def test_a_second_signal_ends_it_at_once() -> None:
-    with running() as process, Connection(process.ports[0]) as caller:
-        caller.send(request(call("block", seconds=60)))
-        process.begun()
+    with running() as process, process.begun(call("block", seconds=60)):
         process.signal()
-        refused(process.ports[0], process.signalled)
+        assert process.refuses()
         process.signal()
-        code, seconds = process.exit()
-        assert code == 1
-        assert seconds < 1
+        assert process.exits(1, 0, 1)
 
 
 def test_several_listeners_serve_and_close_alike() -> None:
     with running("127.0.0.1", "127.0.0.2", "::1") as process:
-        first, second, third = process.ports
-        with (
-            Connection(first) as caller,
-            Connection(second, host="127.0.0.2") as other,
-            Connection(third, host="::1") as six,
-        ):
-            assert other.post(message("ping")).status == 200
-            assert six.post(message("ping")).status == 200
-            caller.send(request(call("block", seconds=1)))
-            process.begun()
+        others = [("127.0.0.2", process.ports[1]), ("::1", process.ports[2])]
+        for host, port in others:
+            with Connection(port, host=host) as other:
+                assert other.post(message("ping")).status == 200
+        with process.begun(call("block", seconds=1)) as caller:
             process.signal()
-            assert refused(first, process.signalled) < 0.5
-            for port, host in ((second, "127.0.0.2"), (third, "::1")):
+            assert process.refuses()
+            for host, port in others:
                 with pytest.raises(ConnectionRefusedError):
                     Connection(port, host=host)
             assert caller.response().status == 200
-        assert process.exit()[0] == 0
+        assert process.exits(0, 0, GRACE_SECONDS)
 
 
 class TestHangup:
@@ -194,38 +180,28 @@ class TestHangup:
 
     def test_a_terminal_that_goes_drains(self, terminal: tuple[int, int]) -> None:
         ours, theirs = terminal
-        with running(terminal=theirs) as process, Connection(process.ports[0]) as caller:
+        with running(terminal=theirs) as process, process.begun(call("block", 5, seconds=1.5)) as caller:
             os.close(theirs)
-            caller.send(request(call("block", 5, seconds=1.5)))
-            process.begun()
             process.signalled = time.monotonic()
             os.close(ours)  # the kernel sends SIGHUP, as when a window is closed or a login over SSH ends
-            assert refused(process.ports[0], process.signalled) < 0.5
+            assert process.refuses()
             assert caller.response().json["id"] == 5
-            code, seconds = process.exit()
-            assert (code, 1.0 < seconds < GRACE_SECONDS) == (0, True)
+            assert process.exits(0, 1, GRACE_SECONDS)
 
     def test_told_twice_it_is_not_cut_short(self, terminal: tuple[int, int]) -> None:
         """By the kernel and by the shell; and a service manager may add SIGTERM."""
-        with running(terminal=terminal[1]) as process, Connection(process.ports[0]) as caller:
-            caller.send(request(call("block", 5, seconds=1)))
-            process.begun()
+        with running(terminal=terminal[1]) as process, process.begun(call("block", 5, seconds=1)) as caller:
             for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
                 process.signal(number)
             assert caller.response().json["id"] == 5
-            assert process.exit()[0] == 0
+            assert process.exits(0, 0, GRACE_SECONDS)
 
-    @pytest.mark.parametrize("before", [
-        pytest.param((), id="a service"),
-        pytest.param(("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"), id="under nohup"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize("before", [(), ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")], ids=["a service", "under nohup"])  # fmt: skip
     def test_it_changes_nothing_without_a_terminal(self, before: Sequence[str]) -> None:
-        with running(before=before) as process, Connection(process.ports[0]) as caller:
-            caller.send(request(call("block", 5, seconds=1)))
-            process.begun()
+        with running(before=before) as process, process.begun(call("block", 5, seconds=1)) as caller:
             process.signal(signal.SIGHUP)
             assert caller.response().json["id"] == 5
             with Connection(process.ports[0]) as newcomer:
                 assert newcomer.post(message("ping")).status == 200
             process.signal()
-            assert process.exit()[0] == 0
+            assert process.exits(0, 0, GRACE_SECONDS)

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from mcpboard.serving import connection, server
 from mcpboard.serving.connection import LIMITS, STALLED
 from tests.serving.conftest import Lines
-from tests.serving.served import Served
+from tests.serving.served import Served, soon
 from tests.support.http import LIMIT_S, call, message, request
 
 MEGABYTE = 1 << 20
+PAUSE = threading.Event()
 SMALL = 4096  # bytes of receive buffer: loopback would otherwise swallow a whole reply
-
-
-def nothing_lost(served: Served) -> bool:
-    with contextlib.suppress(queue.Empty):
-        served.role.lost.get_nowait()
-        return False
-    return True
 
 
 class TestStalled:
@@ -36,13 +29,13 @@ class TestStalled:
             served.limit.wait_for(1)
             while reads and served.limit.in_use:
                 client.sock.recv(1)
-                threading.Event().wait(0.05)
+                PAUSE.wait(0.05)
             served.limit.wait_for(0)
         (source,) = served.role.sources
         assert source.closed == 1
         assert served.limit.released == 1
         assert served.role.lost.get(timeout=LIMIT_S) == "file"
-        assert nothing_lost(served)
+        assert served.role.lost.empty()
 
     def test_a_slow_reader_that_gets_on_is_served_to_the_end(self, served: Served, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         """The limit is on standing still, not on the whole: the reply takes more than twice as long."""
@@ -51,18 +44,16 @@ class TestStalled:
         with served.client(SMALL) as client:
             client.send(request(call("picture", size=MEGABYTE)))
             left = MEGABYTE
-            pause = threading.Event()
             while left > 0:
-                pause.wait(0.005)
+                PAUSE.wait(0.005)
                 left -= len(client.sock.recv(4096))
         assert time.monotonic() - began > 2 * LIMITS[STALLED]
         served.limit.wait_for(0)
-        assert nothing_lost(served)
+        assert served.role.lost.empty()
 
     def test_all_slots_stuck_leave_ping_list_and_health(self, served: Served) -> None:
-        with contextlib.ExitStack() as clients:
-            for _ in range(server.TOOL_CALLS):
-                client = clients.enter_context(served.client(SMALL))
+        with served.clients(server.TOOL_CALLS, SMALL) as clients:
+            for client in clients:
                 client.send(request(call("picture", size=8 * MEGABYTE)))
             served.limit.wait_for(server.TOOL_CALLS)
             assert served.pings()
@@ -80,12 +71,10 @@ class TestStalled:
     ])  # fmt: skip
     def test_stalled_readers_that_pipeline_hold_no_thread(self, served: Served, ahead: bytes) -> None:
         """A thread that waits for such a reader must hold a slot: a thread without one would be lost to `ping`."""
-        with contextlib.ExitStack() as clients:
-            for _ in range(server.THREADS):
-                client = clients.enter_context(served.client(SMALL))
+        with served.clients(server.THREADS, SMALL) as clients:
+            for client in clients:
                 client.send(request(call("picture", size=300_000)) + ahead)
-            for _ in range(server.THREADS):
-                assert served.pings()
+            assert all(served.pings() for _ in clients)
 
 
 class TestGone:
@@ -93,7 +82,7 @@ class TestGone:
     def test_a_call_queued_is_never_made_when_its_caller_leaves(self, served: Served, reset: bool) -> None:
         hold = threading.Event()
         for _ in range(server.THREADS):
-            served.server._tasks.add_task(Held(hold))
+            served.server._tasks.add_task(SimpleNamespace(service=lambda: hold.wait(LIMIT_S)))
         with served.client() as stayer:
             leaver = served.client()
             leaver.send(request(call("echo")))
@@ -107,36 +96,27 @@ class TestGone:
         assert served.role.ran == ["refuse"]
         assert served.limit.acquired == 1
 
-    def test_a_call_sent_ahead_is_never_made_when_its_caller_leaves(self, served: Served) -> None:
-        leaver = served.client()
-        leaver.send(request(call("block")) + request(call("echo")))
-        served.role.begun.get(timeout=LIMIT_S)
-        leaver.leave(reset=True)
-        let_the_loop_turn(served)
-        served.role.release.set()
-        served.limit.wait_for(0)
-        assert served.pings()
-        assert served.role.ran == ["block"]
-
     @pytest.mark.parametrize("reset", [pytest.param(True, id="reset"), pytest.param(False, id="closed")])
-    def test_a_call_under_way_is_finished_and_its_loss_told_once(self, served: Served, reset: bool, lines: Lines) -> None:  # fmt: skip
+    @pytest.mark.parametrize("ahead", [b"", request(call("echo"))], ids=["", "and one sent ahead"])
+    def test_a_call_under_way_is_finished_and_its_loss_told_once(self, served: Served, ahead: bytes, reset: bool, lines: Lines) -> None:  # fmt: skip
+        """What was sent ahead is never made."""
         leaver = served.client()
-        leaver.send(request(call("block")))
+        leaver.send(request(call("block")) + ahead)
         served.role.begun.get(timeout=LIMIT_S)
         leaver.leave(reset=reset)
         let_the_loop_turn(served)
         served.role.release.set()
         assert served.role.lost.get(timeout=LIMIT_S) == "block"
         served.limit.wait_for(0)
-        assert nothing_lost(served)
-        assert served.limit.released == 1
+        assert served.pings()
+        assert (served.role.ran, served.limit.released, served.role.lost.empty()) == (["block"], 1, True)
         assert lines.next().getMessage().endswith("not handed over whole")
         assert lines.none_left()
 
     def test_a_reply_handed_over_is_not_lost(self, served: Served) -> None:
         served.post(call("echo"))
         served.limit.wait_for(0)
-        assert nothing_lost(served)
+        assert served.role.lost.empty()
 
     def test_a_client_that_closes_its_half_is_taken_for_gone(self, served: Served) -> None:
         """The price of noticing those that left: who sends FIN after the request gets no answer."""
@@ -159,24 +139,15 @@ class TestGone:
                 let_the_loop_turn(served)
         served.limit.wait_for(0)
         assert served.pings()
-        for _ in range(1000):
-            if nothing_left(served, before):
-                break
-            let_the_loop_turn(served)
-        assert nothing_left(served, before), (things(served), before)
+        assert soon(lambda: all(now <= then for now, then in zip(things(served), before, strict=True)))
         assert all(source.closed == 1 for source in served.role.sources)
         assert served.limit.acquired == served.limit.released
 
 
-def things(served: Served) -> tuple[int, int, int, int]:
+def things(served: Served) -> tuple[int, ...]:
     """Return the numbers of connections, threads, open files and slots."""
     files = len(os.listdir("/proc/self/fd"))
     return len(served.server._map), threading.active_count(), files, served.limit.in_use
-
-
-def nothing_left(served: Served, before: tuple[int, int, int, int]) -> bool:
-    """No more of anything than before; less, when something of an earlier test has gone meanwhile."""
-    return all(now <= then for now, then in zip(things(served), before, strict=True))
 
 
 def let_the_loop_turn(served: Served) -> None:
@@ -184,16 +155,3 @@ def let_the_loop_turn(served: Served) -> None:
     with served.client() as client:
         client.send(request(b"", "Expect: 100-continue", "Content-Length: 9", sized=False))
         assert client.sock.recv(100).startswith(b"HTTP/1.1 100 ")
-
-
-class Held:
-    """A task that keeps a thread busy until it is let go."""
-
-    def __init__(self, until: threading.Event) -> None:
-        self._until = until
-
-    def service(self) -> None:
-        assert self._until.wait(LIMIT_S)
-
-    def cancel(self) -> None:
-        """Nothing is left to cancel."""

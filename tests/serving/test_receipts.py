@@ -56,25 +56,21 @@ def served(role: CuriousRole) -> Iterator[Served]:
         yield running
 
 
-@pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
-def test_an_answer_that_was_read_has_arrived(served: Served, role: CuriousRole, headers: tuple[str, ...]) -> None:
-    with served.client() as client:
-        assert client.post(call("echo"), *headers).status == 200
-        arrived = role.fate()
-        assert soon(arrived)
-    assert arrived(), "also when the connection is over"
+each_ending = pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
 
 
-@pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
-def test_an_answer_that_waits_in_the_kernel_has_not_arrived_until_it_is_read(
-    served: Served, role: CuriousRole, headers: tuple[str, ...]
-) -> None:
+@each_ending
+@pytest.mark.parametrize(
+    ("tool", "waits"), [("echo", False), ("picture", True)], ids=["read", "that waits in the kernel"]
+)
+def test_an_answer_has_arrived_once_it_is_read(served: Served, role: CuriousRole, tool: str, waits: bool, headers: tuple[str, ...]) -> None:  # fmt: skip
     with served.client(receive_buffer=WINDOW) as client:
-        client.send(request(call("picture", size=PICTURE), *headers))
+        client.send(request(call(tool, size=PICTURE), *headers))
         arrived = role.fate()
-        assert not arrived()
+        assert not (waits and arrived())
         assert client.response().status == 200
         assert soon(arrived)
+    assert arrived(), "also when the connection is over"
 
 
 def left_to_the_loop(served: Served, client: Connection, *headers: str) -> Channel:
@@ -87,7 +83,7 @@ def left_to_the_loop(served: Served, client: Connection, *headers: str) -> Chann
     return kept
 
 
-@pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
+@each_ending
 def test_an_answer_whose_end_the_loop_sends_has_arrived(served: Served, role: CuriousRole, headers: tuple[str, ...]) -> None:  # fmt: skip
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, *headers)
@@ -123,15 +119,6 @@ def test_a_receipt_does_not_hold_what_a_client_sent(served: Served, role: Curiou
     assert soon(lambda: not served.server._channels())
     assert arrived()
     assert soon(lambda: bool(begun.getfile().closed))
-
-
-def test_a_client_that_leaves_without_reading_never_had_it(served: Served, role: CuriousRole) -> None:
-    with served.client(receive_buffer=WINDOW) as client:
-        client.send(request(call("picture", size=PICTURE)))
-        arrived = role.fate()
-        client.leave(reset=True)
-    assert soon(lambda: not served.server._channels())
-    assert not arrived()
 
 
 class Overheard:
@@ -233,12 +220,3 @@ def test_a_client_that_never_closes_its_side_is_left_in_time(monkeypatch: pytest
     with served.client() as client:
         assert client.post(message("ping"), "Connection: close").status == 200
         assert soon(left)
-
-
-def test_a_client_that_talks_on_is_not_served_again(served: Served, role: CuriousRole) -> None:
-    with served.client() as client:
-        client.send(request(message("ping"), "Connection: close") + request(call("echo")))
-        assert client.response().status == 200
-        assert client.ended()
-    assert served.pings()
-    assert role.ran == []
