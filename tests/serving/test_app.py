@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 import re
 import threading
 import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from waitress.channel import ClientDisconnected
+from werkzeug.test import run_wsgi_app
 
 from mcpboard.errors import InvalidParams
 from mcpboard.protocol import jsonrpc
@@ -26,6 +28,8 @@ from tests.serving.conftest import Lines
 from tests.serving.role import SECRET, CountedLimit, FakeRole
 from tests.serving.served import Served, serving
 from tests.support.http import LIMIT_S, call, message, request
+
+Posts = Callable[[Application, bytes], "Future[Any]"]
 
 FOREIGN = "Origin: http://evil.example"
 
@@ -282,28 +286,11 @@ class TestUnfinished:
         assert lines.next().getMessage() == "echo: never made, its caller had gone"
 
 
-class Posted:
-    """A request to `app` in a thread of its own; `status` and `body` once it has ended."""
-
-    def __init__(self, app: Application, body: bytes) -> None:
-        self.environ = environ_of(body)
-        self.status = ""
-        self.headers: dict[str, str] = {}
-        self.body = b""
-        self._app = app
-        self._thread = threading.Thread(target=self._run, name="posted")
-        self._thread.start()
-
-    def _run(self) -> None:
-        def start_response(status: str, headers: list[tuple[str, str]]) -> None:
-            self.status, self.headers = status[:3], dict(headers)
-
-        self.body = b"".join(self._app(self.environ, start_response))
-
-    def join(self) -> Posted:
-        self._thread.join(LIMIT_S)
-        assert not self._thread.is_alive()
-        return self
+@pytest.fixture
+def posts() -> Iterator[Posts]:
+    """Post a body in a thread of its own: (pieces, status, headers) once it has ended."""
+    with ThreadPoolExecutor() as pool:
+        yield lambda app, body: pool.submit(run_wsgi_app, app, environ_of(body), True)
 
 
 class Unasking(FakeRole):
@@ -319,7 +306,7 @@ LARGE = message("ping", 1, x="x" * LARGE_BODY)
 
 
 class TestLargeBodies:
-    def test_they_are_parsed_one_at_a_time_and_none_waits_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_they_are_parsed_one_at_a_time_and_none_waits_for_ever(self, posts: Posts, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
         """Small ones go past them; who waited too long is told to come again, and that nothing was done."""
         monkeypatch.setattr(edge, "PARSING_SECONDS", 0.05)
         begun, release = threading.Event(), threading.Event()
@@ -333,21 +320,19 @@ class TestLargeBodies:
 
         monkeypatch.setattr(jsonrpc, "load", slow)
         app = Application(FakeRole, ConcurrencyLimit(1))
-        first = Posted(app, LARGE)
+        first = posts(app, LARGE)
         assert begun.wait(LIMIT_S)
-        refused = Posted(app, LARGE).join()
-        assert (refused.status, refused.headers["Retry-After"]) == ("429", "1")
-        assert "nothing was done" in json.loads(refused.body)["error"]
-        assert Posted(app, message("ping", 1)).join().status == "200"
+        pieces, status, headers = posts(app, LARGE).result(LIMIT_S)
+        assert (status[:3], headers["Retry-After"]) == ("429", "1")
+        assert b"nothing was done" in b"".join(pieces)
+        assert posts(app, message("ping", 1)).result(LIMIT_S)[1] == "200 OK"
         release.set()
-        assert first.join().status == "200"
-        assert Posted(app, LARGE).join().status == "200"
+        assert [each.result(LIMIT_S)[1] for each in (first, posts(app, LARGE))] == ["200 OK"] * 2
 
-    def test_one_that_is_refused_lets_the_next_in(self) -> None:
+    def test_one_that_is_refused_lets_the_next_in(self, posts: Posts) -> None:
         app = Application(FakeRole, ConcurrencyLimit(1))
-        for body in (b"[" * 50_000, LARGE + b"}", b"\xff" * 50_000, LARGE):
-            last = Posted(app, body).join()
-        assert last.status == "200"
+        bodies = (b"[" * 50_000, LARGE + b"}", b"\xff" * 50_000, LARGE)
+        assert [posts(app, body).result(LIMIT_S)[1][:3] for body in bodies] == ["400", "400", "400", "200"]
 
     @pytest.mark.parametrize("value", [
         pytest.param([{str(number): 0} for number in range(9_000)], id="objects"),
@@ -355,19 +340,19 @@ class TestLargeBodies:
         pytest.param({str(number): 0 for number in range(20_000)}, id="members"),
         pytest.param("\U0001f600" + "a" * 200_000, id="wide characters"),
     ])  # fmt: skip
-    def test_a_call_that_runs_keeps_the_bytes_of_its_arguments_alone(self, value: Any) -> None:
+    def test_a_call_that_runs_keeps_the_bytes_of_its_arguments_alone(self, posts: Posts, value: Any) -> None:
         """Not the body, not what the server received, not what was parsed."""
         role = Unasking()
         app = Application(lambda: role, ConcurrencyLimit(1))
         body = message("tools/call", 1, name="block", arguments={"value": value})
-        Posted(app, message("ping", 1)).join()
+        posts(app, message("ping", 1)).result(LIMIT_S)
         tracemalloc.start()
         try:
-            posted = Posted(app, body)
+            posted = posts(app, body)
             assert role.begun.get(timeout=LIMIT_S) == "block"
             held = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
             role.release.set()
-        assert posted.join().status == "200"
+        assert posted.result(LIMIT_S)[1] == "200 OK"
         assert held < len(body) * 1.1 + 100_000
