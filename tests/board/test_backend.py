@@ -25,6 +25,7 @@ from mcpboard.transport import FailureKind, failure_of
 from mcpboard.transport.deadline import DeadlineSocket
 from tests.support.gohttp import CHUNKED, Exchange, GoServer, Script, Unread, chunked, head
 
+BIG = b"}" + bytes(64 << 20)  # more than the buffers of both sides hold, so that sending it must wait for the reader
 SECRET = b'{"input":{"text":"my-pass-phrase"}}'
 Start = Callable[..., GoServer]
 
@@ -114,10 +115,19 @@ def test_while_the_answer_is_awaited_the_body_is_not_held_twice(start: Start, mo
 
 
 def test_an_early_answer_to_a_request_still_being_sent_counts(start: Start) -> None:
-    """The Agent says 503 while it shuts down, without reading what comes: more than the buffers of both sides hold."""
+    """The Agent says 503 while it shuts down, without reading what comes."""
     fake = start(ok(b"shutting down", status="503 Soon"), Unread)
-    answer = Backend("agent", fake.url).call("POST", "/x", b"}" + bytes(64 << 20), 5)
+    answer = Backend("agent", fake.url).call("POST", "/x", BIG, 5)
     assert answer == BackendResponse(503, "", b"shutting down")
+
+
+@pytest.mark.parametrize(("script", "kind"), [(Exchange.reset, BackendBroken), (lambda went: went.over.wait(9), BackendTimeout)], ids=["cut", "time is up"])  # fmt: skip
+def test_a_request_that_has_not_gone_out_whole_was_not_sent(
+    start: Start, script: Script, kind: type[ToolError]
+) -> None:
+    with pytest.raises(kind, match="before the request had gone out whole") as failed:
+        Backend("agent", start(script, Unread).url).call("POST", "/x", BIG, 0.5)
+    assert failed.value.delivery == NOT_SENT
 
 
 # --- failures ------------------------------------------------------------------------------
