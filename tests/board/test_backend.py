@@ -75,7 +75,7 @@ def test_an_answer_is_handed_on_as_it_is(start: Start, sent: bytes, status: int,
     pytest.param("POST", SECRET, str(len(SECRET)), id="a body"),
 ])  # fmt: skip
 def test_a_request_is_plain_and_fresh_and_announces_its_length(start: Start, method: str, body: bytes | None, length: str | None) -> None:  # fmt: skip
-    """At the same address again and again: `localhost` is tried by IPv4 first."""
+    """Again and again; and `localhost` is found at its IPv4 address."""
     fake = start(ok(b"x", "Content-Type: text/plain"))
     backend = Backend("agent", f"http://localhost:{fake.port}/")
     for _ in range(2):

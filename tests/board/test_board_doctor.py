@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -109,36 +110,26 @@ def tcp(address: str, port: int, inode: int, state: str = "0A", family: int = so
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
 
-@pytest.fixture
-def proc(tmp_path: Path) -> Path:
-    """A /proc with two processes and three listeners, one of a process that cannot be looked into."""
-    net = tmp_path / "net"
-    net.mkdir()
-    (net / "tcp").write_text(
-        HEADER + tcp("127.0.0.1", 8081, 11) + tcp("192.168.42.1", 8080, 22) + tcp("1.2.3.4", 9, 44, state="01")
-    )
-    (net / "tcp6").write_text(HEADER + tcp("::1", 80, 33, family=socket.AF_INET6))
-    for pid, inode, name, words in (
-        (5, 11, "agent", "agent\0"),
-        (6, 22, "python3", "python3\0/usr/bin/mcpboard\0serve\0"),
-    ):
-        (tmp_path / str(pid) / "fd").mkdir(parents=True)
-        (tmp_path / str(pid) / "fd" / "3").symlink_to(f"socket:[{inode}]")
-        (tmp_path / str(pid) / "fd" / "4").symlink_to("/dev/null")
-        (tmp_path / str(pid) / "comm").write_text(name + "\n")
-        (tmp_path / str(pid) / "cmdline").write_text(words)
-    (tmp_path / "6" / "status").write_text("Name:\tpython3\nVmRSS:\t   20480 kB\n")
-    (tmp_path / "meminfo").write_text("MemTotal: 1 kB\nMemAvailable:      65536 kB\n")
-    return tmp_path
-
-
-def test_listeners_are_read_with_their_owners(proc: Path) -> None:
-    assert listeners.listeners(str(proc)) == [
+def test_listeners_are_read_with_their_owners(tmp_path: Path) -> None:
+    """Of two processes; a third one cannot be looked into, and a connection is no listener."""
+    files = {
+        "net/tcp": HEADER + tcp("127.0.0.1", 8081, 11) + tcp("192.168.42.1", 8080, 22) + tcp("1.2.3.4", 9, 44, state="01"),
+        "net/tcp6": HEADER + tcp("::1", 80, 33, family=socket.AF_INET6),
+        "5/comm": "agent\n", "5/cmdline": "agent\0", "6/comm": "python3\n", "6/cmdline": "python3\0/usr/bin/mcpboard\0serve\0",
+        "6/status": "Name:\tpython3\nVmRSS:\t   20480 kB\n", "meminfo": "MemTotal: 1 kB\nMemAvailable:      65536 kB\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name, target in {"5/fd/3": "socket:[11]", "6/fd/3": "socket:[22]", "6/fd/4": "/dev/null"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(target)
+    assert listeners.listeners(str(tmp_path)) == [
         Listener("127.0.0.1", 8081, 5, "agent"),
         Listener("192.168.42.1", 8080, 6, "python3", serves_mcp=True),
         Listener("::1", 80),
     ]
-    assert (listeners.resident(6, str(proc)), listeners.available(str(proc))) == (20 * MIB, 64 * MIB)
+    assert (listeners.resident(6, str(tmp_path)), listeners.available(str(tmp_path))) == (20 * MIB, 64 * MIB)
 
 
 def test_where_there_is_no_proc_nothing_is_said(tmp_path: Path) -> None:
@@ -170,7 +161,7 @@ def test_errors_at_the_end_of_a_log_are_counted(tmp_path: Path) -> None:
 # --- for real ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def simulator() -> Iterator[Simulator]:
     with Simulator() as simulator:
         yield simulator
@@ -201,19 +192,12 @@ def test_a_board_that_is_well(simulator: Simulator, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_backends_that_are_down(simulator: Simulator) -> None:
+def test_a_board_where_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listeners, "listeners", list)  # whatever else may run on this machine
     found = states(lambda: rig.settings())
     assert {"agent", "config_web"} <= set(failing(found))
     assert found["catalogue"].state is CheckState.SKIPPED
-
-
-def test_a_tool_that_this_board_s_agent_lacks(simulator: Simulator) -> None:
-    simulator.faults.set("missing_tool", "open_url")
-    try:
-        found = states(lambda: rig.settings(simulator.agent_url, simulator.config_web_url))
-    finally:
-        simulator.faults.clear()
-    assert "open_url" in found["catalogue"].message
+    assert found["memory"].message.endswith("available, no server runs here")
 
 
 def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
@@ -226,16 +210,8 @@ def test_a_stock_agent_keeps_its_port(simulator: Simulator) -> None:
     assert not [result for result in found.values() if "end that program" in result.remedy]
 
 
-def test_memory_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listeners, "listeners", list)  # whatever else may run on this machine
-    assert states(lambda: rig.settings())["memory"].message.endswith("available, no server runs here")
-
-
 def test_settings_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
-    def load() -> Settings:
-        raise ConfigError("/etc/mcpboard/mcpboard.toml: line 1: no TOML")
-
-    found = states(load)
+    found = states(Mock(side_effect=ConfigError("/etc/mcpboard/mcpboard.toml: line 1: no TOML")))
     assert failing(found)[0] == "settings"
     assert found["agent"].state is CheckState.SKIPPED
     assert found["memory"].state is CheckState.OK
