@@ -21,7 +21,7 @@ WAY: Checks = (
 )
 BOARD: Checks = (
     Check("switch", "Enabled", ("mcpboard",), lambda server: server.identity, rules.enabled),
-    Check("handshake", "Token and handshake", ("switch",), lambda server: server.handshake, rules.handshake),
+    Check("handshake", "Token and handshake", ("switch",), lambda server: server.identity, rules.handshake),
     Check("origin", "Browsers", ("switch",), lambda server: server.origins, rules.origins),
     Check("agent", "The Agent", ("handshake",), lambda server: server.phone_bridge, rules.backend),
     Check("config_web", "Config Web", ("handshake",), lambda server: server.device_status, rules.backend),
@@ -31,7 +31,7 @@ BOARD: Checks = (
     Check("round_trip", "Round trip", ("handshake",), lambda server: server.pings, rules.round_trip),
 )
 HOST_AGENT: Checks = (
-    Check("handshake", "Token and handshake", ("mcpboard",), lambda server: server.identity, rules.host_handshake),
+    Check("handshake", "Token and handshake", ("mcpboard",), lambda server: server.identity, rules.handshake),
     Check("origin", "Browsers", ("mcpboard",), lambda server: server.origins, rules.origins),
     Check("devices", "Devices", ("handshake",), lambda server: server.devices, rules.devices),
     Check("clock", "Clock", ("http",), lambda server: server.health, rules.clock),

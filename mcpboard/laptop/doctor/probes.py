@@ -7,7 +7,7 @@ import socket
 import statistics
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -189,12 +189,10 @@ class ServerProbes:
             return HandshakeFacts(self._client.version, error=error, token_given=given)
         is_open = False
         if given:
-            try:
-                with Client(self.url, timeout=REQUEST_S) as client:
-                    client.list_tools()
+            # An error is as it should be: nothing is answered without the token.
+            with suppress(ClientError), Client(self.url, timeout=REQUEST_S) as client:
+                client.list_tools()
                 is_open = True
-            except ClientError:
-                pass  # as it should be: nothing is answered without the token
         return HandshakeFacts(self._client.version, self._client.server, tools, token_given=given, is_open=is_open)
 
     @cached_property
@@ -268,14 +266,13 @@ class ServerProbes:
                     body += piece
                     if len(body) > PAGE_LIMIT:  # its beginning tells enough
                         break
-                received, headers = time.time(), response.headers
+                received = time.time()
         except ClientError as error:
             return HttpFacts(error=error)
-        try:
-            date = parsedate_to_datetime(headers.get("date", "")).timestamp()
-        except (TypeError, ValueError, IndexError, OverflowError):
-            date = None
-        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        date = None
+        with suppress(TypeError, ValueError, IndexError, OverflowError):
+            date = parsedate_to_datetime(response.headers.get("date", "")).timestamp()
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         return HttpFacts(response.status, media_type, body, date, received)
 
     def _status_for(self, origin: str) -> int | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcpboard.doctor import CheckResult, failed, ok
@@ -50,11 +51,9 @@ def probe(host: str, port: int, system: str) -> NetworkRoute:
             source = str(sock.getsockname()[0])
     except (OSError, UnicodeError) as error:
         return NetworkRoute(address, system, error=str(getattr(error, "strerror", None) or error))
-    try:
-        with open(TABLE, encoding="ascii") as file:
-            table = file.readlines()
-    except OSError:  # as on other systems
-        table = []
+    table: list[str] = []
+    with contextlib.suppress(OSError), open(TABLE, encoding="ascii") as file:
+        table = file.readlines()
     return NetworkRoute(address, system, source, interface(table, address))
 
 
@@ -80,19 +79,14 @@ def hint(address: str, system: str) -> str:
     return OTHER_HINT.format(address=address)
 
 
-def interface(table: Iterable[str], address: str) -> str:
+def interface(table: Sequence[str], address: str) -> str:
     """Return the interface of the narrowest route to an IPv4 address in the lines of `/proc/net/route`; "" for none."""
     try:
         target = int(ipaddress.IPv4Address(address))
     except ValueError:
         return ""
-    best = (0, "")
-    for line in list(table)[1:]:
-        fields = line.split()
-        network, mask = _host_order(fields[1]), _host_order(fields[7])
-        if target & mask == network:
-            best = max(best, (mask, fields[0]))
-    return best[1]
+    rows = [(_host_order(row[7]), _host_order(row[1]), row[0]) for row in map(str.split, table[1:])]
+    return max(((mask, name) for mask, network, name in rows if target & mask == network), default=(0, ""))[1]
 
 
 def _host_order(text: str) -> int:

@@ -9,17 +9,7 @@ from urllib.parse import urlsplit
 
 from mcpboard.doctor import CheckResult, failed, ok, skipped
 from mcpboard.errors import NotMcp, PeerUnreachable
-from mcpboard.laptop.doctor import routing
-from mcpboard.laptop.doctor.probes import (
-    AddressFacts,
-    CallFacts,
-    HandshakeFacts,
-    HttpFacts,
-    IdentityFacts,
-    OriginFacts,
-    PingFacts,
-    TcpFacts,
-)
+from mcpboard.laptop.doctor import probes, routing
 from mcpboard.net import host_port
 from mcpboard.text import one_line
 
@@ -31,6 +21,7 @@ HOST_AGENT_PORT = 8765  # of a host agent, unless it was given another
 
 ON_BOARD = "mcpboard doctor --board (on the board)"
 ON_HOST = "device-host-agent doctor (on that computer)"
+HOST_TOKEN = "device-host-agent mcp-token"
 ON_SERVER = "mcpboard doctor --board (on a board), or device-host-agent doctor (on another computer)"
 WHERE = "check address and port of the board"
 
@@ -47,7 +38,7 @@ CLIENTS = "clients need 2025-11-25 or newer (Python SDK: 1.23); mcpboard bridge 
 # --- the way there ---------------------------------------------------------------------------
 
 
-def address(facts: AddressFacts) -> CheckResult:
+def address(facts: probes.AddressFacts) -> CheckResult:
     """Fail when the URL does not have the form that clients take; the remedy has the one that was probably meant."""
     if not facts.error:
         is_https = urlsplit(facts.url).scheme == "https"
@@ -60,7 +51,7 @@ def address(facts: AddressFacts) -> CheckResult:
     return failed(facts.error, f"mcpboard doctor {url}")
 
 
-def tcp(facts: TcpFacts) -> CheckResult:
+def tcp(facts: probes.TcpFacts) -> CheckResult:
     """Fail when nothing takes connections there."""
     host, port, error = facts.host, facts.port, facts.error
     if facts.seconds is not None:
@@ -72,14 +63,12 @@ def tcp(facts: TcpFacts) -> CheckResult:
         return failed(f"{host} does not answer", routing.hint(host, facts.system))
     number = error.errno if isinstance(error, OSError) else None
     if facts.system == "darwin" and number in (errno.EHOSTUNREACH, errno.EPERM):
-        return failed(
-            f"macOS keeps this program off the local network, or {host} is not there",
-            f"sudo mcpboard relay http://{host_port(host, port)}/mcp (and give clients http://127.0.0.1:8080/mcp)",
-        )
+        relay = f"sudo mcpboard relay http://{host_port(host, port)}/mcp (and give clients http://127.0.0.1:8080/mcp)"
+        return failed(f"macOS keeps this program off the local network, or {host} is not there", relay)
     return failed(f"no connection: {one_line(str(error))}", routing.hint(host, facts.system))
 
 
-def http(facts: HttpFacts) -> CheckResult:
+def http(facts: probes.HttpFacts) -> CheckResult:
     """Fail when what listens there does not speak HTTP."""
     if facts.error is None:
         return ok(f"answers, HTTP {facts.status}")
@@ -93,7 +82,7 @@ def http(facts: HttpFacts) -> CheckResult:
 # --- who is there ------------------------------------------------------------------------------
 
 
-def identity(facts: IdentityFacts) -> CheckResult:
+def identity(facts: probes.IdentityFacts) -> CheckResult:
     """Fail when neither a board's mcpboard nor a host agent answers, by its pages and its handshake; say who does."""
     health, handshake, url = facts.health.object, facts.handshake, facts.url
     name, version = (one_line(str(handshake.server.get(key, "?"))) for key in ("name", "version"))
@@ -103,21 +92,16 @@ def identity(facts: IdentityFacts) -> CheckResult:
     if facts.is_host_agent:
         return ok("the host agent of a computer" + (f": {name} {version}{speaks}" if handshake.server else ""))
     if facts.stock_agent:
-        return failed(
-            "the Agent of a stock board answers here; mcpboard then stands beside it",
-            f"mcpboard doctor {_with_port(url, BESIDE_PORT)}",
-        )
+        beside = f"mcpboard doctor {_with_port(url, BESIDE_PORT)}"
+        return failed("the Agent of a stock board answers here; mcpboard then stands beside it", beside)
     if handshake.error is None:
         return failed(f"another MCP server answers here: {name} {version}", WHERE)
     if facts.health.media_type == "text/html":
-        return failed(
-            f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})", _elsewhere(url)
-        )
+        page = f"a web page answers here, not MCP (on a board, Config Web is on port {WEB_PORT})"
+        return failed(page, _elsewhere(url))
     remedy = _elsewhere(url)
     if handshake.error.status == 401:
-        another = (
-            "give --token-file the token of that server; a host agent's is printed by: device-host-agent mcp-token"
-        )
+        another = f"give --token-file the token of that server; a host agent's is printed by: {HOST_TOKEN}"
         remedy = another if handshake.token_given else f"mcpboard doctor {url} --token-file FILE"
     return failed(f"no board's mcpboard answers here: {handshake.error}", remedy)
 
@@ -126,10 +110,8 @@ def _elsewhere(url: str) -> str:
     """Return where else to look for mcpboard; never the command that has just been run."""
     port = urlsplit(url).port or WEB_PORT
     if port == USUAL_PORT:
-        return (
-            f"look on the board who has port {USUAL_PORT}: mcpboard doctor --board;"
-            f" beside a stock Agent mcpboard is at port {BESIDE_PORT}"
-        )
+        beside = f"beside a stock Agent mcpboard is at port {BESIDE_PORT}"
+        return f"look on the board who has port {USUAL_PORT}: mcpboard doctor --board; {beside}"
     return f"mcpboard doctor {_with_port(url, USUAL_PORT)}" if port == WEB_PORT else WHERE
 
 
@@ -137,95 +119,71 @@ def _with_port(url: str, port: int) -> str:
     return f"http://{host_port(urlsplit(url).hostname or '', port)}/mcp"
 
 
-def enabled(facts: IdentityFacts) -> CheckResult:
+def enabled(facts: probes.IdentityFacts) -> CheckResult:
     """Fail when MCP is disabled on the board."""
-    if facts.health.object.get("mcp_enabled") is False:
-        return failed(
-            "MCP is disabled on the board",
-            "set mcp_enabled = true under [conversation_settings.agent] in the board's agent.toml,"
-            " or enable it in Config Web > Advanced",
-        )
-    return ok("mcp_enabled is true")
+    if facts.health.object.get("mcp_enabled") is not False:
+        return ok("mcp_enabled is true")
+    where = "under [conversation_settings.agent] in the board's agent.toml, or enable it in Config Web > Advanced"
+    return failed("MCP is disabled on the board", f"set mcp_enabled = true {where}")
 
 
-def handshake(facts: HandshakeFacts) -> CheckResult:
+def handshake(facts: probes.IdentityFacts) -> CheckResult:
     """Fail when the server does not let us in, or there is no version that both speak."""
-    error = facts.error
+    found, error, is_host = facts.handshake, facts.handshake.error, facts.is_host_agent
     if error is None:
-        token = "the token is accepted" if facts.token_given else "no token is required"
-        if facts.is_open:
+        token = "the token is accepted" if found.token_given else "no token is required"
+        if found.is_open:
             token = "no token is required, so yours was not looked at (set token_file on the board to lock it)"
-        return ok(f"{token}; settled on {facts.version}; {len(facts.tools)} tools")
-    if error.status == 401 and not facts.token_given:
-        return failed("the board requires a token", "mcpboard doctor URL --token-file FILE")
-    if error.status == 401:
-        return failed("the board requires another token", "put the token of the board's token_file into yours")
+        return ok(f"{token}; settled on {found.version}; {len(found.tools)} tools")
     if error.status in (404, 405):
         return failed(f"no handshake: {error}", "give the URL with the path /mcp and nothing after it")
-    return failed(f"no handshake: {error}", ON_BOARD)
-
-
-def host_handshake(facts: IdentityFacts) -> CheckResult:
-    """Do as `handshake` does for a host agent, which always requires a token; it keeps that in a file of its own."""
-    error = facts.handshake.error
-    if error is None or error.status in (404, 405):
-        return handshake(facts.handshake)
     if error.status != 401:
-        return failed(f"no handshake: {error}", ON_HOST)
-    if facts.handshake.token_given:
-        return failed(
-            "the host agent requires another token",
-            "put what it prints into your token file: device-host-agent mcp-token (on that computer)",
-        )
-    return failed(
-        "the host agent requires a token",
-        f"mcpboard doctor {facts.url} --token-file FILE"
-        " (with what it prints in the file: device-host-agent mcp-token, on that computer)",
-    )
+        return failed(f"no handshake: {error}", ON_HOST if is_host else ON_BOARD)
+    server = "the host agent" if is_host else "the board"
+    if found.token_given:
+        host_token = f"put what it prints into your token file: {HOST_TOKEN} (on that computer)"
+        board_token = "put the token of the board's token_file into yours"
+        return failed(f"{server} requires another token", host_token if is_host else board_token)
+    where = f" (with what {HOST_TOKEN} prints on that computer)" if is_host else ""
+    return failed(f"{server} requires a token", f"mcpboard doctor {facts.url} --token-file FILE{where}")
 
 
-def origins(facts: OriginFacts) -> CheckResult:
+def origins(facts: probes.OriginFacts) -> CheckResult:
     """Fail when pages of other sites are let in, or the server's own kept out."""
     if facts.foreign is None or facts.same is None:
         return failed("the question of a browser was not answered", ON_SERVER)
     if facts.foreign != 403:
-        return failed(
-            "a page of another site is let in: something in between takes the Origin header away",
-            "connect without what is in between, or give the board a token_file",
-        )
+        remedy = "connect without what is in between, or give the board a token_file"
+        return failed("a page of another site is let in: something in between takes the Origin header away", remedy)
     if not facts.by_address:
         return ok("pages of other sites are kept out; browsers have to use the server's IP address, programs need not")
     if facts.same == 403:
-        return failed(
-            "a page of this very address is kept out: something in between rewrites the Host header",
-            "use the server's own address, or mcpboard relay, which keeps the two headers together",
-        )
+        remedy = "use the server's own address, or mcpboard relay, which keeps the two headers together"
+        return failed("a page of this very address is kept out: something in between rewrites the Host header", remedy)
     return ok("pages of other sites are kept out, those of this address let in")
 
 
 # --- behind it -------------------------------------------------------------------------------
 
 
-def backend(facts: CallFacts) -> CheckResult:
+def backend(facts: probes.CallFacts) -> CheckResult:
     """Fail when the program on the board behind the tool does not work."""
     return _no_result(facts) or ok(f"{facts.tool} answers in {facts.seconds * 1000:.0f} ms")
 
 
-def phone_bridge(facts: CallFacts) -> CheckResult:
+def phone_bridge(facts: probes.CallFacts) -> CheckResult:
     """Fail when the companion app on the phone is not linked."""
     if bad := _no_result(facts):
         return bad
     status = facts.result.structured if facts.result else None
     if not isinstance(status, dict) or status.get("connected") is not True:
-        return failed(
-            "the companion app on the phone is not linked: open_url and bridge_clipboard will not work",
-            "open the companion app on the phone",
-        )
+        unlinked = "the companion app on the phone is not linked: open_url and bridge_clipboard will not work"
+        return failed(unlinked, "open the companion app on the phone")
     platform = status.get("platform")
     return ok(f"linked ({one_line(platform)})" if isinstance(platform, str) else "linked")
 
 
-def screenshot(facts: CallFacts) -> CheckResult:
+def screenshot(facts: probes.CallFacts) -> CheckResult:
     """Fail when no screenshot arrives, or one that common clients do not take."""
     if bad := _no_result(facts):
         return bad
@@ -242,7 +200,7 @@ def screenshot(facts: CallFacts) -> CheckResult:
     return ok(message)
 
 
-def devices(facts: CallFacts) -> CheckResult:
+def devices(facts: probes.CallFacts) -> CheckResult:
     """Fail when a host agent has no device, or one that is not ready; name them."""
     if bad := _no_result(facts, ON_HOST):
         return bad
@@ -256,21 +214,18 @@ def devices(facts: CallFacts) -> CheckResult:
     return ok(states) if all(each.get("state") == "ready" for each in listed) else failed(states, ON_HOST)
 
 
-def clock(facts: HttpFacts) -> CheckResult:
+def clock(facts: probes.HttpFacts) -> CheckResult:
     """Fail when the server's clock and ours are far apart."""
     if facts.date is None:
         return skipped("the server does not tell its time")
     apart = facts.received - facts.date
     if abs(apart) <= CLOCK_S:
         return ok("the server's clock and this one agree")
-    direction = "behind" if apart > 0 else "ahead of"
-    return failed(
-        f"the server's clock is {abs(apart):.0f} s {direction} this one: its logs and https will mislead",
-        f"date -u -s @{facts.received:.0f} (there, now, as root)",
-    )
+    message = f"the server's clock is {abs(apart):.0f} s {'behind' if apart > 0 else 'ahead of'} this one"
+    return failed(f"{message}: its logs and https will mislead", f"date -u -s @{facts.received:.0f} (there, as root)")
 
 
-def round_trip(facts: PingFacts) -> CheckResult:
+def round_trip(facts: probes.PingFacts) -> CheckResult:
     """Fail when a question that needs no phone is not answered quickly."""
     if facts.error is not None:
         return failed(f"a question was not answered: {facts.error}", ON_SERVER)
@@ -280,7 +235,7 @@ def round_trip(facts: PingFacts) -> CheckResult:
     return ok(message)
 
 
-def _no_result(facts: CallFacts, remedy: str = ON_BOARD) -> CheckResult | None:
+def _no_result(facts: probes.CallFacts, remedy: str = ON_BOARD) -> CheckResult | None:
     """Return the result of a check whose call came to no good result; None for a call that did."""
     if facts.error is not None:
         return failed(f"{facts.tool}: {facts.error}", remedy)

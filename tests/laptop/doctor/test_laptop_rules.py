@@ -43,6 +43,10 @@ def refused(status: int, token_given: bool = False) -> HandshakeFacts:
     return HandshakeFacts(error=PeerRefused(f"HTTP {status}", status=status), token_given=token_given)
 
 
+def at_board(handshake: HandshakeFacts) -> IdentityFacts:
+    return IdentityFacts(URL, OURS, handshake)
+
+
 def result(
     text: str = "", images: tuple[Picture, ...] = (), structured: Any = None, is_error: bool = False
 ) -> CallResult:
@@ -104,42 +108,42 @@ ROWS = [
     pytest.param(rules.identity, IdentityFacts(URL, TEXT, refused(404), False), CheckState.FAILED, "HTTP 404", id="somebody else"),
     pytest.param(rules.enabled, IdentityFacts(URL, OURS, SETTLED, False), CheckState.OK, "true", id="enabled"),
     pytest.param(rules.enabled, IdentityFacts(URL, OFF, BROKEN, False), CheckState.FAILED, "disabled", id="disabled"),
-    pytest.param(rules.handshake, SETTLED, CheckState.OK, "no token is required; settled on 2026-07-28", id="a handshake"),
-    pytest.param(rules.handshake, HandshakeFacts("2025-11-25", token_given=True), CheckState.OK, "accepted", id="a good token"),
+    pytest.param(rules.handshake, at_board(SETTLED), CheckState.OK, "no token is required; settled on 2026-07-28", id="a handshake"),
+    pytest.param(rules.handshake, at_board(HandshakeFacts("2025-11-25", token_given=True)), CheckState.OK, "accepted", id="a good token"),
     pytest.param(
         rules.handshake,
-        HandshakeFacts("2025-11-25", token_given=True, is_open=True),
+        at_board(HandshakeFacts("2025-11-25", token_given=True, is_open=True)),
         CheckState.OK,
         "no token is required, so yours was not looked at",
         id="a token for nothing",
     ),
-    pytest.param(rules.handshake, refused(401), CheckState.FAILED, "requires a token", id="no token"),
-    pytest.param(rules.handshake, refused(401, True), CheckState.FAILED, "another token", id="a wrong token"),
-    pytest.param(rules.handshake, refused(404), CheckState.FAILED, "HTTP 404", id="another path"),
-    pytest.param(rules.handshake, refused(403), CheckState.FAILED, "HTTP 403", id="turned away"),
+    pytest.param(rules.handshake, at_board(refused(401)), CheckState.FAILED, "requires a token", id="no token"),
+    pytest.param(rules.handshake, at_board(refused(401, True)), CheckState.FAILED, "another token", id="a wrong token"),
+    pytest.param(rules.handshake, at_board(refused(404)), CheckState.FAILED, "HTTP 404", id="another path"),
+    pytest.param(rules.handshake, at_board(refused(403)), CheckState.FAILED, "HTTP 403", id="turned away"),
     pytest.param(
-        rules.host_handshake,
+        rules.handshake,
         IdentityFacts(HOST_URL, TEXT, dataclasses.replace(HOST_SETTLED, token_given=True)),
         CheckState.OK,
         "the token is accepted; settled on 2026-07-28",
         id="a host agent's token",
     ),
     pytest.param(
-        rules.host_handshake,
+        rules.handshake,
         IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
         CheckState.FAILED,
         "the host agent requires a token",
         id="a host agent, no token",
     ),
     pytest.param(
-        rules.host_handshake,
+        rules.handshake,
         IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True),
         CheckState.FAILED,
         "another token",
         id="a host agent, a wrong token",
     ),
-    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(404), console=True), CheckState.FAILED, "HTTP 404", id="a host agent, another path"),
-    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(500), console=True), CheckState.FAILED, "HTTP 500", id="a host agent that is broken"),
+    pytest.param(rules.handshake, IdentityFacts(HOST_URL, TEXT, refused(404), console=True), CheckState.FAILED, "HTTP 404", id="a host agent, another path"),
+    pytest.param(rules.handshake, IdentityFacts(HOST_URL, TEXT, refused(500), console=True), CheckState.FAILED, "HTTP 500", id="a host agent that is broken"),
     pytest.param(rules.origins, OriginFacts(True, 200, 403), CheckState.OK, "let in", id="Origin as it should be"),
     pytest.param(rules.origins, OriginFacts(True, 401, 403), CheckState.OK, "let in", id="Origin, and a token"),
     pytest.param(rules.origins, OriginFacts(False, 403, 403), CheckState.OK, "IP address", id="a name in the URL"),
@@ -202,12 +206,12 @@ REMEDIES = [
     pytest.param(rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
     pytest.param(rules.identity, IdentityFacts("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
     pytest.param(
-        rules.host_handshake,
+        rules.handshake,
         IdentityFacts(HOST_URL, TEXT, refused(401), console=True),
         f"mcpboard doctor {HOST_URL} --token-file FILE",
         id="a host agent's token",
     ),
-    pytest.param(rules.host_handshake, IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True), "device-host-agent mcp-token", id="a host agent's other token"),
+    pytest.param(rules.handshake, IdentityFacts(HOST_URL, TEXT, refused(401, True), console=True), "device-host-agent mcp-token", id="a host agent's other token"),
     pytest.param(rules.devices, CallFacts("list_devices", error=TIMEOUT), "device-host-agent doctor", id="a host's devices"),
     pytest.param(rules.devices, listed(), "device-host-agent devices add ID --kind board", id="a host without devices"),
     pytest.param(rules.tcp, TcpFacts("127.0.0.1", 8765, "linux", error=REFUSED), "device-host-agent doctor", id="no host agent"),
