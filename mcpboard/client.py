@@ -35,7 +35,7 @@ class NegotiatedSession(NamedTuple):
 class SharedSession:
     """The one session of a client with its server, for all of its threads; `flows` are those of the session.
 
-    How a flow is sent is the caller's: each method is given a `run` for it.
+    How a flow is sent is the caller's: `negotiate` is given a `run` for it.
     """
 
     def __init__(self, name: str) -> None:
@@ -61,10 +61,12 @@ class SharedSession:
             if negotiated[:2] == (self.flows.version, self.flows.session):
                 self.flows.forget()
 
-    def close(self, run: Callable[[RequestFlow[None]], None]) -> None:
+    def close(self, http: HttpClient) -> None:
         """End the session that the server keeps for us, if it does; a server that is gone has ended it already."""
         with contextlib.suppress(ClientError):
-            run(self.flows.close())
+            for farewell in self.flows.close():
+                with http.exchange(farewell, Deadline(GOODBYE_SECONDS)):
+                    pass  # whatever it answers
 
 
 class Client:
@@ -117,7 +119,7 @@ class Client:
 
     def close(self) -> None:
         """End the session that the server keeps for us, if it does; never raises ClientError."""
-        self._session.close(lambda flow: self._drive(flow, Deadline(GOODBYE_SECONDS)))
+        self._session.close(self._http)
 
     def list_tools(self, timeout: float | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the tools as the server describes them: name, title, description, inputSchema and so on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from mcpboard.client import NegotiatedSession
@@ -44,15 +45,14 @@ FINISH_SECONDS = 10.0  # for what is under way when standard input ends
 ABANDON_SECONDS = 2.0  # for a thread to notice that its connection was ended
 
 
+@dataclass(eq=False)
 class PendingRequest:
-    """One request under way."""
+    """One request, until its thread ends."""
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.cancel_token = CancelToken()
-        self.unwanted = False  # the client has cancelled it and takes no response any more
-        self.is_sent = False  # from here on the server may have acted on it
-        self.is_answered = False
+    request: Request
+    cancel_token: CancelToken = field(default_factory=CancelToken)
+    is_sent: bool = False  # from here on the server may have acted on it
+    is_over: bool = False  # answered, or cancelled by the client, which takes no response any more
 
     @property
     def is_call(self) -> bool:
@@ -133,7 +133,7 @@ class Bridge:
         with self._lock:
             pending = self._under_way.pop(request_id, None)
         if pending is not None:
-            pending.unwanted = True
+            pending.is_over = True
             pending.cancel_token.cancel()
 
     def _start(self, request: Request, line: bytes) -> None:
@@ -167,13 +167,10 @@ class Bridge:
             text = error.text_with_delivery if pending.is_call else error.text
             if self._ending:
                 text = f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}"
-                self._refuse(pending, Unanswered(text, error.delivery))
             elif pending.request.method == "server/discover" and refused:
                 # A server that gave no JSON-RPC response to the probe may still know `initialize`.
-                text = "the server does not know server/discover: initialize, as older revisions do"
-                self._refuse(pending, MethodNotFound(text))
-            else:
-                self._refuse(pending, Unanswered(text, error.delivery))
+                return self._refuse(pending, MethodNotFound("the server does not know server/discover: initialize"))
+            self._refuse(pending, Unanswered(text, error.delivery))
         except Exception as error:  # no memory for the answer, or a bug: the caller has to hear what became of it
             delivery = UNKNOWN if pending.is_sent else NOT_SENT
             text = f"the bridge failed ({type(error).__name__}), and its log has the details"
@@ -192,9 +189,9 @@ class Bridge:
         self._respond(pending, [jsonrpc.error(error, pending.request.id)])
 
     def _respond(self, pending: PendingRequest, message: Iterable[bytes]) -> None:
-        if not pending.unwanted and not pending.is_answered:
+        if not pending.is_over:
             self._output.line(message)
-            pending.is_answered = True
+            pending.is_over = True
 
     def _forward(self, pending: PendingRequest, line: bytes) -> None:
         request = pending.request
@@ -204,12 +201,12 @@ class Bridge:
             version = translate.requested_version(request)
             self._client = translate.client_info(request)
             self._upstream.negotiate(pending.cancel_token)
-            self._respond(pending, [translate.initialize_result(request, version, self._upstream.session)])
+            self._respond(pending, [translate.initialize_result(request, version, self._upstream.session.flows)])
         else:
             # Sent once more when the server has forgotten us, for then it has done nothing.
             session = self._upstream.negotiate(pending.cancel_token)
             if not self._forward_older(session, pending, line):
-                self._upstream.forget(session)
+                self._upstream.session.forget(session)
                 self._forward_older(self._upstream.negotiate(pending.cancel_token), pending, line, last=True)
 
     def _forward_older(
@@ -221,7 +218,7 @@ class Bridge:
             return self._exchange(pending, HttpRequest(session.headers, line), None if last else session)
         if request.method == "ping":
             # The modern revision has no ping, so the server is asked for its name; the response is as bare as ever.
-            self._upstream.run(self._upstream.session.ping(), pending.cancel_token)
+            self._upstream.run(self._upstream.session.flows.ping(), pending.cancel_token)
             self._respond(pending, [jsonrpc.result(request.id, b"{}")])
             return True
         return self._exchange(pending, translate.with_envelope(request, self._client), None if last else session)

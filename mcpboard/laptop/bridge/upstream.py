@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from mcpboard.client import GOODBYE_SECONDS, NegotiatedSession, SharedSession
+from mcpboard.client import NegotiatedSession, SharedSession
 from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerUnreachable
 from mcpboard.laptop.bridge.spool import Spool
 from mcpboard.protocol import client_session
@@ -37,8 +37,7 @@ class Upstream:
     """
 
     def __init__(self, client: HttpClient, wait: float = WAIT_SECONDS) -> None:
-        self._session = SharedSession("mcpboard bridge")
-        self.session = self._session.flows
+        self.session = SharedSession("mcpboard bridge")
         self.url = client.url
         self._client = client
         self._wait = wait
@@ -46,11 +45,7 @@ class Upstream:
 
     def negotiate(self, cancel: CancelToken) -> NegotiatedSession:
         """Negotiate the protocol version, unless that is done; one handshake at a time."""
-        return self._session.negotiate(lambda flow: self.run(flow, cancel), TIMEOUT_SECONDS)
-
-    def forget(self, negotiated: NegotiatedSession) -> None:
-        """Drop what was negotiated, unless another thread has negotiated anew meanwhile."""
-        self._session.forget(negotiated)
+        return self.session.negotiate(lambda flow: self.run(flow, cancel), TIMEOUT_SECONDS)
 
     def run(self, flow: RequestFlow[None], cancel: CancelToken) -> None:
         """Run a flow of `session`, none of which moves a phone."""
@@ -100,15 +95,7 @@ class Upstream:
 
     def close(self) -> None:
         """End the session that an older server keeps for us; never raises ClientError."""
-
-        def exchange(request: HttpRequest) -> HttpResponse:
-            with (
-                self._client.exchange(request, Deadline(GOODBYE_SECONDS)) as response,
-                closing(Spool(response)) as spool,
-            ):
-                return spool.response()
-
-        self._session.close(lambda flow: client_session.run(flow, exchange))
+        self.session.close(self._client)
 
 
 def is_over(spool: Spool, negotiated: NegotiatedSession) -> bool:
