@@ -19,17 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import SplitResult, urlsplit
 
-from mcpboard import __version__
-from mcpboard.errors import (
-    NOT_SENT,
-    UNKNOWN,
-    ClientError,
-    ConfigError,
-    NotMcp,
-    PeerBroken,
-    PeerTimeout,
-    PeerUnreachable,
-)
+from mcpboard import __version__, errors
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.text import one_line
 from mcpboard.transport import FailureKind, open_session, translate_errors
@@ -163,7 +153,9 @@ class StreamedResponse:
     def plain_pieces(self) -> Iterator[bytes]:
         """Yield as `pieces` does; raises PeerBroken for a body that is compressed."""
         if self.headers.get("content-encoding", "identity").lower() != "identity":
-            raise PeerBroken("the answer is compressed, though that was not asked for; a proxy in between may do this")
+            raise errors.PeerBroken(
+                "the answer is compressed, though that was not asked for; a proxy in between may do this"
+            )
         return self.pieces()
 
     def body(self, limit: int) -> bytes:
@@ -172,7 +164,7 @@ class StreamedResponse:
         for piece in self.plain_pieces():
             content += piece
             if len(content) > limit:
-                raise PeerBroken(f"the answer is larger than the limit of {limit} bytes")
+                raise errors.PeerBroken(f"the answer is larger than the limit of {limit} bytes")
         return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
@@ -185,7 +177,7 @@ class StreamedResponse:
                 received += len(piece)
                 yield piece
         if self.length not in (None, received):
-            raise PeerBroken(f"the answer broke off after {received} of {self.length} bytes")
+            raise errors.PeerBroken(f"the answer broke off after {received} of {self.length} bytes")
 
 
 class CancelToken:
@@ -231,27 +223,27 @@ class CancelToken:
 def _checked_url(url: str) -> SplitResult:
     """Return the parts of `url`, with a path; ConfigError says what is wrong with it."""
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("a URL has visible ASCII characters only")
+        raise errors.ConfigError("a URL has visible ASCII characters only")
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ConfigError(f"that is no URL: {error}") from None
+        raise errors.ConfigError(f"that is no URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url}: a URL such as http://192.168.42.1:8080/mcp is expected")
+        raise errors.ConfigError(f"{url}: a URL such as http://192.168.42.1:8080/mcp is expected")
     if parts.username is not None:
-        raise ConfigError("a URL with a name or password in it ends up in logs; give a token instead")
+        raise errors.ConfigError("a URL with a name or password in it ends up in logs; give a token instead")
     return parts._replace(path="/mcp" if parts.path in ("", "/") else parts.path, fragment="")
 
 
 def _checked_header(name: str, value: str) -> tuple[str, str]:
     """Return a header that http.client will send as it is; the value itself is never in a message."""
     if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-        raise ConfigError("a header's name is letters, digits and hyphens")
+        raise errors.ConfigError("a header's name is letters, digits and hyphens")
     if name.lower() in _RESERVED:
-        raise ConfigError(f"the header {name} belongs to the connection; leave it out")
+        raise errors.ConfigError(f"the header {name} belongs to the connection; leave it out")
     if not value.isascii() or not value.isprintable():
-        raise ConfigError(f"the value of the header {name} must be one line of ASCII characters")
+        raise errors.ConfigError(f"the value of the header {name} must be one line of ASCII characters")
     return name, value
 
 
@@ -260,7 +252,7 @@ def _checked_interface(name: str) -> str:
     # Linux takes 15 bytes of nearly anything; one of digits and points alone is an address that was meant otherwise.
     if re.fullmatch(r"(?=.*[A-Za-z])[!-.0-9;-~]{1,15}", name):
         return name
-    raise ConfigError("the name of a network interface is expected, such as usb0, and no address or path")
+    raise errors.ConfigError("the name of a network interface is expected, such as usb0, and no address or path")
 
 
 # --- errors of others ------------------------------------------------------------------------
@@ -269,26 +261,29 @@ def _checked_interface(name: str) -> str:
 def _translated(timeout: TotalTimeout, broken: str) -> AbstractContextManager[None]:
     """Raise a ClientError for each error in the block; `broken` is its message where no other is known."""
 
-    def client_error(error: BaseException, failure: FailureKind) -> ClientError:
+    def client_error(error: BaseException, failure: FailureKind) -> errors.ClientError:
         if failure is FailureKind.UNREACHABLE:
             return _unreachable(error)
-        error_type: type[ClientError]
+        error_type: type[errors.ClientError]
         if isinstance(error, OSError) and error.errno in _DEAD_LINK:
-            error_type, message = PeerBroken, f"the other side has been silent for {DEAD_SECONDS} s: is its cable in?"
+            error_type, message = (
+                errors.PeerBroken,
+                f"the other side has been silent for {DEAD_SECONDS} s: is its cable in?",
+            )
         elif failure is FailureKind.TIMEOUT:
-            error_type, message = PeerTimeout, f"no whole answer within {timeout.deadline.seconds:g} s"
+            error_type, message = errors.PeerTimeout, f"no whole answer within {timeout.deadline.seconds:g} s"
         elif isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning
-            error_type, message = PeerBroken, "the server hung up without an answer"
+            error_type, message = errors.PeerBroken, "the server hung up without an answer"
         elif isinstance(error, http.client.BadStatusLine):
-            error_type, message = NotMcp, "what answers there does not speak HTTP; check the port"
+            error_type, message = errors.NotMcp, "what answers there does not speak HTTP; check the port"
         else:
-            error_type, message = PeerBroken, f"{broken} ({type(error).__name__})"
-        return error_type(message, delivery=UNKNOWN if timeout.handed_over else NOT_SENT)
+            error_type, message = errors.PeerBroken, f"{broken} ({type(error).__name__})"
+        return error_type(message, delivery=errors.UNKNOWN if timeout.handed_over else errors.NOT_SENT)
 
     return translate_errors(client_error)
 
 
-def _unreachable(error: BaseException) -> PeerUnreachable:
+def _unreachable(error: BaseException) -> errors.PeerUnreachable:
     """Return the error to raise when no connection could be made, with what to do about it."""
     if isinstance(error, ssl.SSLError):
         remedy = "boards speak http, not https, unless something in front of them does"
@@ -298,4 +293,4 @@ def _unreachable(error: BaseException) -> PeerUnreachable:
         remedy = "the name is not known here: use the IP address"
     else:
         remedy = "is the device on, its cable in, and its network up?"
-    return PeerUnreachable(f"no connection could be made ({one_line(str(error))}); {remedy}")
+    return errors.PeerUnreachable(f"no connection could be made ({one_line(str(error))}); {remedy}")

@@ -12,20 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from mcpboard import errors
 from mcpboard.client import NegotiatedSession
-from mcpboard.errors import (
-    DELIVERY_TEXTS,
-    DONE,
-    NOT_SENT,
-    UNKNOWN,
-    ClientError,
-    InvalidRequest,
-    MethodNotFound,
-    NotMcp,
-    PeerRefused,
-    ProtocolError,
-    Unanswered,
-)
 from mcpboard.laptop.bridge import stdio, translate
 from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
 from mcpboard.laptop.bridge.upstream import READS, Upstream, is_over
@@ -42,6 +30,7 @@ log = logging.getLogger(__name__)
 CALLS = 8  # tool calls under way, two more than a board takes, which then says itself that it is busy
 OTHERS = 8  # other requests under way: ping and tools/list never wait behind calls
 FINISH_SECONDS = 10.0  # for what is under way when standard input ends
+NOTHING_DONE = errors.DELIVERY_TEXTS[errors.NOT_SENT]
 ABANDON_SECONDS = 2.0  # for a thread to notice that its connection was ended
 
 
@@ -110,7 +99,7 @@ class Bridge:
         document = None
         try:
             if line is None:
-                raise InvalidRequest(f"the message is over the limit of {LINE_LIMIT} bytes")
+                raise errors.InvalidRequest(f"the message is over the limit of {LINE_LIMIT} bytes")
             document = jsonrpc.load(line)
             message = jsonrpc.parse_message(document)
             if isinstance(message, Request):
@@ -119,12 +108,12 @@ class Bridge:
                 if message.method == "notifications/cancelled":
                     self._cancel((document.get("params") or {}).get("requestId"))
                 elif message.method == "tools/call" or message.method in READS:
-                    raise InvalidRequest(f"{message.method} needs an id; nothing was done")
-        except ProtocolError as error:
+                    raise errors.InvalidRequest(f"{message.method} needs an id; nothing was done")
+        except errors.ProtocolError as error:
             self._output.line([jsonrpc.error(error, jsonrpc.readable_id(document))])
         except Exception as error:  # no memory, no thread, or a bug: the requests under way go on
             log.exception("a line of %d bytes: internal error", len(line or b""))
-            failed = Unanswered(f"the bridge failed ({type(error).__name__}); {DELIVERY_TEXTS[NOT_SENT]}", NOT_SENT)
+            failed = errors.Unanswered(f"the bridge failed ({type(error).__name__}); {NOTHING_DONE}", errors.NOT_SENT)
             self._output.line([jsonrpc.error(failed, jsonrpc.readable_id(document))])
 
     def _cancel(self, request_id: Any) -> None:
@@ -142,11 +131,11 @@ class Bridge:
         thread = threading.Thread(target=self._answer, args=(pending, line), name=request.method[:40], daemon=True)
         with self._lock:
             if request.id in self._under_way:
-                raise InvalidRequest("a request with this id is under way; nothing was done")
+                raise errors.InvalidRequest("a request with this id is under way; nothing was done")
             alike = sum(each.is_call == pending.is_call for each in self._under_way.values())
             # Threads of cancelled requests count until they have ended.
             if alike >= (CALLS if pending.is_call else OTHERS) or len(self._threads) >= 2 * (CALLS + OTHERS):
-                raise Unanswered("too many requests are under way; nothing was sent, call again in a moment", NOT_SENT)
+                raise errors.Unanswered("too many requests are under way; nothing was sent, try again", errors.NOT_SENT)
             self._under_way[request.id] = pending
             self._threads.add(thread)
         try:
@@ -160,21 +149,22 @@ class Bridge:
     def _answer(self, pending: PendingRequest, line: bytes) -> None:
         try:
             self._forward(pending, line)
-        except ProtocolError as error:
+        except errors.ProtocolError as error:
             self._refuse(pending, error)
-        except ClientError as error:
-            refused = isinstance(error, (PeerRefused, NotMcp)) and error.status not in (None, *FINAL)
+        except errors.ClientError as error:
+            refused = isinstance(error, (errors.PeerRefused, errors.NotMcp)) and error.status not in (None, *FINAL)
             text = error.text_with_delivery if pending.is_call else error.text
             if self._ending:
-                text = f"the bridge has ended with its standard input; {DELIVERY_TEXTS[error.delivery]}"
+                text = f"the bridge has ended with its standard input; {errors.DELIVERY_TEXTS[error.delivery]}"
             elif pending.request.method == "server/discover" and refused:
                 # A server that gave no JSON-RPC response to the probe may still know `initialize`.
-                return self._refuse(pending, MethodNotFound("the server does not know server/discover: initialize"))
-            self._refuse(pending, Unanswered(text, error.delivery))
+                unknown = errors.MethodNotFound("the server does not know server/discover: initialize instead")
+                return self._refuse(pending, unknown)
+            self._refuse(pending, errors.Unanswered(text, error.delivery))
         except Exception as error:  # no memory for the answer, or a bug: the caller has to hear what became of it
-            delivery = UNKNOWN if pending.is_sent else NOT_SENT
+            delivery = errors.UNKNOWN if pending.is_sent else errors.NOT_SENT
             text = f"the bridge failed ({type(error).__name__}), and its log has the details"
-            self._refuse(pending, Unanswered(f"{text}; {DELIVERY_TEXTS[delivery]}", delivery))
+            self._refuse(pending, errors.Unanswered(f"{text}; {errors.DELIVERY_TEXTS[delivery]}", delivery))
             log.exception("%s: internal error", ascii(pending.request.method)[:80])
         finally:
             self._forget(pending, threading.current_thread())
@@ -185,7 +175,7 @@ class Bridge:
                 del self._under_way[pending.request.id]
             self._threads.discard(thread)
 
-    def _refuse(self, pending: PendingRequest, error: ProtocolError) -> None:
+    def _refuse(self, pending: PendingRequest, error: errors.ProtocolError) -> None:
         self._respond(pending, [jsonrpc.error(error, pending.request.id)])
 
     def _respond(self, pending: PendingRequest, message: Iterable[bytes]) -> None:
@@ -231,10 +221,10 @@ class Bridge:
             if session is not None and is_over(spool, session):
                 return False
             if self._longest is not None and spool.size > self._longest:  # at which the client would hang up
-                raise Unanswered(
+                raise errors.Unanswered(
                     f"the answer has {spool.size} bytes, over the {self._longest} that --longest-line gives this "
                     "client; it was executed: `mcpboard call URL TOOL -o FILE` keeps one of any size",
-                    DONE,
+                    errors.DONE,
                 )
             self._respond(pending, self._surrogates.watched(spool.line(pending.request.id)))
         return True

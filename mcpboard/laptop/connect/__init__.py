@@ -34,9 +34,7 @@ def path_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> st
     """Return the client's file on that system, absolute; `folders` is what `~` and `%APPDATA%` stand for."""
     place = client.place(system)
     if not place:
-        raise ConfigError(
-            f"{client.title} has no file to write; do the steps that `mcpboard connect {client.key}` prints"
-        )
+        raise ConfigError(f"{client.title} has no file; do the steps that `mcpboard connect {client.key}` prints")
     head, _, rest = place.partition("/")
     return os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
 
@@ -51,12 +49,11 @@ def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
     old = client_files.read(path)
     try:
         text = (old or b"").decode()
+        mark = BOM if text.startswith(BOM) else ""  # some editors put one before the text
+        text = text.removeprefix(BOM)
+        changed = edits.with_entry(client.format, text, client.document(target))
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8; save it as UTF-8 first") from None
-    mark = BOM if text.startswith(BOM) else ""  # some editors put one before the text
-    text = text.removeprefix(BOM)
-    try:
-        changed = edits.with_entry(client.format, text, client.document(target))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     private = client.shows_token(target)

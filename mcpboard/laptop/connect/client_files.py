@@ -15,14 +15,12 @@ import re
 import stat
 from dataclasses import dataclass
 
-from mcpboard.config.files import remove_leftovers, staged_file
+from mcpboard.config.files import FileMissing, read_file, remove_leftovers, staged_file
 from mcpboard.errors import ConfigError
 
 LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
 DIGITS = 16  # hexadecimal, of SHA-256: against accident, not against malice
 NEW, OWNER = 0o644, 0o700  # mode of a new file; the part of any mode that is the owner's
-
-_BACKUP = re.compile(r"\.mcpboard-(?P<number>[0-9]+)-(?P<digest>[0-9a-f]{16})(?P<new>\.new)?")
 
 
 @dataclass(frozen=True)
@@ -38,17 +36,9 @@ class Backup:
 def read(path: str) -> bytes | None:
     """Return the content, None where there is no file; raises ConfigError for one that cannot be read."""
     try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):  # whose reader may wait for ever
-            raise ConfigError(f"{path} is a FIFO; put a regular file there, or name another file")
-        with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
-    except FileNotFoundError:
+        return read_file(path, LARGEST)
+    except FileMissing:
         return None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST:
-        raise ConfigError(f"{path} is larger than {LARGEST} bytes, which is no client's configuration")
-    return content
 
 
 def write(path: str, old: bytes | None, new: bytes, *, private: bool) -> str:
@@ -90,9 +80,7 @@ def restrict(path: str) -> bool:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise ConfigError(
-                f"{each}: group and others can read it, and its mode cannot be changed: {error.strerror}"
-            ) from None
+            raise ConfigError(f"{each}: others can read it, and its mode cannot be changed: {error.strerror}") from None
     return restricted
 
 
@@ -106,9 +94,7 @@ def undo(path: str) -> Backup:
         raise ConfigError(f"there is nothing to undo: mcpboard keeps no backup of {path}")
     current = read(path)
     if current is None or _digest(current) != backup.digest:
-        raise ConfigError(
-            f"{path} has changed since mcpboard wrote it and is left alone; compare it with {backup.path}"
-        )
+        raise ConfigError(f"{path} has changed since mcpboard wrote it, so it stays; compare it with {backup.path}")
     try:
         if backup.is_new:
             os.unlink(path)
@@ -123,16 +109,12 @@ def undo(path: str) -> Backup:
 def backups(path: str) -> list[Backup]:
     """Return the backups beside the file, in no order."""
     folder, name = os.path.split(path)
-    entries: list[str] = []
-    with contextlib.suppress(OSError):  # the folder is not there yet
-        entries = os.listdir(folder or os.curdir)
-    kept = []
-    for entry in entries:
-        match = _BACKUP.fullmatch(entry.removeprefix(name)) if entry.startswith(name) else None
-        if match:
-            whole = os.path.join(folder, entry)
-            kept.append(Backup(whole, int(match["number"]), match["digest"], match["new"] is not None))
-    return kept
+    form = re.compile(re.escape(name) + r"\.mcpboard-([0-9]+)-([0-9a-f]{16})(\.new)?")
+    try:
+        found = [match for entry in os.listdir(folder or os.curdir) if (match := form.fullmatch(entry))]
+    except OSError:  # the folder is not there yet
+        found = []
+    return [Backup(os.path.join(folder, each[0]), int(each[1]), each[2], each[3] is not None) for each in found]
 
 
 def _digest(content: bytes) -> str:
@@ -147,16 +129,14 @@ def _replace(path: str, content: bytes, like: str, *, private: bool) -> None:
     remove_leftovers(path)
     staged = staged_file(path, content)
     try:
-        mask = OWNER if private else ~0
-        try:
+        mode = NEW
+        with contextlib.suppress(FileNotFoundError):
             status = os.stat(like)
-        except FileNotFoundError:
-            os.chmod(staged, NEW & mask)
-        else:
+            mode = stat.S_IMODE(status.st_mode)
             if hasattr(os, "chown"):  # not on Windows
                 with contextlib.suppress(PermissionError):  # only root may give files away
                     os.chown(staged, status.st_uid, status.st_gid)
-            os.chmod(staged, stat.S_IMODE(status.st_mode) & mask)
+        os.chmod(staged, mode & OWNER if private else mode)
         os.replace(staged, path)
     except BaseException:
         with contextlib.suppress(OSError):

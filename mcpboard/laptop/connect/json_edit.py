@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from json.decoder import JSONDecoder
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from mcpboard.errors import ConfigError
 
@@ -15,20 +15,16 @@ _INDENT = re.compile(r"\n([ \t]+)\"")
 _DECODER = JSONDecoder()
 
 
-class Span(NamedTuple):
-    """The place of a value in the text."""
-
-    start: int
-    end: int
+Span = tuple[int, int]  # where a value begins in the text, and where it ends
 
 
 def load(text: str) -> Any:
     """Return the document; raises ConfigError for comments, trailing commas, doubled keys and whatever is no JSON."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
+        if len(found := dict(pairs)) < len(pairs):
             raise ConfigError("a key stands there twice; remove one of them")
-        return dict(pairs)
+        return found
 
     def refuse(word: str) -> NoReturn:
         raise ConfigError(f"{word} is not JSON; nothing was written")
@@ -38,10 +34,8 @@ def load(text: str) -> Any:
     except RecursionError:
         raise ConfigError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise ConfigError(
-            f"line {error.lineno} is not plain JSON ({error.msg}); comments and trailing commas cannot be kept,"
-            " so nothing was written; add the config entry by hand"
-        ) from None
+        lost = "comments and trailing commas cannot be kept, so nothing was written; add the config entry by hand"
+        raise ConfigError(f"line {error.lineno} is not plain JSON ({error.msg}); {lost}") from None
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
@@ -53,7 +47,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         if key not in members:
             deeper = path[depth:]
             break
-        at = members[key].start
+        at = members[key][0]
     else:
         start, end = members[path[-1]]
         return text[:start] + _written(text, value, len(path)) + text[end:]
@@ -62,7 +56,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     line, unit = _layout(text)
     member = f"{line}{unit * depth}{json.dumps(key, ensure_ascii=False)}: {_written(text, value, depth)}"
     if members:
-        last = max(span.end for span in members.values())
+        last = max(end for _, end in members.values())
         return f"{text[:last]},{member}{text[last:]}"
     return f"{text[:at]}{{{member}{line}{unit * (depth - 1)}}}{text[end:]}"
 
@@ -77,7 +71,7 @@ def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
         key, at = _DECODER.raw_decode(text, at)
         start = _skip(text, _skip(text, at) + 1)  # over the colon
         _, end = _DECODER.raw_decode(text, start)
-        members[key] = Span(start, end)
+        members[key] = start, end
         at = _skip(text, end)
     return members, at + 1
 

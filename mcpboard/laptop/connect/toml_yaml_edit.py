@@ -5,7 +5,10 @@ Both come with the extra `connect` and are imported when a file needs them.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import io
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +21,16 @@ WIDTH = 1 << 16  # columns; no line of a configuration is folded
 LAYOUTS = ((2, 2, 0), (2, 4, 2), (4, 4, 0), (4, 4, 2), (4, 6, 4))
 
 
+def _library(name: str, language: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ConfigError(MISSING.format(language)) from None
+
+
 def _put_at(document: Any, path: Sequence[str], value: Any) -> None:
     """Set `value` at `path` of a parsed document, whose last table but one must be there."""
-    table = document
-    for key in path[:-1]:
-        table = table[key]
-    _set(table, path[-1], value)
+    _set(functools.reduce(operator.getitem, path[:-1], document), path[-1], value)
 
 
 def _set(table: Any, key: str, value: Any) -> None:
@@ -54,11 +61,7 @@ def put_toml(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def _parsed_toml(text: str) -> Any:
-    try:
-        import tomlkit
-        import tomlkit.exceptions
-    except ImportError:
-        raise ConfigError(MISSING.format("TOML")) from None
+    tomlkit = _library("tomlkit", "TOML")
     try:
         return tomlkit.parse(text)
     except (tomlkit.exceptions.TOMLKitError, ValueError) as error:
@@ -70,7 +73,7 @@ def _parsed_toml(text: str) -> Any:
 
 def load_yaml(text: str) -> Any:
     """Return the document as plain values, {} for comments alone; raises ConfigError unless it is one document."""
-    document = _loaded_yaml(_yaml("safe"), text)
+    document = _loaded_yaml(_ruamel().YAML(typ="safe", pure=True), text)
     return {} if document is None else document
 
 
@@ -82,36 +85,26 @@ def put_yaml(text: str, path: Sequence[str], value: Any) -> str:
     line = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     for mapping, sequence, offset in LAYOUTS:
-        yaml = _yaml("rt")
+        yaml = _ruamel().YAML(typ="rt", pure=True)
         yaml.preserve_quotes = True
         yaml.width = WIDTH
         yaml.explicit_start = text.startswith("---")
         yaml.indent(mapping=mapping, sequence=sequence, offset=offset)
         if _dumped_yaml(yaml, _loaded_yaml(yaml, text)) == text:  # this one gives the very text back
-            break
-    else:
-        raise ConfigError("its layout would not survive a change; nothing was written, add the config entry by hand")
-    document = _loaded_yaml(yaml, text)
-    _put_at(document, path, value)
-    return _dumped_yaml(yaml, document).replace("\n", line)
+            document = _loaded_yaml(yaml, text)
+            _put_at(document, path, value)
+            return _dumped_yaml(yaml, document).replace("\n", line)
+    raise ConfigError("its layout would not survive a change; nothing was written, add the config entry by hand")
 
 
-def _library() -> Any:
-    try:
-        import ruamel.yaml
-    except ImportError:
-        raise ConfigError(MISSING.format("YAML")) from None
-    return ruamel.yaml
-
-
-def _yaml(kind: str) -> Any:
-    return _library().YAML(typ=kind, pure=True)
+def _ruamel() -> Any:
+    return _library("ruamel.yaml", "YAML")
 
 
 def _loaded_yaml(yaml: Any, text: str) -> Any:
     try:
         return yaml.load(text)
-    except (_library().error.YAMLError, ValueError, RecursionError) as error:
+    except (_ruamel().error.YAMLError, ValueError, RecursionError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"it is not valid YAML ({first}); nothing was written") from None
 

@@ -17,17 +17,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from mcpboard.errors import (
-    NOT_SENT,
-    UNKNOWN,
-    Busy,
-    ClientError,
-    ConfigError,
-    ParseError,
-    PeerBroken,
-    Refused,
-    Unanswered,
-)
+from mcpboard import errors
 from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.net import is_loopback
 from mcpboard.protocol import access, jsonrpc
@@ -82,11 +72,11 @@ _HANDSHAKES = frozenset({"initialize", "server/discover"})
 def check_listener(host: str, port: int, client: HttpClient) -> None:
     """Raise ConfigError unless (host, port) is on loopback and not the very server that is relayed to."""
     if not is_loopback(host):
-        raise ConfigError(
+        raise errors.ConfigError(
             f"--listen: {host} is not loopback; a relay is for this machine only, so 127.0.0.1, ::1 or localhost"
         )
     if is_loopback(client.address[0]) and client.address[1] == port:
-        raise ConfigError("the relay would forward to itself; choose another port with --listen")
+        raise errors.ConfigError("the relay would forward to itself; choose another port with --listen")
 
 
 class ForwardedRequest:
@@ -121,7 +111,7 @@ class ForwardedRequest:
         except Exception as error:
             # The head is out: to break off is the only way left to say that this is not the whole.
             self.outcomes = tuple(replace(each, reason="but its answer broke off") for each in self.outcomes)
-            log.warning("answer broken off: %s", error, exc_info=not isinstance(error, ClientError))
+            log.warning("answer broken off: %s", error, exc_info=not isinstance(error, errors.ClientError))
             raise BrokenOff from error
 
 
@@ -169,30 +159,30 @@ class Relay:
         document = None
         try:
             if not access.same_origin(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")):
-                raise Refused(403, {"error": ORIGIN_REFUSED})
+                raise errors.Refused(403, {"error": ORIGIN_REFUSED})
             path: str = environ.get("PATH_INFO", "")
             if path not in MCP_PATHS and path not in PAGES:
-                raise Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
+                raise errors.Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
             body = environ["wsgi.input"].read()  # whole already, and bounded by the server
             document = _document(body)
             forwarded.tool = _tool(document)
             return self._forward(environ, body, forwarded)
         except BrokenOff:
             raise
-        except (Refused, Busy) as refusal:
+        except (errors.Refused, errors.Busy) as refusal:
             reply = _own_response(refusal, document)
-        except ClientError as error:
+        except errors.ClientError as error:
             if not forwarded.cancel_token.cancelled:
                 log.warning("%s: %s", self._client.url, error)
-                if error.delivery == UNKNOWN:
+                if error.delivery == errors.UNKNOWN:
                     self._note(forwarded, "got no answer")
             error.ends_call = forwarded.tool is not None
             reply = _own_response(error, document)
         except Exception as error:  # no memory, or a bug: the caller has to hear what became of the call
             log.exception("a request could not be relayed")
-            failed = ClientError(
+            failed = errors.ClientError(
                 f"the relay failed ({type(error).__name__}), and its log has the details",
-                delivery=UNKNOWN if forwarded.is_sent else NOT_SENT,
+                delivery=errors.UNKNOWN if forwarded.is_sent else errors.NOT_SENT,
             )
             failed.ends_call = forwarded.tool is not None
             reply = _own_response(failed, document)
@@ -228,7 +218,7 @@ class Relay:
             # While nothing has gone out, an answer that is cut right behind its head, or inside it, can still be told.
             first = next(forwarded.pieces, b"")
             if not first:
-                raise PeerBroken("the answer ended before its body")
+                raise errors.PeerBroken("the answer ended before its body")
             forwarded.pieces = itertools.chain([first], forwarded.pieces)
             self._tell_earlier(forwarded, headers)
             self._note(forwarded, "was answered")
@@ -299,7 +289,7 @@ def _document(body: bytes) -> Any:
     """Return the JSON that a body is, None for anything else, more than 64 levels included."""
     try:
         return jsonrpc.load(body)
-    except ParseError:
+    except errors.ParseError:
         return None
 
 
@@ -312,19 +302,19 @@ def _tool(document: Any) -> str | None:
     return name if isinstance(name, str) and _NAME.fullmatch(name) else "tool"
 
 
-def _own_response(error: Refused | Busy | ClientError, document: Any) -> Reply:
+def _own_response(error: errors.Refused | errors.Busy | errors.ClientError, document: Any) -> Reply:
     """Return the response to a request that was refused here, or that the board did not answer.
 
     Without an answer it is a JSON-RPC error under 200 for a request inside a session, and an honest
     502 for anything else, 503 where the relay itself is busy. Older clients take every 5xx for the
     end of the session, and would not notice that the next request works again; a handshake has to fail.
     """
-    if isinstance(error, Refused):
+    if isinstance(error, errors.Refused):
         return app.refusal(error)
     request_id = jsonrpc.readable_id(document)
     if request_id is None or document.get("method") in _HANDSHAKES:
-        if isinstance(error, Busy):
-            return app.refusal(Refused(503, {"error": str(error)}, [("Retry-After", "1")]))
-        return app.refusal(Refused(502, {"error": str(error)}))
-    unanswered = jsonrpc.error(Unanswered(str(error), error.delivery), request_id)
+        if isinstance(error, errors.Busy):
+            return app.refusal(errors.Refused(503, {"error": str(error)}, [("Retry-After", "1")]))
+        return app.refusal(errors.Refused(502, {"error": str(error)}))
+    unanswered = jsonrpc.error(errors.Unanswered(str(error), error.delivery), request_id)
     return Reply(200, (JSON,), (unanswered,))
