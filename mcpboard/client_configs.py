@@ -31,6 +31,9 @@ CONNECTION_KEYS = frozenset(
     }
 )
 
+# The client ends a program that writes a longer line, so a large bundle is better an error.
+LINE_FLAG = ("--longest-line", str(10 << 20))  # bytes
+
 
 @dataclass(frozen=True)
 class Token:
@@ -98,7 +101,11 @@ class ClientConfig:
 
     def document(self, target: Target) -> dict[str, Any]:
         """Return the content of a file that has this server only."""
-        entry = _bridge(target) if self.bridge else filled(self.entry, target)
+        entry = filled(self.entry, target)
+        if self.bridge:
+            command, *before = target.program
+            token = () if target.token is None else ("--token-file", target.token.file)
+            entry = {"command": command, "args": [*before, "bridge", target.url, *LINE_FLAG, *token]}
         return {self.table: {target.name: entry}, **filled(self.lists, target)}
 
     def shell_command(self, target: Target) -> str:
@@ -139,17 +146,6 @@ def filled(template: Any, target: Target) -> Any:
         items = [each for each in template if not isinstance(each, str) or not each.startswith(left_out)]
         return [filled(each.lstrip("?!") if isinstance(each, str) else each, target) for each in items]
     return template
-
-
-# The client ends a program that writes a longer line, so a large bundle is better an error.
-LINE_FLAG = ("--longest-line", str(10 << 20))  # bytes
-
-
-def _bridge(target: Target) -> Mapping[str, Any]:
-    """Return the entry of a client that starts a bridge to the server."""
-    command, *before = target.program
-    token = () if target.token is None else ("--token-file", target.token.file)
-    return {"command": command, "args": [*before, "bridge", target.url, *LINE_FLAG, *token]}
 
 
 CLIENT_CONFIGS = tuple(

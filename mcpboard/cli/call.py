@@ -126,7 +126,9 @@ def call_tool(arguments: argparse.Namespace) -> int:
     try:
         with _client(arguments) as client, _progress(arguments.tool) as progress:
             if written:
-                given |= tool_arguments.typed(written, tool_arguments.find(client.list_tools(), arguments.tool))
+                # Arguments of one that is not listed stay text: the server is the one to refuse it.
+                tool = next((tool for tool in client.list_tools() if tool["name"] == arguments.tool), {})
+                given |= tool_arguments.typed(written, tool)
             result = client.call(arguments.tool, given, progress=progress)
     except ClientError as error:
         return _failed(arguments.url, error)

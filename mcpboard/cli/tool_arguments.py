@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +34,6 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ConfigError('--json: an object is expected, such as {"x": 1}')
     return document
-
-
-def find(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    """Return the tool of that name; an empty one where it is not listed, for the server is the one to refuse it."""
-    return next((tool for tool in tools if tool["name"] == name), {})
 
 
 def schema_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,18 +71,9 @@ def _number(text: str) -> int | float:
     return value
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        _refuse(text)
-    return text.lower() == "true"
-
-
-def _of(kind: type) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        value = read_json(text, _decoder)
-        return value if isinstance(value, kind) else _refuse(text)
-
-    return read
+def _of(kind: type, text: str) -> Any:
+    value = read_json(text, _decoder)
+    return value if isinstance(value, kind) else _refuse(text)
 
 
 def _refuse(text: str) -> NoReturn:
@@ -100,7 +87,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 READERS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "number": (_number, "a number"),
     "integer": (int, "a whole number"),
-    "boolean": (_boolean, "true or false"),
-    "object": (_of(dict), "a JSON object"),
-    "array": (_of(list), "a JSON list"),
+    "boolean": (lambda text: _of(bool, text.lower()), "true or false"),
+    "object": (functools.partial(_of, dict), "a JSON object"),
+    "array": (functools.partial(_of, list), "a JSON list"),
 }

@@ -16,7 +16,7 @@ from mcpboard import errors
 from mcpboard.client import NegotiatedSession
 from mcpboard.laptop.bridge import stdio, translate
 from mcpboard.laptop.bridge.stdio import LINE_LIMIT, LineWriter
-from mcpboard.laptop.bridge.upstream import READS, Upstream, is_over
+from mcpboard.laptop.bridge.upstream import READS, Upstream
 from mcpboard.laptop.surrogates import SurrogateWarning
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.client_session import FINAL, HttpRequest
@@ -188,7 +188,9 @@ class Bridge:
         if translate.is_modern(request):
             self._exchange(pending, translate.unchanged(request, line))
         elif request.method == "initialize":
-            version = translate.requested_version(request)
+            version = request.params.get("protocolVersion")
+            if not isinstance(version, str):
+                raise errors.InvalidParams("initialize needs protocolVersion, a string")
             self._client = translate.client_info(request)
             self._upstream.negotiate(pending.cancel_token)
             self._respond(pending, [translate.initialize_result(request, version, self._upstream.session.flows)])
@@ -218,7 +220,7 @@ class Bridge:
         repeatable = pending.request.method in READS
         pending.is_sent = True
         with self._upstream.send(sent, pending.cancel_token, repeatable=repeatable) as spool:
-            if session is not None and is_over(spool, session):
+            if session is not None and spool.outdates(session):
                 return False
             if self._longest is not None and spool.size > self._longest:  # at which the client would hang up
                 raise errors.Unanswered(

@@ -7,14 +7,17 @@ it. So the body is kept first, in memory while it is small and in a temporary fi
 from __future__ import annotations
 
 import codecs
+import contextlib
 import itertools
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mcpboard.client import NegotiatedSession
 from mcpboard.errors import DONE, UNKNOWN, NotMcp, ParseError, PeerBroken, PeerError
 from mcpboard.protocol import jsonrpc, results
+from mcpboard.protocol.client_session import UNSUPPORTED
 from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.results import HttpResponse
 from mcpboard.protocol.tools import compact, verbatim
@@ -57,27 +60,24 @@ class Spool:
         """Return the response as a ClientSession takes it; of one that is too long for a handshake the beginning."""
         return HttpResponse(self.status, self.headers, self._beginning(IN_MEMORY))
 
-    def error_code(self) -> int | None:
-        """Return the code of the JSON-RPC error with which the server refused to execute the request, else None."""
-        document = self._message()
-        error = document.get("error")
-        code = error.get("code") if isinstance(error, dict) else None
-        return code if isinstance(code, int) and not self.tells_of_execution() else None
+    def outdates(self, negotiated: NegotiatedSession) -> bool:
+        """Tell if the server refused the request because it has changed since what was negotiated.
 
-    def tells_of_execution(self) -> bool:
-        """Tell if the request was or may have been executed by the response itself, whatever its status."""
-        message = self._message()
+        Nothing was executed then: the session is unknown to it, or the revision. A response that itself
+        tells of an execution, which was or may have been, is none of those, whatever its status.
+        """
+        document: Any = None
+        if self.status != 200:
+            with contextlib.suppress(ParseError):
+                document = jsonrpc.load_response(self._beginning(IN_MEMORY))
+        message = document if isinstance(document, dict) else {}
         error = message.get("error")
-        data = error.get("data") if isinstance(error, dict) else None
-        return "result" in message or (isinstance(data, dict) and data.get("delivery") in (DONE, UNKNOWN))
-
-    def _message(self) -> Mapping[str, Any]:
-        """Return the JSON object under a status other than 200, empty where there is none."""
-        try:
-            document = jsonrpc.load_response(self._beginning(IN_MEMORY)) if self.status != 200 else None
-        except ParseError:
-            return {}
-        return document if isinstance(document, dict) else {}
+        members = error if isinstance(error, dict) else {}
+        data = members.get("data")
+        if "result" in message or (isinstance(data, dict) and data.get("delivery") in (DONE, UNKNOWN)):
+            return False
+        forgotten = negotiated.session_id is not None and self.status == 404
+        return forgotten or members.get("code") == UNSUPPORTED
 
     def line(self, request_id: Id) -> Iterator[bytes]:
         """Return the message that answers the request, in pieces; the checks are made before the first is given.

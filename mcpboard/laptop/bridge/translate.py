@@ -89,14 +89,6 @@ def _fits_a_header(text: str) -> bool:
 # --- the handshake of an older client ----------------------------------------------------------
 
 
-def requested_version(request: Request) -> str:
-    """Return the protocol version that an `initialize` asks for; raises InvalidParams where there is none."""
-    version = request.params.get("protocolVersion")
-    if not isinstance(version, str):
-        raise InvalidParams("initialize needs protocolVersion, a string")
-    return version
-
-
 def client_info(request: Request) -> Mapping[str, Any]:
     """Return the client's name and version from its `initialize`; the bridge's own where they are malformed."""
     info = request.params.get("clientInfo")

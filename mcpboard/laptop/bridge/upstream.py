@@ -96,13 +96,3 @@ class Upstream:
     def close(self) -> None:
         """End the session that an older server keeps for us; never raises ClientError."""
         self.session.close(self._client)
-
-
-def is_over(spool: Spool, negotiated: NegotiatedSession) -> bool:
-    """Tell if the server refused the request because it has changed since what was negotiated.
-
-    Nothing was executed then: the session is unknown to it, or the revision.
-    """
-    if negotiated.session_id is not None and spool.status == 404:
-        return not spool.tells_of_execution()
-    return spool.error_code() == client_session.UNSUPPORTED

@@ -23,17 +23,17 @@ BOARD: Checks = (
     Check("switch", "Enabled", ("mcpboard",), lambda server: server.identity, rules.enabled),
     Check("handshake", "Token and handshake", ("switch",), lambda server: server.identity, rules.handshake),
     Check("origin", "Browsers", ("switch",), lambda server: server.origins, rules.origins),
-    Check("agent", "The Agent", ("handshake",), lambda server: server.phone_bridge, rules.backend),
-    Check("config_web", "Config Web", ("handshake",), lambda server: server.device_status, rules.backend),
-    Check("phone_bridge", "Phone bridge", ("agent",), lambda server: server.phone_bridge, rules.phone_bridge),
-    Check("picture", "Screenshot", ("agent",), lambda server: server.screenshot, rules.screenshot),
+    Check("agent", "The Agent", ("handshake",), lambda server: server.call("phone_bridge_status"), rules.backend),
+    Check("config_web", "Config Web", ("handshake",), lambda server: server.call("device_status"), rules.backend),
+    Check("phone_bridge", "Phone bridge", ("agent",), lambda server: server.call("phone_bridge_status"), rules.linked),
+    Check("picture", "Screenshot", ("agent",), lambda server: server.call("screenshot"), rules.screenshot),
     Check("clock", "Clock", ("http",), lambda server: server.health, rules.clock),
     Check("round_trip", "Round trip", ("handshake",), lambda server: server.pings, rules.round_trip),
 )
 HOST_AGENT: Checks = (
     Check("handshake", "Token and handshake", ("mcpboard",), lambda server: server.identity, rules.handshake),
     Check("origin", "Browsers", ("mcpboard",), lambda server: server.origins, rules.origins),
-    Check("devices", "Devices", ("handshake",), lambda server: server.devices, rules.devices),
+    Check("devices", "Devices", ("handshake",), lambda server: server.call("list_devices"), rules.devices),
     Check("clock", "Clock", ("http",), lambda server: server.health, rules.clock),
     Check("round_trip", "Round trip", ("handshake",), lambda server: server.pings, rules.round_trip),
 )

@@ -138,6 +138,7 @@ class ServerProbes:
         self.system = system
         self._token = token
         self._variables = variables
+        self._calls: dict[str, CallFacts] = {}
 
     @cached_property
     def address(self) -> AddressFacts:
@@ -211,21 +212,18 @@ class ServerProbes:
         by_address = parse_authority(urlsplit(self.http.url).netloc) is not None
         return OriginFacts(by_address, self._status_for(self.http.origin), self._status_for(FOREIGN_ORIGIN))
 
-    @cached_property
-    def phone_bridge(self) -> CallFacts:
-        return self._call("phone_bridge_status")
-
-    @cached_property
-    def device_status(self) -> CallFacts:
-        return self._call("device_status")
-
-    @cached_property
-    def screenshot(self) -> CallFacts:
-        return self._call("screenshot", SCREENSHOT_S)
-
-    @cached_property
-    def devices(self) -> CallFacts:
-        return self._call("list_devices")
+    def call(self, tool: str) -> CallFacts:
+        """Call a tool that changes nothing, unless that was done."""
+        if tool not in self.handshake.tools:
+            return CallFacts(tool)
+        if tool not in self._calls:
+            started = time.monotonic()
+            try:
+                result = self._client.call(tool, timeout=SCREENSHOT_S if tool == "screenshot" else REQUEST_S)
+                self._calls[tool] = CallFacts(tool, result, seconds=time.monotonic() - started)
+            except ClientError as error:
+                self._calls[tool] = CallFacts(tool, error=error)
+        return self._calls[tool]
 
     @cached_property
     def pings(self) -> PingFacts:
@@ -248,15 +246,6 @@ class ServerProbes:
     @cached_property
     def _client(self) -> Client:
         return Client(self.url, self._token, timeout=REQUEST_S)
-
-    def _call(self, tool: str, seconds: float = REQUEST_S) -> CallFacts:
-        if tool not in self.handshake.tools:
-            return CallFacts(tool)
-        started = time.monotonic()
-        try:
-            return CallFacts(tool, self._client.call(tool, timeout=seconds), seconds=time.monotonic() - started)
-        except ClientError as error:
-            return CallFacts(tool, error=error)
 
     def _page(self, path: str) -> HttpFacts:
         try:

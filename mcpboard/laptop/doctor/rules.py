@@ -171,7 +171,7 @@ def backend(facts: probes.CallFacts) -> CheckResult:
     return _no_result(facts) or ok(f"{facts.tool} answers in {facts.seconds * 1000:.0f} ms")
 
 
-def phone_bridge(facts: probes.CallFacts) -> CheckResult:
+def linked(facts: probes.CallFacts) -> CheckResult:
     """Fail when the companion app on the phone is not linked."""
     if bad := _no_result(facts):
         return bad

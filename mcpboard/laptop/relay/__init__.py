@@ -6,13 +6,13 @@ tell a foreign page from its own; therefore the same rule stands here, in front.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -96,7 +96,7 @@ class ForwardedRequest:
         self.outcomes: tuple[UndeliveredOutcome, ...] = ()  # what the response tells, of this call and earlier ones
         self.is_whole = False  # the client's connection has all of the response
         self.pieces: Iterator[bytes] = iter(())
-        self.cleanup = ExitStack()
+        self.cleanup = contextlib.ExitStack()
         self.cleanup.callback(forget, self)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -164,7 +164,8 @@ class Relay:
             if path not in MCP_PATHS and path not in PAGES:
                 raise errors.Refused(404, {"error": "not found: this relay serves /mcp, /health and /"})
             body = environ["wsgi.input"].read()  # whole already, and bounded by the server
-            document = _document(body)
+            with contextlib.suppress(errors.ParseError):  # what is none goes on as it is
+                document = jsonrpc.load(body)
             forwarded.tool = _tool(document)
             return self._forward(environ, body, forwarded)
         except BrokenOff:
@@ -283,14 +284,6 @@ class Relay:
             self._under_way.discard(forwarded)
         if forwarded.outcomes:
             self._undelivered.keep(forwarded.outcomes, forwarded.receipt() if forwarded.is_whole else None)
-
-
-def _document(body: bytes) -> Any:
-    """Return the JSON that a body is, None for anything else, more than 64 levels included."""
-    try:
-        return jsonrpc.load(body)
-    except errors.ParseError:
-        return None
 
 
 def _tool(document: Any) -> str | None:
