@@ -61,7 +61,7 @@ CONNECTIONS = 256  # clients keep theirs open; a host has the memory that a boar
 HELD_BYTES = 256 << 20  # of replies at once; screenshots of a phone at full size have several MiB
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HostRole:
     """The role as the application sees it, and the thread that ends idle leases; `app` is the WSGI application.
 

@@ -177,12 +177,8 @@ def agent(
     clock = Clock()
     settings = replace(host_config.load({"data": str(folder)}, environ={}), hold_scope=hold_scope)
     extra = {name: ("fake", driver) for name, driver in devices.items()}
-    sockets = server.listeners([("127.0.0.1", port)])
-    role = host.build(
-        settings, extra, time.monotonic if real_time else clock, vision=vision or VisionService(None, folder)
-    )
-    with (
-        contextlib.closing(role),
-        served.thread(role.app, sockets, threads=host.THREADS, connections=host.CONNECTIONS) as url,
-    ):
-        yield Agent(role, url, folder, clock)
+    now = time.monotonic if real_time else clock
+    with contextlib.closing(host.build(settings, extra, now, vision=vision or VisionService(None, folder))) as role:
+        sockets = server.listeners([("127.0.0.1", port)])
+        with served.thread(role.app, sockets, threads=host.THREADS, connections=host.CONNECTIONS) as url:
+            yield Agent(role, url, folder, clock)
