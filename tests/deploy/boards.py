@@ -85,10 +85,6 @@ class Served:
     def client(self, timeout: float = 60.0) -> Client:
         return Client(self.url, timeout=timeout)
 
-    def memory_kb(self, field: str = "VmRSS") -> int:
-        status = Path(f"/proc/{self.process.pid}/status").read_text("ascii")
-        return int(tree.first(rf"^{field}:\s+(\d+) kB", status))
-
 
 @contextmanager
 def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | None = None) -> Iterator[Served]:
@@ -100,7 +96,8 @@ def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | No
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
     ) as process:  # fmt: skip
         try:
-            url = _announced(process)
+            line = first_line(process, START_S)
+            url = tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
             if url:
                 yield Served(url, process)
             process.terminate()
@@ -114,17 +111,8 @@ def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | No
     assert "Traceback" not in errors, errors
 
 
-def _announced(process: subprocess.Popen[str]) -> str:
-    """The URL that the server prints; "" when it ends without."""
-    line = first_line(process, START_S)
-    return tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
-
-
 # What is listed while the shell is not switched on.
 TOOLS = [row.tool.name for row in ROWS if row.tool.name != "shell"]
-
-# A session's usual calls: two questions to one picture.
-MIX: Sequence[tuple[str, dict[str, object]]] = (("phone_bridge_status", {}), ("device_status", {}), ("screenshot", {}))
 
 
 def drive(client: Client) -> None:

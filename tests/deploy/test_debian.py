@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import configparser
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
 SETTINGS = "/etc/mcpboard/mcpboard.toml"
 MODULES = "/usr/lib/python3/dist-packages/mcpboard"
-BELOW = "./usr/lib/python3/dist-packages/"
 WANTED = "/etc/systemd/system/multi-user.target.wants/mcpboard.service"
 
 
@@ -53,30 +52,12 @@ def owner_and_mode(inside: Room, path: str) -> str:
     return inside.run("stat", "--format", "%U:%G %a", path).strip()
 
 
-def test_it_is_named_for_every_machine_and_the_version(package: Path) -> None:
-    assert package.name == f"mcpboard_{versions.debian(tree.VERSION)}_all.deb"
-    assert tree.run("dpkg-deb", "--field", package, "Version").strip() == versions.debian(tree.VERSION)
-
-
-def test_it_ships_the_boards_part(package: Path) -> None:
-    lines = tree.run("dpkg-deb", "--contents", package).splitlines()
-    paths = (line.split()[-1] for line in lines if not line.startswith("d"))
-    ours = {path.removeprefix(BELOW) for path in paths if path.startswith(BELOW)}
-    assert ours == tree.board_files()
-
-
-def test_after_installation(trixie: Room) -> None:
-    assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
-    assert owner_and_mode(trixie, "/usr/bin/mcpboard") == "root:root 755"
-    assert trixie.run("id", "--name", "--user", "mcpboard").strip() == "mcpboard"
-    assert trixie.run("mcpboard", "--version") == f"{tree.VERSION}\n"
-    assert list((trixie.root / MODULES.lstrip("/") / "__pycache__").glob("errors.*.pyc"))
-    assert (trixie.root / WANTED.lstrip("/")).is_symlink()
-
-
 def test_it_serves_as_its_own_user_as_the_unit_starts_it(trixie: Room) -> None:
-    with_service = service(trixie)
-    trixie.run("sh", "-c", f"{with_service} < /dev/null > /dev/null 2> /run/log &")
+    unit = trixie.read("/usr/lib/systemd/system/mcpboard.service")
+    user, command = (tree.first(rf"^{key}=(.*)", unit) for key in ("User", "ExecStart"))
+    environ = " ".join(re.findall(r"^Environment=(.*)", unit, re.MULTILINE))
+    as_user = f"setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs {command}"
+    trixie.run("sh", "-c", f"exec env {environ} {as_user} < /dev/null > /dev/null 2> /run/log &")
     answers = ["mcpboard", "tools", "http://127.0.0.1:8080/mcp"]
     until(lambda: "screenshot" in trixie.try_(*answers).stdout, f"a list of tools: {trixie.read('/run/log')}")
     (pid,) = trixie.processes("mcpboard serve")
@@ -85,25 +66,23 @@ def test_it_serves_as_its_own_user_as_the_unit_starts_it(trixie: Room) -> None:
     trixie.end("mcpboard serve")
 
 
-def service(inside: Room) -> str:
-    """The unit's command with its user and environment."""
-    unit = configparser.RawConfigParser(strict=False)
-    unit.read_string(inside.read("/usr/lib/systemd/system/mcpboard.service"))
-    user, command = unit["Service"]["User"], unit["Service"]["ExecStart"]
-    lines = inside.read("/usr/lib/systemd/system/mcpboard.service").splitlines()
-    environ = " ".join(line.removeprefix("Environment=") for line in lines if line.startswith("Environment="))
-    return f"exec env {environ} setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs {command}"
+def test_it_is_installed_upgraded_removed_and_purged(package: Path, trixie: Room) -> None:
+    """An upgrade keeps what the owner wrote, removal leaves the settings, and a purge nothing."""
+    assert package.name == f"mcpboard_{versions.debian(tree.VERSION)}_all.deb"
+    assert tree.run("dpkg-deb", "--field", package, "Version").strip() == versions.debian(tree.VERSION)
+    assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
+    assert owner_and_mode(trixie, "/usr/bin/mcpboard") == "root:root 755"
+    assert trixie.run("id", "--name", "--user", "mcpboard").strip() == "mcpboard"
+    assert trixie.run("mcpboard", "--version") == f"{tree.VERSION}\n"
+    assert list((trixie.root / MODULES.lstrip("/") / "__pycache__").glob("errors.*.pyc"))
+    assert (trixie.root / WANTED.lstrip("/")).is_symlink()
 
-
-def test_an_upgrade_keeps_what_the_owner_wrote(trixie: Room) -> None:
     written = trixie.read(SETTINGS) + 'log_level = "debug"\n'
     (trixie.root / SETTINGS.lstrip("/")).write_text(written, "ascii")
     install(trixie)
     assert trixie.read(SETTINGS) == written
     assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
 
-
-def test_removal_leaves_the_settings_and_a_purge_nothing(trixie: Room) -> None:
     trixie.run("dpkg", "--remove", "mcpboard")
     assert trixie.exists(SETTINGS)
     assert not trixie.exists(MODULES)

@@ -1,4 +1,4 @@
-"""What `make dist` makes: wheel, sdist, the bundle for Claude Desktop, and the registry's server.json."""
+"""The bundle for Claude Desktop, and the registry's server.json."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import json
 import os
 import re
 import runpy
-import shutil
 import sys
-import tarfile
 import venv
-import zipfile
 from collections.abc import Iterator
-from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
@@ -27,41 +23,9 @@ from tests.support.served import Board
 from tests.support.visitors import CLIENTS, visit
 
 MCPB = {"node": "22.23.3", "@anthropic-ai/mcpb": "2.1.2"}
-BUILD = ("build==1.3.0", "setuptools==80.9.0")
 BUILD_S = 120.0  # seconds; a wheel takes five, the bundle's pip ten on a slow line
 NEVER_IN_A_BRIDGE = ("board", "host", "serving", "simulator")
 MAIN = tree.DEPLOY / "mcpb/server/main.py"
-
-
-# --- wheel and sdist -------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the wheel and the sdist, built from a copy because setuptools writes into its tree."""
-    copy = tmp_path_factory.mktemp("tree")
-    for name in ("mcpboard", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        how = shutil.copytree if (tree.ROOT / name).is_dir() else shutil.copyfile
-        how(tree.ROOT / name, copy / name)
-    command: provision.Command = [provision.python_prefix(*BUILD), "-m", "build", "--no-isolation", copy]
-    provision.run(command, limit_s=BUILD_S)
-    return copy / "dist"
-
-
-@pytest.mark.tools
-def test_the_wheel_holds_every_module_and_says_its_version(built: Path) -> None:
-    with zipfile.ZipFile(built / f"mcpboard-{tree.VERSION}-py3-none-any.whl") as wheel:
-        modules = {name for name in wheel.namelist() if ".dist-info/" not in name}
-        said = Parser().parsestr(wheel.read(f"mcpboard-{tree.VERSION}.dist-info/METADATA").decode())
-    assert modules == tree.package_files()
-    assert (said["Name"], said["Version"]) == ("mcpboard", tree.VERSION)
-
-
-@pytest.mark.tools
-def test_the_sdist_holds_what_a_wheel_is_made_of(built: Path) -> None:
-    with tarfile.open(built / f"mcpboard-{tree.VERSION}.tar.gz") as archive:
-        held = {name.partition("/")[2] for name in archive.getnames()}
-    assert held >= tree.package_files() | {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
 
 
 # --- the bundle ------------------------------------------------------------------------------
