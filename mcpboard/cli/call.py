@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mcpboard.cli import tool_arguments
-from mcpboard.cli.config import Verbs
+from mcpboard.cli.config import Verbs, print_columns
 from mcpboard.config.files import read_file
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.protocol.limits import TOKEN_FILE_LIMIT
@@ -105,9 +105,7 @@ def list_tools(arguments: argparse.Namespace) -> int:
         required = tool_arguments.schema_of(tool).get("required")
         needs = ", ".join(map(str, required)) if isinstance(required, list) else ""
         rows.append((printable(tool["name"]), printable(str(tool.get("title", ""))), printable(needs)))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, title, needs in rows:
-        print(f"{name:{widths[0]}}  {title:{widths[1]}}  {needs}".rstrip())
+    print_columns(rows)
     return 0
 
 

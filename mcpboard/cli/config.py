@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from mcpboard import config
@@ -50,20 +51,22 @@ def flags(arguments: argparse.Namespace) -> dict[str, object]:
     return {key: getattr(arguments, key) for key in keys if getattr(arguments, key) is not None}
 
 
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print the rows, each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
 def show(arguments: argparse.Namespace) -> int:
     """Print key, value and source of every setting; the token itself is never among them."""
     settings = config.load(flags(arguments))
-    shown: dict[str, Any] = {row.key: getattr(settings, row.key) for row in config.SETTINGS}
-    for key, value in shown.items():
-        if isinstance(value, tuple):  # of addresses
-            shown[key] = [str(address) for address in value]
+    values = {row.key: getattr(settings, row.key) for row in config.SETTINGS}
+    shown = {key: [*map(str, value)] if isinstance(value, tuple) else value for key, value in values.items()}
     if arguments.json:
         print(json.dumps({key: {"value": shown[key], "source": settings.sources[key]} for key in shown}, indent=2))
     else:
-        texts = {key: json.dumps(value) for key, value in shown.items()}
-        key_width, value_width = max(map(len, texts)), max(map(len, texts.values()))
-        for key, text in texts.items():
-            print(f"{key:{key_width}}  {text:{value_width}}  {settings.sources[key]}")
+        print_columns([(key, json.dumps(value), settings.sources[key]) for key, value in shown.items()])
     for warning in settings.warnings:
         print("mcpboard: warning:", warning, file=sys.stderr)
     return 0

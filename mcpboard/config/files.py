@@ -143,8 +143,8 @@ def read_file(path: str, largest: int = SETTINGS_LIMIT) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise FileMissing(f"{path}: no such file") from None
     except PermissionError:
-        account = _account()
-        user = account.pw_name if account else os.geteuid() if pwd else "this"
+        found = account()
+        user = found.pw_name if found else os.geteuid() if pwd else "this"
         cure = f"let its group read it (chmod g+r, and g+x on the directories above) and put {user} into that group"
         raise ConfigError(f"{path}: user {user} may not read it; {cure}") from None
     except OSError as error:
@@ -197,7 +197,7 @@ class Files:
         return token
 
 
-def _account() -> Any:
+def account() -> Any:
     """Return this process's entry in the system's list of users; None where there is none, or no such list."""
     try:
         return pwd.getpwuid(os.geteuid()) if pwd else None
@@ -207,8 +207,8 @@ def _account() -> Any:
 
 def user_home() -> str:
     """Return the home folder in this system's list of users, "" where there is none."""
-    account = _account()
-    return str(account.pw_dir) if account else "" if pwd else os.path.expanduser("~")
+    found = account()
+    return str(found.pw_dir) if found else "" if pwd else os.path.expanduser("~")
 
 
 def _parsed(path: str, raw: bytes) -> dict[str, Any]:

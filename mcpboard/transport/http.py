@@ -73,12 +73,16 @@ class HttpClient:
         self.origin = f"{parts.scheme}://{parts.netloc}"  # as a browser would name it for a page of that server
         self.address = (str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80))
         self._over_tls = parts.scheme == "https"
-        self._interface = None if interface is None else _checked_interface(interface)
+        # Linux takes 15 bytes of nearly anything; one of digits and points alone was meant as an address.
+        if interface is not None and not re.fullmatch(r"(?=.*[A-Za-z])[!-.0-9;-~]{1,15}", interface):
+            raise errors.ConfigError("a network interface is expected, such as usb0, and no address or path")
+        self._interface = interface
         self._connect = connect
-        self._headers = {"User-Agent": f"mcpboard/{__version__}"}
-        self._headers |= dict(_checked_header(name, value) for name, value in headers)
+        self._headers = {"User-Agent": f"mcpboard/{__version__}", **dict(headers)}
         if token is not None:
-            self._headers |= dict([_checked_header("Authorization", f"Bearer {token}")])
+            self._headers["Authorization"] = f"Bearer {token}"
+        for name, value in self._headers.items():
+            _check_header(name, value)
 
     @contextmanager
     def exchange(
@@ -236,23 +240,14 @@ def _checked_url(url: str) -> SplitResult:
     return parts._replace(path="/mcp" if parts.path in ("", "/") else parts.path, fragment="")
 
 
-def _checked_header(name: str, value: str) -> tuple[str, str]:
-    """Return a header that http.client will send as it is; the value itself is never in a message."""
+def _check_header(name: str, value: str) -> None:
+    """Raise ConfigError unless http.client sends the header as it is; the value itself is never in a message."""
     if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
         raise errors.ConfigError("a header's name is letters, digits and hyphens")
     if name.lower() in _RESERVED:
         raise errors.ConfigError(f"the header {name} belongs to the connection; leave it out")
     if not value.isascii() or not value.isprintable():
         raise errors.ConfigError(f"the value of the header {name} must be one line of ASCII characters")
-    return name, value
-
-
-def _checked_interface(name: str) -> str:
-    """Return the name of a network interface, as systems form them; it need not be there yet."""
-    # Linux takes 15 bytes of nearly anything; one of digits and points alone is an address that was meant otherwise.
-    if re.fullmatch(r"(?=.*[A-Za-z])[!-.0-9;-~]{1,15}", name):
-        return name
-    raise errors.ConfigError("the name of a network interface is expected, such as usb0, and no address or path")
 
 
 # --- errors of others ------------------------------------------------------------------------

@@ -11,9 +11,11 @@ from typing import Any
 
 from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
-from mcpboard.cli.config import Verbs
+from mcpboard.cli.config import Verbs, print_columns
 from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import ConfigError
+from mcpboard.laptop import connect as laptop
+from mcpboard.transport.http import HttpClient
 
 # How a config entry comes by the token -> what the person has to do or know.
 TOKEN_NOTES: Mapping[str, str] = {
@@ -51,14 +53,10 @@ def _add_word(parser: argparse.ArgumentParser, name: str, **options: Any) -> Non
 
 def connect(arguments: argparse.Namespace) -> int:
     """Print the config entry, or write it, with all remarks on standard error; then a handshake with the server."""
-    from mcpboard.laptop import connect as laptop
-
     if arguments.list:
         rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
         rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
-        key, title, language = (max(len(row[column]) for row in rows) for column in range(3))
-        for row in rows:
-            print(f"{row[0]:{key}}  {row[1]:{title}}  {row[2]:{language}}  {row[3]}")
+        print_columns(rows)
         return 0
     client = client_configs.find(arguments.client or "")
     if client is None:
@@ -66,7 +64,7 @@ def connect(arguments: argparse.Namespace) -> int:
         wrong = f"{arguments.client} is not known" if arguments.client else "name a client"
         raise ConfigError(f"{wrong}; there are: {known}")
     if arguments.undo:
-        path = laptop.undo(_path(client, arguments)).path
+        path = laptop.undo(_path(client, arguments))
         _say(f"{path} is what it was before" if os.path.exists(path) else f"{path} is gone, as it was before")
         return 0
     target = _target(arguments)
@@ -90,8 +88,6 @@ def _target(arguments: argparse.Namespace) -> Target:
 
     With --host, what the command line did not say is filled in from the host agent of this computer.
     """
-    from mcpboard.transport.http import HttpClient
-
     if arguments.host:
         from mcpboard.cli.host import local_agent
 
@@ -126,16 +122,12 @@ def program() -> tuple[str, ...]:
 
 
 def _path(client: ClientConfig, arguments: argparse.Namespace) -> str:
-    from mcpboard.laptop import connect as laptop
-
     if arguments.file is not None and client.format != "steps":
         return os.path.abspath(str(arguments.file))
     return laptop.path_of(client, sys.platform, config.user_folders())
 
 
 def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
-    from mcpboard.laptop import connect as laptop
-
     path = _path(client, arguments)
     try:
         written = laptop.write(client, target, path)

@@ -45,9 +45,9 @@ def relay(arguments: argparse.Namespace) -> int:
     if kind is not None:
         if kind == "auto":
             kind = "launchd" if sys.platform == "darwin" else "systemd"
-        service = autostart.SERVICES[kind](client.url, str(listen))
-        sys.stdout.write(service.text)
-        print(service.steps, file=sys.stderr)
+        text, steps = autostart.SERVICES[kind](client.url, str(listen))
+        sys.stdout.write(text)
+        print(steps, file=sys.stderr)
         return 0
 
     from mcpboard.serving import server

@@ -64,10 +64,14 @@ def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
     return WrittenFile(path, backup, old is None, restricted)
 
 
-def undo(path: str) -> WrittenFile:
-    """Make the file at `path` what it was before the latest write; raises ConfigError when it changed since."""
+def undo(path: str) -> str:
+    """Make the file at `path` what it was before the latest write, and return where it is, all links followed.
+
+    Raises ConfigError when it changed since.
+    """
     path = os.path.realpath(path)
-    return WrittenFile(path, client_files.undo(path).path)
+    client_files.undo(path)
+    return path
 
 
 def handshake(target: Target, doctor: str) -> tuple[bool, str]:

@@ -84,8 +84,8 @@ def restrict(path: str) -> bool:
     return restricted
 
 
-def undo(path: str) -> Backup:
-    """Put back what the file was before the latest write, byte for byte, and return the backup that is used up.
+def undo(path: str) -> None:
+    """Put back what the file was before the latest write, byte for byte; that uses up its backup.
 
     Raises ConfigError when there is none, or when the file has changed since.
     """
@@ -103,7 +103,6 @@ def undo(path: str) -> Backup:
         os.unlink(backup.path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be put back: {error.strerror}; {backup.path} holds what it was") from None
-    return backup
 
 
 def backups(path: str) -> list[Backup]:

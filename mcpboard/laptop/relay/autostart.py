@@ -10,29 +10,16 @@ import os
 import plistlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from mcpboard.config import files
 from mcpboard.errors import ConfigError
-
-pwd: Any
-try:
-    import pwd
-except ImportError:  # on Windows
-    pwd = None
 
 FILES = Path(__file__).parent
 LABEL = "mcpboard.relay"
 UNIT = "mcpboard-relay.service"
 
-
-@dataclass(frozen=True)
-class ServiceFile:
-    """The text of the file, and the steps that install it."""
-
-    text: str
-    steps: str
+ServiceFile = tuple[str, str]  # its text, and the steps that install it
 
 
 def launchd(url: str, listen: str) -> ServiceFile:
@@ -41,14 +28,12 @@ def launchd(url: str, listen: str) -> ServiceFile:
     Never as root, because whoever can write into this Python could then be root. Raises ConfigError
     for root and where the system has no users.
     """
-    if pwd is None:
+    user = files.account()
+    if user is None:
         raise ConfigError("--print-service launchd: print it on the Mac where it is to run")
     if os.geteuid() == 0:
-        raise ConfigError(
-            "--print-service launchd: the daemon runs as the user who prints it, and should not be root; "
-            "print it without sudo, which only the steps need"
-        )
-    user = pwd.getpwuid(os.geteuid())
+        cure = "should not be root; print it without sudo, which only the steps need"
+        raise ConfigError(f"--print-service launchd: the daemon runs as the user who prints it, and {cure}")
     content = plistlib.loads((FILES / f"{LABEL}.plist").read_bytes())
     content |= {
         "UserName": user.pw_name,
@@ -56,29 +41,23 @@ def launchd(url: str, listen: str) -> ServiceFile:
         "StandardErrorPath": f"{user.pw_dir}/Library/Logs/{LABEL}.log",  # /var/log is root's
     }
     file = f"/Library/LaunchDaemons/{LABEL}.plist"
-    return ServiceFile(
-        plistlib.dumps(content, sort_keys=False).decode(),
-        _steps(
-            url,
-            listen,
-            f"Save it as {file} (owner root, not writable by others), then:",
-            f"sudo launchctl bootstrap system {file}",
-            f"To remove it: sudo launchctl bootout system/{LABEL}",
-        ),
+    steps = (
+        f"Save it as {file} (owner root, not writable by others), then:",
+        f"sudo launchctl bootstrap system {file}",
+        f"To remove it: sudo launchctl bootout system/{LABEL}",
     )
+    return plistlib.dumps(content, sort_keys=False).decode(), _steps(url, listen, *steps)
 
 
 def systemd(url: str, listen: str) -> ServiceFile:
     """Return a unit of the user; loopback needs no root."""
     # Quoted as systemd reads words, and none of its specifiers or variables.
-    words = [
-        '"' + _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$") + '"'
-        for word in _command(url, listen)
-    ]
+    escapes = str.maketrans({"%": "%%", "\\": "\\\\", '"': '\\"', "$": "$$"})
+    words = [f'"{word.translate(escapes)}"' for word in _command(url, listen)]
     text = (FILES / UNIT).read_text("utf-8").partition("\n")[2]
-    text = text.replace("@LISTEN@", _escaped(listen)).replace("@COMMAND@", " ".join(words))
+    text = text.replace("@LISTEN@", listen.replace("%", "%%")).replace("@COMMAND@", " ".join(words))
     steps = (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
-    return ServiceFile(text, _steps(url, listen, *steps))
+    return text, _steps(url, listen, *steps)
 
 
 SERVICES: Mapping[str, Callable[[str, str], ServiceFile]] = {"launchd": launchd, "systemd": systemd}
@@ -88,17 +67,11 @@ def _command(url: str, listen: str) -> Sequence[str]:
     return [sys.executable, "-m", "mcpboard", "relay", url, "--listen", listen]
 
 
-def _escaped(word: str) -> str:
-    return word.replace("%", "%%")
-
-
 def _steps(url: str, listen: str, *steps: str) -> str:
     port = listen.rpartition(":")[2]
-    return "\n".join(
-        (
-            *steps,
-            f"Clients then use http://{listen}/mcp in place of {url}.",
-            "Without any daemon, where the board has an SSH server, a tunnel does the same while it runs:",
-            f"ssh -N -L {port}:127.0.0.1:8080 root@BOARD   (clients: http://127.0.0.1:{port}/mcp)",
-        )
+    more = (
+        f"Clients then use http://{listen}/mcp in place of {url}.",
+        "Without any daemon, where the board has an SSH server, a tunnel does the same while it runs:",
+        f"ssh -N -L {port}:127.0.0.1:8080 root@BOARD   (clients: http://127.0.0.1:{port}/mcp)",
     )
+    return "\n".join((*steps, *more))

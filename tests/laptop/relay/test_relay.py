@@ -438,7 +438,7 @@ def test_the_launchd_daemon_runs_this_relay_as_this_user(
     ("place", "value", "words"),
     [
         pytest.param("os.geteuid", lambda: 0, "without sudo", id="root"),
-        pytest.param("mcpboard.laptop.relay.autostart.pwd", None, "on the Mac", id="a system without users"),
+        pytest.param("mcpboard.config.files.pwd", None, "on the Mac", id="a system without users"),
     ],
 )
 def test_no_launchd_daemon_is_printed_that_would_run_as_root(
