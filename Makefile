@@ -6,7 +6,7 @@ CORE = tests/protocol tests/board tests/serving
 # Two tests at a time, as most wait for a process or a socket; whole files, so that what a file starts is started once.
 TWICE = -n 2 --dist loadfile
 
-.PHONY: help demo demo-host test test-fast check house bench soak dist deb matrix board-image clean
+.PHONY: help demo demo-host test test-fast check house bench soak docs pages dist deb matrix board-image clean
 .DEFAULT_GOAL := help
 
 help: ## this menu
@@ -35,9 +35,16 @@ check: .venv-check/ready ## ruff (lint and format) and mypy, over package and te
 house: .venv-test/ready ## measures of the layout: sizes, names, helpers, each with its limit
 	.venv-test/bin/python -m tests.house
 
-bench: .venv-test/ready ## the numbers of the README, side by side in one run; installs what that needs (apt when root)
+bench: .venv-test/ready ## the figures of docs/performance.md, side by side in one run; installs what that needs (apt when root)
 	.venv-test/bin/python -m tests.bench.needs
 	.venv-test/bin/python -m tests.bench
+
+docs: .venv-docs/ready ## the pages of docs/ as a site, in out/site
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build -f deploy/site/mkdocs.yml
+
+pages: .venv-test/ready ## make anew what a program makes of docs/: the pictures, and the page of commands
+	.venv-test/bin/python docs/pictures.py
+	.venv-test/bin/python docs/commands.py
 
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
 	.venv-dist/bin/python -m build --outdir dist
@@ -68,6 +75,11 @@ clean: ## remove the virtual environments and what was built
 .venv-test/ready: setup.cfg
 	$(PYTHON) -m venv --clear .venv-test
 	.venv-test/bin/pip install -q -e '.[test]'
+	touch $@
+
+.venv-docs/ready: setup.cfg
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/pip install -q -e '.[docs]'
 	touch $@
 
 .venv-dist/ready:

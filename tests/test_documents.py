@@ -1,4 +1,4 @@
-"""The README says what the code does: tables compared, commands run."""
+"""README and docs/ say what the code does: tables compared, commands run, links followed."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from mcpboard.host.tools.rows import ROWS as HOST_ROWS
 from mcpboard.laptop import relay
 from mcpboard.protocol import limits
 from mcpboard.serving import server
+from mcpboard.simulator.board.faults import KINDS
 from tests.support import ROOT
 from tests.support.processes import MCPBOARD, started
 
 README = (ROOT / "README.md").read_text("utf-8")
-SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text("utf-8").partition("\n## Reference")[2]
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 
 
-def section(title: str) -> str:
+def section(title: str, page: str = README) -> str:
     """The text below the heading `title`, up to the next heading of its level."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
-    assert found, f"README has no section {title}"
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"there is no section {title}"
     return found[1]
 
 
@@ -58,12 +59,37 @@ def _setting_row(row: Setting) -> list[str]:
 
 
 def test_the_settings_tables_are_those_of_the_code() -> None:
-    assert table_rows(SETTINGS_PAGE) == [_setting_row(row) for row in (*SETTINGS, *HOST_SETTINGS)]
+    assert table_rows(section("Reference", PAGES["settings"])) == [
+        _setting_row(row) for row in (*SETTINGS, *HOST_SETTINGS)
+    ]
 
 
 def test_the_host_s_tools_are_those_of_the_code() -> None:
-    written = table_rows(section("The host agent: several devices behind one address"))
-    assert [row[0].strip("`") for row in written if len(row) == 3] == [row.tool.name for row in HOST_ROWS]
+    written = table_rows(section("Its tools", PAGES["host"]))
+    assert [row[0].strip("`") for row in written] == [row.tool.name for row in HOST_ROWS]
+
+
+def test_the_faults_of_the_simulated_board_are_those_of_the_code() -> None:
+    """Each kind, with its settings and their defaults."""
+    for kind, _, cell in (rows := table_rows(section("Faults", PAGES["simulator"]))):
+        defaults = dict(re.findall(r"`(\w+)` ([^,(]+[^,( ])", cell))
+        told = {name: default.removesuffix(" bytes") for name, default in defaults.items()}
+        assert told == {name: _as_told(value) for name, value in KINDS[kind.strip("`")].items()}
+    assert [kind.strip("`") for kind, _, _ in rows] == list(KINDS)
+
+
+def _as_told(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def test_every_page_is_in_the_site_and_in_the_readme() -> None:
+    navigation = (ROOT / "deploy/site/mkdocs.yml").read_text("utf-8")
+    assert not [name for name in PAGES if f": {name}.md\n" not in navigation]
+    assert not [name for name in PAGES if name != "index" and f"(docs/{name}.md" not in README]
+
+
+def test_the_readme_is_short() -> None:
+    assert README.count("\n") <= 200
 
 
 def test_one_version_everywhere() -> None:
@@ -76,10 +102,10 @@ def test_one_version_everywhere() -> None:
     assert newest[1] == mcpboard.__version__
 
 
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")))
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS], ids=lambda path: path.name)
+@pytest.mark.parametrize("page", DOCS, ids=lambda path: path.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     """Links, and paths of sources in backquotes."""
     text = page.read_text("utf-8")
@@ -89,9 +115,22 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert not missing + [path for path in named if not (ROOT / path).exists()]
 
 
+@pytest.mark.parametrize("page", DOCS, ids=lambda path: path.name)
+def test_every_heading_that_a_page_links_to_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s:]*)#([^)\s]+)\)", page.read_text("utf-8"))
+    missing = [(link, anchor) for link, anchor in links if anchor not in anchors(page.parent / link if link else page)]
+    assert not missing
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links, as forges and MkDocs make it of their words."""
+    titles = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 def test_the_tables_of_limits_are_those_of_the_code() -> None:
     """Every limit with its value, and none that does not exist."""
-    rows = table_rows((ROOT / "docs/limits.md").read_text("utf-8"))
+    rows = table_rows(PAGES["limits"])
     written = {row[0].strip("`"): int(row[1].split()[0].replace(",", "")) for row in rows}
     code = {**vars(text), **vars(limits)}
     assert written == {name: value for name, value in code.items() if name.isupper() and name[0] != "_"}
@@ -100,7 +139,7 @@ def test_the_tables_of_limits_are_those_of_the_code() -> None:
 
 def test_the_numbers_of_each_server_are_those_of_the_code() -> None:
     """Connections, slots and threads; what the sentence about spare threads says follows from them."""
-    page = (ROOT / "docs/hostile-traffic.md").read_text("utf-8")
+    page = PAGES["hostile-traffic"]
     table = page.partition("| | board | relay | host agent |\n")[2].partition("\n\n")[0]
     written = [[[int(number) for number in re.findall(r"\d+", cell)] for cell in line.split("|")[2:5]]
                for line in table.splitlines()[1:]]  # fmt: skip
@@ -117,7 +156,7 @@ def test_the_numbers_of_each_server_are_those_of_the_code() -> None:
 
 def test_every_folder_of_the_package_is_explained() -> None:
     """By the table of docs/architecture.md, so that a stranger finds a file by its first guess."""
-    table = (ROOT / "docs/architecture.md").read_text("utf-8").partition("## Who imports whom")[0]
+    table = PAGES["architecture"].partition("## Who imports whom")[0]
     top = [path for path in (ROOT / "mcpboard").iterdir() if path.is_dir() and (path / "__init__.py").exists()]
     inner = [path for folder in top for path in folder.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
     assert not [path.name for path in (*top, *inner) if f"{path.name}/`" not in table]
@@ -127,13 +166,14 @@ def test_the_public_names_of_the_package_are_listed() -> None:
     assert mcpboard.__all__ == ["__version__"]
 
 
-def test_every_make_target_named_in_the_readme_exists() -> None:
+def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    assert set(re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)) <= targets
+    everything = "\n".join(page.read_text("utf-8") for page in DOCS)
+    assert set(re.findall(r"(?:^|`)make ([a-z-]+)", everything, re.MULTILINE)) <= targets
 
 
 def test_the_words_that_the_bridge_s_table_quotes_are_said() -> None:
-    table = README.partition("### When bridge or relay do not work")[2].partition("\n## ")[0]
+    table = section("Bridge and relay", PAGES["troubleshooting"])
     source = "".join(path.read_text("utf-8") for path in (ROOT / "mcpboard").rglob("*.py"))
     symptoms = "\n".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("| "))
     quoted = [words for words in re.findall(r"`([^`]+)`", symptoms) if " " in words and not re.search(r"\d", words)]
@@ -143,7 +183,7 @@ def test_the_words_that_the_bridge_s_table_quotes_are_said() -> None:
 
 def test_people_behind_a_proxy_are_told_the_literal_address() -> None:
     """Some clients take no ranges, some ignore the variable; curl shows whether the board itself answers."""
-    advice = section("Setting up a client")
+    advice = PAGES["clients"]
     assert all(f"`{name}=192.168.42.1`" in advice for name in ("NO_PROXY", "no_proxy"))
     assert "some ignore\nthe variable" in advice
     assert "`curl --noproxy '*'`" in advice
@@ -152,6 +192,7 @@ def test_people_behind_a_proxy_are_told_the_literal_address() -> None:
 # --- what the README shows is run ----------------------------------------------------------------
 
 URL = "http://192.168.42.1:8080/mcp"
+DEMO = "http://127.0.0.1:8080/mcp"
 LIMIT = 60  # seconds; each command takes well under one
 
 
@@ -167,21 +208,24 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
         assert program.end() == 0
 
 
-def shell_blocks(title: str) -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```", section(title), re.MULTILINE | re.DOTALL)
+def shell_blocks(text: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def session(demo: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Every command of the first session, run with the demo's URL: the folder, and what each block printed."""
+    """Every command of a page for newcomers, run with the demo's URL: the folder, and what each block printed."""
     folder = tmp_path_factory.mktemp("session")
     command = folder / "mcpboard"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mcpboard "$@"\n')
     command.chmod(0o755)
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     printed = []
-    for block in shell_blocks("First session with curl"):
-        script = "set -e -o pipefail\n" + block.replace(URL, demo[1])
+    _, *blocks = shell_blocks(section("60 seconds without a board"))  # the first is `make demo`
+    blocks += shell_blocks(section("What a request looks like", PAGES["clients"]))
+    blocks += shell_blocks(section("`mcpboard tools URL` and `mcpboard call URL TOOL`: from a shell", PAGES["laptop"]))
+    for block in blocks:
+        script = "set -e -o pipefail\n" + block.replace(DEMO, demo[1]).replace(URL, demo[1])
         done = subprocess.run(
             ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
         )
@@ -217,8 +261,9 @@ def test_the_curl_session_saves_a_bundle(session: tuple[Path, list[str]]) -> Non
 
 
 def test_the_modern_curl_line_discovers(session: tuple[Path, list[str]]) -> None:
-    assert json.loads(session[1][1])["result"]["supportedVersions"] == ["2026-07-28", "2025-11-25"]
+    assert json.loads(session[1][2])["result"]["supportedVersions"] == ["2026-07-28", "2025-11-25"]
 
 
 def test_the_mcpboard_lines_list_and_call(session: tuple[Path, list[str]]) -> None:
-    assert "phone_bridge_status" in session[1][2]
+    assert "phone_bridge_status" in session[1][1]
+    assert "phone_bridge_status" in session[1][3]

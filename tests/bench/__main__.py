@@ -1,4 +1,4 @@
-"""`python -m tests.bench [ROWS]`: the table of the README, everything in one run on this machine.
+"""`python -m tests.bench [ROWS]`: the table of docs/performance.md, everything in one run on this machine.
 
 ROWS are some of: instructions list calls bundles memory size board start departed stalled sigterm crowded console
 vision. Nothing that was measured fails: `over` says where a target was missed. What a row needs and is not here ends

@@ -32,7 +32,7 @@ def found() -> Iterator[Servers]:
 
 @pytest.mark.parametrize("measure", [rows.learned, rows.growths, rows.resident], ids=lambda each: each.__name__)
 def test_what_is_counted_reaches_its_targets(measure: Callable[[Servers], Iterator[rows.Row]], found: Servers) -> None:
-    """The shell's own entry takes the tool list of a board that has it over its target (README)."""
+    """The shell's own entry takes the tool list of a board that has it over its target (docs/performance.md)."""
     assert not [row.markdown() for row in measure(found) if not row.ok and "its shell" not in row.metric]
 
 

@@ -1,4 +1,4 @@
-"""The client matrix of the README, made from the tables that the tests run.
+"""The client matrix of docs/clients.md, made from the tables that the tests run.
 
 Usage: python -m tests.functional.matrix
 """

@@ -18,7 +18,7 @@ from mcpboard.simulator.board import go_http
 from mcpboard.simulator.board.listener import Port
 from mcpboard.simulator.board.runs import Dropped, ExecutionHold, Ledger, ReceivedRequest, SimulatedClock, ToolRun
 
-HEARTBEAT_S = 30.0  # as the README's section on the cloud has it
+HEARTBEAT_S = 30.0  # as docs/cloud.md has it
 CLAIM_WAIT_S = 25.0  # how long a claim may stay unanswered, below the minute of common proxies
 LEASE_S = 90.0  # three heartbeats
 REMEMBERED = 10_000  # posts; a demonstration may run for days
