@@ -1,4 +1,4 @@
-"""Make the pictures of the README and of the site: `make pictures`. The phone is the simulated one, driven over its own API."""
+"""Make the pictures of the README and the site (`make pages`); the phone is the simulated one, driven over its API."""
 
 from __future__ import annotations
 
