@@ -44,7 +44,6 @@ docs: .venv-docs/ready ## the pages of docs/ as a site, in out/site
 
 pages: .venv-test/ready ## make anew what a program makes of docs/: the pictures, and the page of commands
 	.venv-test/bin/python docs/pictures.py
-	.venv-test/bin/python docs/commands.py
 
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
 	.venv-dist/bin/python -m build --outdir dist
