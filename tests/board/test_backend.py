@@ -311,14 +311,10 @@ def test_no_error_of_requests_or_urllib3_is_left_untranslated(error: type[Except
 
 
 @pytest.mark.parametrize(("error", "kind"), [
-    pytest.param(requests.exceptions.ConnectTimeout, FailureKind.UNREACHABLE, id="a connect timeout is no timeout"),
-    pytest.param(requests.exceptions.ReadTimeout, FailureKind.TIMEOUT, id="read timeout of requests"),
-    pytest.param(requests.exceptions.ConnectionError, FailureKind.BROKEN, id="connection error of requests"),
-    pytest.param(urllib3.exceptions.NewConnectionError, FailureKind.UNREACHABLE, id="no connection"),
-    pytest.param(urllib3.exceptions.ReadTimeoutError, FailureKind.TIMEOUT, id="read timeout of urllib3"),
-    pytest.param(urllib3.exceptions.ProtocolError, FailureKind.BROKEN, id="protocol error"),
-    pytest.param(ConnectionResetError, FailureKind.BROKEN, id="reset"),
-    pytest.param(KeyError, None, id="a bug"),
+    (requests.exceptions.ConnectTimeout, FailureKind.UNREACHABLE), (urllib3.exceptions.NewConnectionError, FailureKind.UNREACHABLE),
+    (requests.exceptions.ReadTimeout, FailureKind.TIMEOUT), (urllib3.exceptions.ReadTimeoutError, FailureKind.TIMEOUT),
+    (requests.exceptions.ConnectionError, FailureKind.BROKEN), (urllib3.exceptions.ProtocolError, FailureKind.BROKEN),
+    (ConnectionResetError, FailureKind.BROKEN), (KeyError, None),
 ])  # fmt: skip
 def test_the_most_specific_kind_counts(error: type[Exception], kind: FailureKind | None) -> None:
     assert failure_of(error) is kind

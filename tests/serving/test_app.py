@@ -97,15 +97,10 @@ class TestAnswers:
         assert response.status == 403
         assert method == "HEAD" or "id" not in response.json
 
-    @pytest.mark.parametrize(("sent", "status"), [
-        pytest.param(request(message("ping"), FOREIGN), 404, id="before Origin is looked at"),
-        pytest.param(request(message("ping"), path="/mcp/"), 404, id="with a slash"),
-        pytest.param(request(b"", FOREIGN, method="GET", path="/health"), 403, id="a foreign page"),
-        pytest.param(request(b"", method="GET", path="/health"), 200, id="a page"),
-    ])  # fmt: skip
-    def test_only_mcp_is_switched_off(self, sent: bytes, status: int) -> None:
+    def test_only_mcp_is_switched_off(self) -> None:
         with serving(FakeRole(disabled="it is off")) as served:
-            assert served.ask(sent).status == status
+            foreign = served.ask(request(message("ping"), FOREIGN, path="/mcp/"))  # before Origin is looked at
+            assert (foreign.status, served.ask(request(method="GET", path="/health")).status) == (404, 200)
 
     @pytest.mark.parametrize("condition", ["If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"])
     @pytest.mark.parametrize("value", ODD_CONDITIONS)
@@ -237,7 +232,8 @@ class TestBorrowed:
 def environ_of(body: bytes) -> dict[str, Any]:
     """Return the environ that the server passes for a POST of `body`."""
     environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "CONTENT_LENGTH": str(len(body))}
-    return environ | {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True}
+    own = bytes(bytearray(body))  # a copy, as the server's is
+    return environ | {"wsgi.input": io.BytesIO(own), "wsgi.input_terminated": True}
 
 
 class TestUnfinished:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from types import SimpleNamespace
@@ -117,16 +116,6 @@ class TestGone:
         served.post(call("echo"))
         served.limit.wait_for(0)
         assert served.role.lost.empty()
-
-    def test_a_client_that_closes_its_half_is_taken_for_gone(self, served: Served) -> None:
-        """The price of noticing those that left: who sends FIN after the request gets no answer."""
-        with served.client() as client:
-            client.send(request(call("block")))
-            served.role.begun.get(timeout=LIMIT_S)
-            client.sock.shutdown(socket.SHUT_WR)
-            assert client.ended()
-        served.role.release.set()
-        assert served.role.lost.get(timeout=LIMIT_S) == "block"
 
     def test_a_thousand_aborted_calls_leave_nothing_behind(self, served: Served) -> None:
         served.pings()

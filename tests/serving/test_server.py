@@ -17,16 +17,7 @@ from mcpboard.errors import AddressTaken, ConfigError
 from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.serving import descriptors
 from mcpboard.serving.descriptors import FEWEST, OWN, fit
-from mcpboard.serving.server import (
-    CONNECTIONS,
-    IP_FREEBIND,
-    THREADS,
-    TOOL_CALLS,
-    WAITRESS,
-    Server,
-    listeners,
-    url,
-)
+from mcpboard.serving.server import CONNECTIONS, IP_FREEBIND, THREADS, TOOL_CALLS, WAITRESS, Server, listeners, url
 from tests.serving.conftest import Lines
 from tests.serving.served import Served
 from tests.support.http import HOST, LIMIT_S, call, message, request
