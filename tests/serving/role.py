@@ -12,7 +12,7 @@ from werkzeug.routing import Rule
 
 from mcpboard.errors import InvalidParams, ToolRefused
 from mcpboard.protocol.endpoint import JSON, Endpoint
-from mcpboard.protocol.messages import CloseSession, OpenSession, Outcome, Policy, Reply, RequestHead, ToolCall
+from mcpboard.protocol.messages import Arrived, CloseSession, OpenSession, Outcome, Policy, Reply, RequestHead, ToolCall
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.serving.app import View, page_rules
 from mcpboard.serving.concurrency import ConcurrencyLimit, ConcurrencySlot
@@ -53,6 +53,7 @@ class FakeRole:
         self.ran: list[str] = []
         self.begun: queue.Queue[str] = queue.Queue()
         self.lost: queue.Queue[str] = queue.Queue()
+        self.receipts: queue.Queue[Arrived] = queue.Queue()  # of the replies that were handed over
         self.sources: list[Source] = []
         self.release = threading.Event()
         self.broken: Exception | None = None  # raised wherever the role is asked for anything but a call
@@ -88,7 +89,7 @@ class FakeRole:
         self.ran.append(call.name)
         self.begun.put(call.name)
         content = TOOLS[call.name](self, call.arguments)
-        return Outcome(content, lambda arrived: None if arrived else self.lost.put(call.name))
+        return Outcome(content, lambda arrived: self.receipts.put(arrived) if arrived else self.lost.put(call.name))
 
     def _break(self) -> None:
         if self.broken is not None:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from mcpboard.protocol.messages import Arrived, Outcome, ToolCall
+from mcpboard.protocol.messages import Arrived
 from mcpboard.serving import connection, receipt, server
 from mcpboard.serving.connection import HALF_CLOSED, LIMITS, Channel
 from tests.serving.conftest import Lines
-from tests.serving.role import FakeRole
-from tests.serving.served import Served, serving, soon
+from tests.serving.served import Served, soon
 from tests.support.http import LIMIT_S, Connection, call, message, request
 
 PICTURE = 100 * 1024  # characters: more than a small window, less than the kernel takes for a slow reader
@@ -29,31 +27,9 @@ LONG = 800 * 1024  # characters: more than the kernel takes, less than goes to a
 UNREADABLE = b"x" * (4 << 20)  # a body that is far over the limit: no socket buffers hold it
 
 
-class CuriousRole(FakeRole):
-    """Keeps how to ask whether each reply has arrived, None for one that was not handed over."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fates: queue.Queue[Arrived | None] = queue.Queue()
-
-    def run(self, call: ToolCall) -> Outcome:
-        return Outcome(super().run(call).result, self.fates.put)
-
-    def fate(self) -> Arrived:
-        arrived = self.fates.get(timeout=LIMIT_S)
-        assert arrived is not None
-        return arrived
-
-
-@pytest.fixture
-def role() -> CuriousRole:
-    return CuriousRole()
-
-
-@pytest.fixture
-def served(role: CuriousRole) -> Iterator[Served]:
-    with serving(role) as running:
-        yield running
+def fate(served: Served) -> Arrived:
+    """How to ask whether the next reply has arrived, once it was handed over."""
+    return served.role.receipts.get(timeout=LIMIT_S)
 
 
 each_ending = pytest.mark.parametrize("headers", [(), ("Connection: close",)], ids=["kept open", "closed"])
@@ -63,10 +39,10 @@ each_ending = pytest.mark.parametrize("headers", [(), ("Connection: close",)], i
 @pytest.mark.parametrize(
     ("tool", "waits"), [("echo", False), ("picture", True)], ids=["read", "that waits in the kernel"]
 )
-def test_an_answer_has_arrived_once_it_is_read(served: Served, role: CuriousRole, tool: str, waits: bool, headers: tuple[str, ...]) -> None:  # fmt: skip
+def test_an_answer_has_arrived_once_it_is_read(served: Served, tool: str, waits: bool, headers: tuple[str, ...]) -> None:  # fmt: skip
     with served.client(receive_buffer=WINDOW) as client:
         client.send(request(call(tool, size=PICTURE), *headers))
-        arrived = role.fate()
+        arrived = fate(served)
         assert not (waits and arrived())
         assert client.response().status == 200
         assert soon(arrived)
@@ -84,33 +60,31 @@ def left_to_the_loop(served: Served, client: Connection, *headers: str) -> Chann
 
 
 @each_ending
-def test_an_answer_whose_end_the_loop_sends_has_arrived(served: Served, role: CuriousRole, headers: tuple[str, ...]) -> None:  # fmt: skip
+def test_an_answer_whose_end_the_loop_sends_has_arrived(served: Served, headers: tuple[str, ...]) -> None:  # fmt: skip
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, *headers)
-        arrived = role.fate()
+        arrived = fate(served)
         assert not arrived()
         assert client.response().status == 200
         assert soon(arrived)
 
 
-def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(
-    monkeypatch: pytest.MonkeyPatch, served: Served, role: CuriousRole
-) -> None:
+def test_a_client_that_is_quicker_than_the_news_of_our_end_has_it_all(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:  # fmt: skip
     """It closes on the last byte of the answer, when the kernel still waits for one more to be acknowledged: our end."""
     monkeypatch.setattr(connection, "unacknowledged", lambda sock: 1)
     with served.client() as client:
         assert client.post(call("echo"), "Connection: close").status == 200
-        arrived = role.fate()
+        arrived = fate(served)
         assert client.ended()
     assert soon(lambda: not served.server._channels())
     assert arrived()
 
 
-def test_a_receipt_does_not_hold_what_a_client_sent(served: Served, role: CuriousRole) -> None:
+def test_a_receipt_does_not_hold_what_a_client_sent(served: Served) -> None:
     """Sixteen of them are kept for minutes, with their connections."""
     with served.client() as client:
         assert client.post(call("echo")).status == 200
-        arrived = role.fate()
+        arrived = fate(served)
         (kept,) = served.server._channels()
         client.send(request(bytes(200_000))[:-1])
         assert soon(lambda: kept.request is not None and len(kept.request.body_rcv) == 199_999)
@@ -138,14 +112,14 @@ class Overheard:
         return taken
 
 
-def test_an_answer_asked_about_while_the_next_one_leaves_has_arrived(served: Served, role: CuriousRole) -> None:
+def test_an_answer_asked_about_while_the_next_one_leaves_has_arrived(served: Served) -> None:
     """Bytes that the kernel has taken and nobody has counted yet may not count against what was taken before."""
     heard: list[bool] = []
     with served.client(receive_buffer=WINDOW) as client:
         assert client.post(call("echo")).status == 200
-        first = role.fate()
+        first = fate(served)
         kept = left_to_the_loop(served, client)
-        assert not role.fate()(), "a later answer on the same connection counts for itself"
+        assert not fate(served)(), "a later answer on the same connection counts for itself"
         kept.socket = Overheard(kept.socket, lambda: heard.append(first()))
         assert client.response().status == 200
         assert soon(lambda: bool(heard))
@@ -195,7 +169,7 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> Non
         assert client.response().status == 413
 
 
-def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(served: Served, role: CuriousRole, lines: Lines) -> None:  # fmt: skip
+def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(served: Served, lines: Lines) -> None:  # fmt: skip
     """Its reset is met by the loop, which has the last bytes to send and then would take leave."""
     with served.client(receive_buffer=WINDOW) as client:
         left_to_the_loop(served, client, "Connection: close")
@@ -203,7 +177,7 @@ def test_a_client_that_breaks_off_before_the_end_is_no_error_of_ours(served: Ser
     assert soon(lambda: not served.server._channels())
     assert lines.next().levelno == logging.INFO, "the call's own line"
     assert lines.none_left()
-    arrived = role.fate()
+    arrived = fate(served)
     assert not arrived()
 
 
