@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mcpboard.host.vision.find import LEAST_SCORE, distinct
@@ -29,26 +29,17 @@ class Description:
     truncated: bool
 
 
-@dataclass(frozen=True)
-class ScreenElement:
-    """One line of the table."""
-
-    kind: str
-    text: str
-    box: Box
-
-
 def describe(
     tree: UiNode | None, width: int, height: int, lines: Sequence[TextLine] = (), icons: Iterable[Icon] = ()
 ) -> Description:
     """List everything with text or a use, as `[n] kind "text" @x,y`: elements, and what the screenshot adds."""
-    elements = list(_in_reading_order(_merged(tree, lines, icons)))
+    elements = _in_reading_order(_merged(tree, lines, icons))
     kept: list[str] = []
     size = 0
     for number, element in enumerate(elements, 1):
         x, y = center(element.box)
         text = json.dumps(element.text[:LONGEST_TEXT], ensure_ascii=False)
-        line = f"[{number}] {element.kind} {text} @{x},{y}"
+        line = f"[{number}] {element.role} {text} @{x},{y}"
         size += len(line.encode("utf-8", "replace")) + 1
         if len(kept) == MOST_ELEMENTS or size > MOST_BYTES:
             break
@@ -58,20 +49,19 @@ def describe(
     return Description("\n".join([head, *kept]), len(kept), truncated)
 
 
-def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon]) -> list[ScreenElement]:
+def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon]) -> list[UiNode]:
     """Return the elements, the text that no element there says, and the icons that are neither.
 
     An element without text is called by the icon that it is the face of: the smallest element at the icon's place,
     unless that holds more than an icon.
     """
-    nodes = () if tree is None else tree.walk()
-    labels = [(node, node.text or node.desc) for node in nodes]
-    elements = [ScreenElement(node.role, label, node.box) for node, label in labels if label or node.clickable]
+    named = [replace(node, text=node.text or node.desc) for node in (tree.walk() if tree else ())]
+    elements = [node for node in named if node.text or node.clickable]
     read = []
     for line in lines:
         here = [element for element in elements if inside(center(line.box), element.box)][-MOST_AROUND:]
         if not any(likeness(element.text, line.text)[0] >= LEAST_SCORE for element in here):
-            read.append(ScreenElement("text", line.text, line.box))
+            read.append(UiNode("text", line.box, line.text))
     alone = []
     for icon in distinct(icons):
         point, shape = center(icon.box), icon.best[0]
@@ -80,7 +70,7 @@ def _merged(tree: UiNode | None, lines: Sequence[TextLine], icons: Iterable[Icon
         around = [index for index, element in enumerate(elements) if inside(point, element.box)]
         smallest = min(around, key=lambda index: _side(elements[index].box), default=None)
         if smallest is None or _side(elements[smallest].box) > FACE * _side(icon.box):
-            alone.append(ScreenElement("icon", shape, icon.box))
+            alone.append(UiNode("icon", icon.box, shape))
         elif not elements[smallest].text:
             elements[smallest] = replace(elements[smallest], text=shape)
     return [*elements, *read, *alone]
@@ -91,12 +81,11 @@ def _side(box: Box) -> int:
     return max(right - left, bottom - top)
 
 
-def _in_reading_order(elements: Iterable[ScreenElement]) -> Iterator[ScreenElement]:
-    """Yield lines from the top down, and each from left to right."""
-    row: list[ScreenElement] = []
+def _in_reading_order(elements: Iterable[UiNode]) -> list[UiNode]:
+    """Return lines from the top down, and each from left to right."""
+    rows: list[list[UiNode]] = []
     for element in sorted(elements, key=lambda element: element.box[1]):
-        if row and element.box[1] - row[0].box[1] >= LINE_PIXELS:
-            yield from sorted(row, key=lambda element: element.box[0])
-            row = []
-        row.append(element)
-    yield from sorted(row, key=lambda element: element.box[0])
+        if not rows or element.box[1] - rows[-1][0].box[1] >= LINE_PIXELS:
+            rows.append([])
+        rows[-1].append(element)
+    return [element for row in rows for element in sorted(row, key=lambda element: element.box[0])]

@@ -42,11 +42,9 @@ def text_in_picture(lines: Iterable[TextLine], query: str) -> list[Match]:
         score, match = likeness(line.text, query)
         if score < LEAST_SCORE:
             continue
-        box = line.box
-        if match == "contains":
-            left, top, right, bottom = box
-            start, end = part(line.text, query)
-            box = round(left + start * (right - left)), top, round(left + end * (right - left)), bottom
+        left, top, right, bottom = line.box
+        start, end = part(line.text, query)
+        box = round(left + start * (right - left)), top, round(left + end * (right - left)), bottom
         score = round(score * line.score, 2)
         matches.append({"text": line.text, "score": score, **_place(box), "match": match, "source": "ocr"})
     return _best(matches)

@@ -44,6 +44,7 @@ class VisionService:
     def __init__(
         self, create_engine: Callable[[], VisionEngine] | None, folder: Path, wait_seconds: float = WAIT_SECONDS
     ) -> None:
+        self.available = create_engine is not None  # without the extra nothing can be read
         self._create_engine = create_engine
         self._folder = folder
         self._wait_seconds = wait_seconds
@@ -52,11 +53,6 @@ class VisionService:
         self._worker = ThreadPoolExecutor(1, "vision")
         self._lock = threading.Lock()
         self._cache: OrderedDict[object, Any] = OrderedDict()
-
-    @property
-    def available(self) -> bool:
-        """True with the extra; without it nothing can be read."""
-        return self._create_engine is not None
 
     def lines(self, image: bytes) -> tuple[TextLine, ...]:
         """Return the lines of text in an encoded image; ToolFailed when busy, too slow or without the extra."""

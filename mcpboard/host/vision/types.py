@@ -5,6 +5,7 @@ They are plain: no array leaves an engine, so nothing here needs the vision extr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,11 +27,11 @@ def inside(point: tuple[int, int], box: Box) -> bool:
     return left <= point[0] <= right and top <= point[1] <= bottom
 
 
-def clipped(box: Box, whole: Box) -> Box | None:
-    """Return the part of a box that is within another, None where nothing of it is."""
-    left, top = max(box[0], whole[0]), max(box[1], whole[1])
-    right, bottom = min(box[2], whole[2]), min(box[3], whole[3])
-    return (left, top, right, bottom) if left < right and top < bottom else None
+def on_screen(edges: Iterable[float], scale: tuple[float, float], whole: Box) -> Box | None:
+    """Return the part of a box in a device's own units that is on the screen, in pixels; None where nothing is."""
+    left, top, right, bottom = (round(edge * scale[index % 2]) for index, edge in enumerate(edges))
+    box = max(left, whole[0]), max(top, whole[1]), min(right, whole[2]), min(bottom, whole[3])
+    return box if box[0] < box[2] and box[1] < box[3] else None
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,6 @@ def odds(folder: str) -> dict[str, Any]:
     """What becomes of pictures that are none, of those with nothing on them, and of the user's own icons."""
     engine, screen = Engine(), screens.own_icons(Path(folder))
     pictures = {
-        "nothing": b"",
-        "no picture": b"GIF89a, or so it says",
         "half a picture": screens.text_screen("480 pixels")[:200],
         "too large": screens.plain(20000, 2001, "1"),
         "black": screens.plain(480, 1000),

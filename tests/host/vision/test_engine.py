@@ -57,8 +57,6 @@ def test_the_notice_names_every_family_and_its_licence() -> None:
 
 def test_odd_pictures_are_refused_or_empty_and_own_icons_have_the_names_of_their_files(tmp_path: Path) -> None:
     odds = measured.run("odds", tmp_path)
-    for name in ("nothing", "no picture"):
-        assert odds[name] == "the device sent something that is no JPEG and no PNG; take the screenshot again"
     assert "of 20000x2001 pixels; more than 40 million" in odds["too large"]
     for name in ("black", "one pixel", "a line", "wide and black", "with alpha", "grey, 16 bits"):
         assert odds[name] == [0, 0], name

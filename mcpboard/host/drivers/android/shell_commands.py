@@ -65,19 +65,17 @@ def parse_status(output: str) -> dict[str, Any]:
     level = re.search(r"^\s*level: (\d+)", parts["battery"], re.MULTILINE)
     awake = re.search(r"mWakefulness=(\w+)", parts["power"])
     match = _ROTATION.search(_from_display_0(parts["window"]))
-    rotation = None if match is None else int(match[1])
-    if rotation is not None and rotation < 4:
-        rotation *= 90  # older phones tell quarters of a turn, newer ones degrees
-    screen = parse_screen(parts["size"] + "\n" + parts["window"])
+    quarters = 90 if match and int(match[1]) < 4 else 1  # older phones tell quarters of a turn, newer ones degrees
+    width, height = parse_screen(parts["size"] + "\n" + parts["window"]) or (None, None)
     override = _size("Override size", parts["size"])
     members: dict[str, Any] = {
         "model": parts["model"].strip() or None,
         "android": parts["android"].strip() or None,
         "battery": int(level[1]) if level else None,
         "screen_on": awake[1] == "Awake" if awake else None,
-        "rotation": rotation,
-        "width": screen[0] if screen else None,
-        "height": screen[1] if screen else None,
+        "rotation": int(match[1]) * quarters if match else None,
+        "width": width,
+        "height": height,
         "override_size": list(override) if override else None,
         "app": parse_foreground(parts["window"]).get("id"),
     }

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import UiNode, UnreadableTree, refuse_excess
-from mcpboard.host.vision.types import Box, clipped
+from mcpboard.host.vision.types import Box, on_screen
 from mcpboard.text import well_formed
 
 MOST_BYTES = 4 << 20  # of a dump; a real one has some hundred KiB, and each attribute of it takes 100 bytes of memory
@@ -75,9 +75,7 @@ class _TreeBuilder:
         bounds = _BOUNDS.fullmatch(attributes.get("bounds", ""))
         if bounds is None:
             return
-        scale = self._scale
-        left, top, right, bottom = (round(int(each) * scale[index % 2]) for index, each in enumerate(bounds.groups()))
-        box = clipped((left, top, right, bottom), self._whole)
+        box = on_screen(map(int, bounds.groups()), self._scale, self._whole)
         if box is None:
             return
         view = attributes.get("class", "").rpartition(".")[2].rpartition("$")[2]

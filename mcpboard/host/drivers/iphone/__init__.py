@@ -97,11 +97,10 @@ class IPhoneDriver(ScaledDriver):
         try:
             status = self._wda.get("/status", limit.remaining())
             details = {"url": self._wda.url, **self._details(status, limit)}
-        except wda.WdaUnreachable as error:
-            port = self._wda.url.rpartition(":")[2]
-            return Probe(base.OFFLINE, {"url": self._wda.url, "error": f"{error}; {REMEDY.format(port=port)}"})
         except (ToolFailed, TimeoutError) as error:
-            return Probe(base.OFFLINE, {"url": self._wda.url, "error": str(error)})
+            remedy = REMEDY.format(port=self._wda.url.rpartition(":")[2])
+            problem = f"{error}; {remedy}" if isinstance(error, wda.WdaUnreachable) else str(error)
+            return Probe(base.OFFLINE, {"url": self._wda.url, "error": problem})
         return Probe(base.READY, details)
 
     def _screen(self) -> tuple[float, float]:

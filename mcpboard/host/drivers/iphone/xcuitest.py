@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import MOST_ELEMENTS, MOST_LEVELS, UiNode, refuse_excess
-from mcpboard.host.vision.types import Box, clipped
+from mcpboard.host.vision.types import Box, on_screen
 
 MOST_BYTES = 8 << 20  # of the JSON; that of a full screen has a megabyte
 JSON_LEVELS = 2 * MOST_LEVELS + 4  # an element within another is two, and its rectangle one more
@@ -79,8 +79,6 @@ def _box(rect: Any, scale: tuple[float, float], whole: Box) -> Box | None:
     """Return the part of an element's rectangle that is on the screen, in pixels; None for none, or for nonsense."""
     try:
         x, y, width, height = (float(rect[name]) for name in ("x", "y", "width", "height"))
-        left, right = round(x * scale[0]), round((x + width) * scale[0])
-        top, bottom = round(y * scale[1]), round((y + height) * scale[1])
+        return on_screen((x, y, x + width, y + height), scale, whole)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return clipped((left, top, right, bottom), whole)
