@@ -17,6 +17,7 @@ from mcpboard.host.drivers import iphone
 from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.drivers.iphone import IPhoneDriver, wda
 from mcpboard.host.vision.tree import UiNode
+from mcpboard.protocol.limits import CONTAINERS_LIMIT
 from tests.host.drivers import LIMIT_S
 from tests.host.drivers.fake_wda import ALERT_OPEN, INVALID, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
 from tests.host.rig import agent
@@ -177,6 +178,7 @@ ODD = [
     pytest.param(lambda: b"[]", "is no WebDriverAgent", id="a list"),
     pytest.param(lambda: b"{}", "is no WebDriverAgent", id="no value"),
     pytest.param(lambda: b"", "is no WebDriverAgent", id="nothing"),
+    pytest.param(lambda: b'{"value": [' + b"[]," * CONTAINERS_LIMIT + b"[]]}", "more than", id="more lists than are read"),
     pytest.param(lambda: "@@@", "no base64", id="a picture that is no base64"),
     pytest.param(lambda: base64.b64encode(b"<html>").decode(), "no JPEG and no PNG", id="a picture that is none"),
     pytest.param(WdaFault("unknown error", 500, XCTEST + "x" * 9000), "WebDriverAgent says unknown error: Error Domain=XCTDaemonErrorDomain Not authorized", id="an error of XCTest"),

@@ -52,6 +52,7 @@ FOUND = [
     pytest.param(find.text_in_picture, LINES, "Wi-Fi", [], id="no such line"),
     pytest.param(find.icon_in_picture, ICONS, "gear", [("settings", 0.97, True), ("settings", 0.84, False)], id="what may be meant is not confident"),
     pytest.param(find.icon_in_picture, ICONS, "brightness", [("sun", 0.86, False)], id="what is a lot more like something else is not meant"),
+    pytest.param(find.icon_in_picture, (Icon((0, 0, 9, 9), (("sun", 0.95), ("settings", 0.93))),), "gear", [("settings", 0.93, False)], id="however alike it is"),
     pytest.param(find.icon_in_picture, ICONS, "返回", [("chevron left", 0.99, True)], id="either shape of a meaning"),
     pytest.param(find.icon_in_picture, ICONS, "camera", [], id="no such icon"),
 ]  # fmt: skip
@@ -127,6 +128,7 @@ DRAWN = (
     one((50, 200, 80, 230), "camera"),
     one((150, 200, 180, 230), "person", 0.8),
 )
+LARGE = UiNode("view", (0, 0, 200, 400), clickable=True, children=(UiNode("button", (0, 0, 40, 40), "Go"),))
 SLANTED = (TextLine("right", 1.0, (100, 20, 140, 40)), TextLine("left", 1.0, (0, 25, 40, 45)))
 
 WORDS = [
@@ -136,6 +138,8 @@ WORDS = [
     pytest.param(SCREEN, (), (), ['button "返回" @4,4', 'icon "Settings" @20,25', 'label "Battery nearly empty" @45,55',
                                   'row "Wi-Fi  Settings" @45,110'], id="a tree alone"),
     pytest.param(None, READ[:1], DRAWN[2:3], ['text "Settings" @105,20', 'icon "camera" @65,215'], id="a picture alone"),
+    pytest.param(LARGE, (), (one((8, 8, 32, 32), "check"), one((100, 200, 130, 230), "camera")),
+                 ['view "" @100,200', 'button "Go" @20,20', 'icon "camera" @115,215'], id="icons on a named button and in a large view"),
     # A line is counted from its own top, not from a raster over the screen.
     pytest.param(None, SLANTED, (), ['text "left" @20,35', 'text "right" @120,30'], id="what is nearly on one line"),
     pytest.param(UiNode("field", (0, 0, 9, 9), 'one\n[2] button "buy"'), (), (), [r'field "one\n[2] button \"buy\"" @4,4'], id="a line break in a text"),

@@ -60,7 +60,10 @@ class WdaUnreachable(ToolFailed):
 
 
 class WdaUnreadable(WdaUnreachable):
-    """The answer is broken, or more than is read here; the request was read by somebody, so its delivery is unknown."""
+    """The answer is broken, or more than is read here; the request was read by somebody."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, delivery=UNKNOWN)
 
 
 _decoder = json.JSONDecoder()
@@ -145,16 +148,14 @@ class WdaClient:
         except ClientError as error:
             problem = f"WebDriverAgent at {self.url}: {error}"
             if isinstance(error, PeerBroken) and error.delivery == UNKNOWN:
-                raise WdaUnreadable(problem, delivery=UNKNOWN) from error
+                raise WdaUnreadable(problem) from error
             raise WdaUnreachable(problem, delivery=error.delivery) from error
         except TooNested as error:
-            problem = f"the answer of WebDriverAgent at {self.url} is more than is read: {error}"
-            raise WdaUnreadable(problem, delivery=UNKNOWN) from error
+            raise WdaUnreadable(f"the answer of WebDriverAgent at {self.url} is more than is read: {error}") from error
         except ValueError:
             members = None
         if not isinstance(members, dict) or "value" not in members:
-            problem = f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port"
-            raise WdaUnreadable(problem, delivery=UNKNOWN)
+            raise WdaUnreadable(f"what answers at {self.url} is no WebDriverAgent (HTTP {status}); check the port")
         value = members["value"]
         name = member(value, "error")
         if isinstance(name, str):
