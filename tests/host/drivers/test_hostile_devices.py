@@ -13,6 +13,7 @@ import threading
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,17 +106,12 @@ TOO_LARGE = [
 ]
 NO_IMAGE = "no JPEG and no PNG"
 FOREIGN = [
-    pytest.param(b"RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff", NO_IMAGE, id="WebP"),
     pytest.param(b"GIF89a\xff\xff\xff\xff\0\0\0;", NO_IMAGE, id="GIF"),
-    pytest.param(b"BM" + b"\0" * 60, NO_IMAGE, id="BMP"),
-    pytest.param(b"II*\0" + b"\0" * 60, NO_IMAGE, id="TIFF"),
     pytest.param(png(10, 10)[:20], NO_IMAGE, id="a cut PNG"),
-    pytest.param(png(10, 10)[:25], NO_IMAGE, id="a PNG that is cut behind its size"),
     pytest.param(b"\xff\xd8\xff\x01" + jpeg(frame(10, 10))[2:], NO_IMAGE, id="a JPEG with a marker for nobody"),
     pytest.param(png(10, 10).replace(b"IHDR", b"IDAT"), NO_IMAGE, id="a PNG without its head"),
     pytest.param(png(0, 10), NO_IMAGE, id="no pixel"),
     pytest.param(jpeg(frame(10, 10))[:6], NO_IMAGE, id="a cut JPEG"),
-    pytest.param(jpeg((0xDA, b"\0" * 8), frame(10, 10)), NO_IMAGE, id="a scan before its frame"),
     pytest.param(b"\xff\xd8" + b"\xff" * 1000, NO_IMAGE, id="nothing but FF"),
     pytest.param(b"", NO_IMAGE, id="nothing"),
 ]
@@ -242,25 +238,12 @@ RECT = {"x": 0, "y": 0, "width": 39, "height": 84}
 
 def on_a_small_stack(work: Callable[[], T]) -> T:
     """Return the result of `work` in a thread as musl makes them; a recursion in C would end the process there."""
-    results: list[Any] = []
-
-    def attempt() -> None:
-        try:
-            results.append(work())
-        except Exception as error:
-            results.append(error)
-
     before = threading.stack_size(MUSL_STACK)
     try:
-        thread = threading.Thread(target=attempt)
-        thread.start()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(work).result(LIMIT_S)
     finally:
         threading.stack_size(before)
-    thread.join(LIMIT_S)
-    (result,) = results
-    if isinstance(result, Exception):
-        raise result
-    return result  # type: ignore[no-any-return]
 
 
 def xml(inner: str) -> str:
@@ -338,13 +321,6 @@ ODD_XML = [
 @pytest.mark.parametrize(("document", "problem"), ODD_XML)
 def test_hostile_documents_are_refused(document: str, problem: str) -> None:
     refused(lambda: on_a_small_stack(lambda: read_xml(document)), problem, UnreadableTree)
-
-
-def test_attributes_without_number_cost_what_their_bytes_do() -> None:
-    names = " ".join(f"a{number}=''" for number in range(300_000))
-    document = xml(f"<node bounds='[0,0][9,9]' {names}/>")
-    assert len(document) < uiautomator.MOST_BYTES
-    assert len(read_xml(document).children) == 1
 
 
 CHARACTERS = [

@@ -19,8 +19,7 @@ from mcpboard.host.drivers.iphone import IPhoneDriver, wda
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.protocol.limits import CONTAINERS_LIMIT
 from tests.host.drivers import LIMIT_S
-from tests.host.drivers.fake_wda import ALERT_OPEN, INVALID, SCALE, SETTINGS, FakePhone, WdaFault, fake_wda
-from tests.host.rig import agent
+from tests.host.drivers.fake_wda import ALERT_OPEN, INVALID, SETTINGS, FakePhone, WdaFault, fake_wda
 from tests.support import provision
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
@@ -248,18 +247,6 @@ def test_a_webdriveragent_that_was_away_needs_only_the_next_call(phone: FakePhon
     with fake_wda(phone, int(port)):
         driver.tap((6, 6))
     assert phone.actions == [("tap", 1, 1), ("tap", 2, 2)]
-
-
-def test_it_is_driven_over_mcp(phone: FakePhone, driver: IPhoneDriver, tmp_path: Path) -> None:
-    phone.keyboard = True
-    with agent(tmp_path / "data", I=driver) as host:
-        caller = host.caller.modern()
-        (match,) = caller.call("find_text", query="OK").result["structuredContent"]["matches"]
-        x, y = match["center"]
-        caller.call("tap", x=x, y=y)
-        caller.call("input_text", text="你好")
-        assert phone.actions == [("tap", x / SCALE, y / SCALE), ("keys", "你好")]
-        assert caller.call("device_status", device_id="I").result["structuredContent"]["model"] == "iphone"
 
 
 # --- a witness ---------------------------------------------------------------------------------
