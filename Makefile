@@ -28,8 +28,8 @@ test-fast: .venv-test/ready ## what needs pip alone, in under 90 seconds
 	.venv-test/bin/python -m pytest $(TWICE) -m "not tools and not slow"
 
 check: .venv-check/ready ## ruff (lint and format) and mypy, over package and tests
-	.venv-check/bin/ruff check mcpboard tests deploy
-	.venv-check/bin/ruff format --check mcpboard tests deploy
+	.venv-check/bin/ruff check mcpboard tests deploy docs
+	.venv-check/bin/ruff format --check mcpboard tests deploy docs
 	.venv-check/bin/mypy
 
 house: .venv-test/ready ## measures of the layout: sizes, names, helpers, each with its limit
@@ -44,6 +44,7 @@ docs: .venv-docs/ready ## the pages of docs/ as a site, in out/site
 
 pages: .venv-test/ready ## make anew what a program makes of docs/: the pictures, and the page of commands
 	.venv-test/bin/python docs/pictures.py
+	.venv-test/bin/python docs/commands.py
 
 dist: .venv-dist/ready ## wheel, sdist, the bundle for Claude Desktop and the registry's server.json, in dist/
 	.venv-dist/bin/python -m build --outdir dist

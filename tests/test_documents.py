@@ -6,6 +6,7 @@ import configparser
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -80,6 +81,11 @@ def test_the_faults_of_the_simulated_board_are_those_of_the_code() -> None:
 
 def _as_told(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
+    """`make pages` writes it."""
+    assert PAGES["cli"] == runpy.run_path(str(ROOT / "docs/commands.py"))["page"]()
 
 
 def test_every_page_is_in_the_site_and_in_the_readme() -> None:

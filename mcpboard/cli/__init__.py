@@ -26,22 +26,23 @@ DESCRIPTIONS = {
 }
 
 HOST, DEFAULT_HOST_VERB = "host", "run"
-HOST_GROUPS = ("host.run", "host.mcp_token", "host.devices", "host.enroll")
 
-# Verb -> the module here that adds it, in the order of the menu. What is below `laptop` and `host` is not on boards.
-VERBS: Mapping[str, str] = {
-    "serve": "serve",
-    "simulate": "laptop.simulate",
-    "demo": "laptop.demo",
-    "tools": "call",
-    "call": "call",
-    "bridge": "laptop.bridge",
-    "relay": "laptop.relay",
-    "connect": "laptop.connect",
-    "doctor": "doctor",
-    "config": "config",
-    HOST: "host",
-}
+# Who uses them -> verb -> the module here that adds it. What is below `laptop` and `host` is not on boards.
+MENU: Mapping[str, Mapping[str, str]] = {
+    "on a board": {"serve": "serve", "config": "config"},
+    "on the laptop at the other end of the cable": {
+        "connect": "laptop.connect", "doctor": "doctor", "tools": "call", "call": "call", "bridge": "laptop.bridge",
+        "relay": "laptop.relay",
+    },
+    "on a computer with several devices": {HOST: "host"},
+    "without a board": {"demo": "laptop.demo", "simulate": "laptop.simulate"},
+}  # fmt: skip
+HOST_MENU: Mapping[str, Mapping[str, str]] = {
+    "verbs": {
+        "run": "host.run", "doctor": "host.run", "devices": "host.devices", "mcp-token": "host.mcp_token",
+        "token": "host.mcp_token", "enrol": "host.enroll",
+    },
+}  # fmt: skip
 
 BOARD_ONLY = (
     "this installation has the board's role only, whose verbs are serve, tools, call, config and doctor --board; "
@@ -73,6 +74,9 @@ def _run(program: str, words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
         try:
+            if not words:
+                parser_for((), program).print_help()
+                return 0
             arguments = parser_for(words, program).parse_args(words)
             code: int = arguments.run(arguments)
             return code
@@ -112,21 +116,28 @@ class _Parser(argparse.ArgumentParser):
 
 def parser_for(words: Sequence[str] = (), program: str = PROGRAM) -> _Parser:
     """Return the parser for `words`: with the group of their verb only, or for a menu with all that are installed."""
-    parser = _Parser(prog=program, description=DESCRIPTIONS[program])
+    menu = HOST_MENU if program == HOST_PROGRAM else MENU
+    modules = {verb: module for group in menu.values() for verb, module in group.items()}
+    parser = _Parser(
+        prog=program, description=DESCRIPTIONS[program], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)  # of the same class
-    wanted: Sequence[str] = ()
-    if program == HOST_PROGRAM:
-        wanted = HOST_GROUPS
-    elif words and words[0] in VERBS:
-        wanted = [VERBS[words[0]]]
-    for group in wanted or dict.fromkeys(VERBS.values()):
+    verbs = parser.add_subparsers(
+        metavar="VERB", required=True, help=f"one of these; `{program} VERB --help` explains it"
+    )
+    verb = words[0] if words else ""
+    for module in dict.fromkeys([modules[verb]] if verb in modules else modules.values()):
         try:
-            importlib.import_module(f"{__name__}.{group}").add_to(verbs)
+            importlib.import_module(f"{__name__}.{module}").add_to(verbs)
         except ModuleNotFoundError as error:
             _missing_module(error)
-            if wanted:  # otherwise it is only missing from the menu
+            if verb in modules or program == HOST_PROGRAM:  # otherwise it is only missing from the menu
                 raise
+    lines = []
+    for title, group in menu.items():
+        here = [f"    {verb:10} {verbs.choices[verb].description}" for verb in group if verb in verbs.choices]
+        lines += [f"{title}:", *here, ""] if here else []
+    parser.epilog = "\n".join(lines)
     return parser
 
 

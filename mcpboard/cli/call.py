@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mcpboard.cli import tool_arguments
-from mcpboard.cli.config import Verbs, print_columns
+from mcpboard.cli.config import Verbs, add_verb, print_columns
 from mcpboard.config.files import read_file
 from mcpboard.errors import ClientError, ConfigError
 from mcpboard.protocol.limits import TOKEN_FILE_LIMIT
@@ -29,13 +29,14 @@ EXTENSIONS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verbs `tools` and `call`."""
-    tools = verbs.add_parser("tools", help="list the tools of an MCP server")
+    tools = add_verb(verbs, "tools", "List the tools of an MCP server.", "mcpboard tools http://192.168.42.1:8080/mcp")
     _add_connection(tools)
     tools.add_argument("--json", action="store_true", help="as the server describes them")
     tools.set_defaults(run=list_tools)
-    call = verbs.add_parser("call", help="call one tool of an MCP server")
+    example = "mcpboard call http://192.168.42.1:8080/mcp screenshot -o screen.jpg"
+    call = add_verb(verbs, "call", "Call one tool of an MCP server.", example)
     _add_connection(call)
-    call.add_argument("tool", metavar="TOOL")
+    call.add_argument("tool", metavar="TOOL", help="its name, as `tools` lists it")
     call.add_argument(
         "arguments", metavar="KEY=VALUE", nargs="*", help="arguments, read by the tool's schema",
         default=(),  # or argparse would name them among what is missing

@@ -16,10 +16,19 @@ Verbs = Any  # argparse keeps the type of its sub-parsers to itself
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `config`."""
-    parser = verbs.add_parser("config", help="print the effective settings, and where each comes from")
+    sentence = "Print the effective settings, and where each comes from."
+    parser = add_verb(verbs, "config", sentence, "mcpboard config --config /etc/mcpboard/mcpboard.toml")
     add_flags(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     parser.set_defaults(run=show)
+
+
+def add_verb(verbs: Verbs, name: str, sentence: str, example: str) -> argparse.ArgumentParser:
+    """Add a verb; `sentence` stands in the menu and in the verb's own help, `example` only there."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, description=sentence, epilog=f"example: {example}", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    return parser
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -7,14 +7,15 @@ import sys
 
 from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
-from mcpboard.cli.config import Verbs
+from mcpboard.cli.config import Verbs, add_verb
 from mcpboard.doctor import report
 from mcpboard.errors import ConfigError
 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `doctor`."""
-    parser = verbs.add_parser("doctor", help="name what is wrong, and what fixes it; exit code 1 when a check failed")
+    sentence = "Name what is wrong on the way to a phone, and what fixes it; exit code 1 when a check failed."
+    parser = add_verb(verbs, "doctor", sentence, f"mcpboard doctor {client_configs.USB_URL}")
     parser.add_argument(
         "url",
         metavar="URL",

@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `serve`."""
-    parser = verbs.add_parser("serve", help="serve MCP in front of this board's Agent and Config Web")
+    sentence = "Serve MCP in front of this board's Agent and Config Web."
+    parser = config_verb.add_verb(verbs, "serve", sentence, "mcpboard serve --listen 0.0.0.0:8090")
     config_verb.add_flags(parser)
     parser.set_defaults(run=serve)
 

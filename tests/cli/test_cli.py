@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from mcpboard import __version__, config
-from mcpboard.cli import logs, main
+from mcpboard.cli import MENU, logs, main
 from tests.support import processes
 from tests.support.processes import BARE, LIMIT_S, MCPBOARD, Program, started
 
@@ -56,7 +57,20 @@ class TestPlainVerbs:
         done = run("--version")
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
-    @pytest.mark.parametrize("words", [(), ("fly",), ("serve", "--no-such-flag"), ("serve", "--list", "x")])
+    def test_without_words_the_menu_is_printed(self) -> None:
+        """By who uses them; each verb in one sentence, which its own help has too, with an example."""
+        done = run()
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == run("--help").stdout
+        for title, group in MENU.items():
+            assert f"\n{title}:\n" in done.stdout
+            for verb in group:
+                told = run(verb, "--help").stdout if verb != "host" else ""
+                sentence = done.stdout.partition(f"    {verb:10} ")[2].partition("\n")[0]
+                assert re.fullmatch(r"[A-Z].*\.", sentence)
+                assert not told or (sentence in told and f"\nexample: mcpboard {verb}" in told)
+
+    @pytest.mark.parametrize("words", [("fly",), ("serve", "--no-such-flag"), ("serve", "--list", "x")])
     def test_wrong_usage_is_exit_2(self, words: tuple[str, ...]) -> None:
         done = run(*words)
         assert done.returncode == 2

@@ -173,7 +173,7 @@ def test_a_verb_that_needs_no_other_role_runs(site: Path) -> None:
     for words in (["config"], ["serve", "--help"], ["--help"]):
         code, out, err = said(site, *words)
         assert (code, out != "", err) == (0, True, "")
-    assert re.findall(r"^    (\w+) {2}", out, re.MULTILINE) == ["serve", "tools", "call", "doctor", "config"]
+    assert re.findall(r"^    (\w+) {2}", out, re.MULTILINE) == ["serve", "config", "doctor", "tools", "call"]
 
 
 @pytest.mark.parametrize("words", ["host", "connect", f"bridge {URL}", f"relay {URL}", "doctor", "simulate", "demo"])

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mcpboard.cli import config
 from mcpboard.cli.config import Verbs
 from mcpboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from mcpboard.host.config import HostSettings
 
-__all__ = ["add_to", "add_verb", "command", "local_agent", "settings"]
+__all__ = ["add_action", "add_to", "add_verb", "command", "local_agent", "settings"]
 
 NO_TOKEN = "start the host agent once, or name its folder with --data DIR"
 USUAL_FOLDER = "default: the platform's, or tasks where that holds them"
@@ -25,12 +26,23 @@ USUAL_FOLDER = "default: the platform's, or tasks where that holds them"
 
 def add_to(verbs: Verbs) -> None:
     """Add the menu's line for a command that has verbs of its own, and gets every word behind its name."""
-    verbs.add_parser("host", help="several devices behind one address; see `mcpboard host --help`")
+    sentence = "Serve several devices behind one address; the same as `device-host-agent`, with verbs of its own."
+    config.add_verb(verbs, "host", sentence, "mcpboard host --help")
 
 
-def add_verb(verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-    """Add one verb of the host, with the flags that all of them have."""
-    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
+def add_verb(
+    verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], sentence: str, words: str = ""
+) -> argparse.ArgumentParser:
+    """Add one verb of the host, with the flags that all of them have; `words` follow it in its example."""
+    return _add_flags(config.add_verb(verbs, name, sentence, f"device-host-agent {words or name}"), run)
+
+
+def add_action(verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    """Add one action of a verb, with the same flags."""
+    return _add_flags(verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}."), run)
+
+
+def _add_flags(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="settings file; its table [host] counts")
     parser.add_argument("--data", metavar="DIR", help=f"folder of identity, token and devices; {USUAL_FOLDER}")
     parser.set_defaults(run=run)
@@ -39,9 +51,9 @@ def add_verb(verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], 
 
 def settings(arguments: argparse.Namespace) -> HostSettings:
     """Return the effective settings, with what the command line said; raises ConfigError."""
-    from mcpboard.host import config
+    from mcpboard.host import config as host_config
 
-    return config.load(vars(arguments))
+    return host_config.load(vars(arguments))
 
 
 def local_agent(data: str | None) -> tuple[str, str]:
@@ -49,10 +61,11 @@ def local_agent(data: str | None) -> tuple[str, str]:
 
     ConfigError where it was never started there.
     """
-    from mcpboard.host import config, running
+    from mcpboard.host import config as host_config
+    from mcpboard.host import running
     from mcpboard.host.access.tokens import TOKEN_FILE
 
-    effective = config.load({"data": data})
+    effective = host_config.load({"data": data})
     file = effective.folder / TOKEN_FILE
     if not file.exists():
         raise ConfigError(f"{file}: there is no token yet; {NO_TOKEN}")

@@ -7,8 +7,9 @@ import contextlib
 import json
 import sys
 
+from mcpboard.cli import config
 from mcpboard.cli.config import Verbs
-from mcpboard.cli.host import add_verb, settings
+from mcpboard.cli.host import add_action, settings
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers import base, factory
@@ -17,18 +18,19 @@ from mcpboard.text import printable, well_formed_json
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `devices` with its actions."""
-    group = verbs.add_parser("devices", help="which devices there are; a running agent follows")
+    sentence = "Add, remove, test and list the devices; a running agent follows."
+    group = config.add_verb(verbs, "devices", sentence, "device-host-agent devices add left --kind board")
     actions = group.add_subparsers(metavar="ACTION", required=True)
-    new = add_verb(actions, "add", add, "add a device")
+    new = add_action(actions, "add", add, "add a device")
     new.add_argument("id", metavar="ID")
     new.add_argument("--kind", metavar="KIND", required=True, help="board, simulated, android or iphone")
     new.add_argument("--url", metavar="URL", help="of a board (default: its address on the cable) or WebDriverAgent")
     new.add_argument("--serial", metavar="S", help="of an Android device, as adb names it")
     new.add_argument("--interface", metavar="IF", help="network interface that a board is behind, such as usb0")
-    add_verb(actions, "remove", remove, "remove a device").add_argument("id", metavar="ID")
-    add_verb(actions, "test", test, "ask a device how it is").add_argument("id", metavar="ID")
-    add_verb(actions, "list", list_devices, "name every device")
-    add_verb(actions, "scan", scan, "name every Android phone that adb knows, for --serial")
+    add_action(actions, "remove", remove, "remove a device").add_argument("id", metavar="ID")
+    add_action(actions, "test", test, "ask a device how it is").add_argument("id", metavar="ID")
+    add_action(actions, "list", list_devices, "name every device")
+    add_action(actions, "scan", scan, "name every Android phone that adb knows, for --serial")
 
 
 def add(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,8 @@ from mcpboard.host.cloud.enrollment import LONGEST_TOKEN
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `enrol`."""
-    text = "join a cloud that gives out assignments; its token is read from stdin"
-    parser = add_verb(verbs, "enrol", enroll, text)
+    sentence = "Join a cloud that gives out assignments; its token is read from standard input."
+    parser = add_verb(verbs, "enrol", enroll, sentence, "enrol https://cloud.example < token")
     parser.add_argument("url", metavar="URL", help="https, or http to this machine itself")
 
 

@@ -6,22 +6,24 @@ import argparse
 import json
 import sys
 
+from mcpboard.cli import config
 from mcpboard.cli.config import Verbs
-from mcpboard.cli.host import NO_TOKEN, add_verb, settings
+from mcpboard.cli.host import NO_TOKEN, add_action, add_verb, settings
 from mcpboard.host import running
 from mcpboard.host.access import tokens
 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verbs `mcp-token` and `token`."""
-    main = add_verb(verbs, "mcp-token", mcp_token, "print the bearer token that clients need")
+    main = add_verb(verbs, "mcp-token", mcp_token, "Print the token that clients need.")
     main.add_argument("--json", action="store_true", help="as the URL and the header of a client's configuration")
-    group = verbs.add_parser("token", help="tokens for clients that should exclude each other")
+    sentence = "Add, remove and list tokens with names, for clients that exclude each other."
+    group = config.add_verb(verbs, "token", sentence, "device-host-agent token add hermes")
     actions = group.add_subparsers(metavar="ACTION", required=True)
-    add_verb(actions, "add", add, "make a token and show it, once").add_argument("name", metavar="NAME")
+    add_action(actions, "add", add, "make a token and show it, once").add_argument("name", metavar="NAME")
     remove_text = "let a token go; it is refused from the next request on"
-    add_verb(actions, "remove", remove, remove_text).add_argument("name", metavar="NAME")
-    add_verb(actions, "list", list_named, "name every token")
+    add_action(actions, "remove", remove, remove_text).add_argument("name", metavar="NAME")
+    add_action(actions, "list", list_named, "name every token")
 
 
 def mcp_token(arguments: argparse.Namespace) -> int:

@@ -22,7 +22,8 @@ from mcpboard.protocol.limits import HOST_STACK_BYTES
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `run`, with a flag for each row of HOST_SETTINGS that has one, and the verb `doctor`."""
-    parser = add_verb(verbs, "run", run, "serve until SIGTERM; what is done when no verb is given")
+    sentence = "Serve MCP in front of this computer's devices until SIGTERM, as without any verb."
+    parser = add_verb(verbs, "run", run, sentence, "run --port 8765")
     for row in HOST_SETTINGS:
         if row.flag:
             option, _, metavar = row.flag.partition(" ")
@@ -30,8 +31,8 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument(
         "--demo", action="store_true", help="with three simulated phones, a board, a cloud and a session"
     )
-    text = "check settings, files, port and devices, and say what to do about each; exit code 1 when a check failed"
-    add_verb(verbs, "doctor", doctor, text).add_argument("--json", action="store_true", help="as one JSON object")
+    sentence = "Check settings, files, port and devices, and name what fixes each; exit code 1 when a check failed."
+    add_verb(verbs, "doctor", doctor, sentence).add_argument("--json", action="store_true", help="as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:

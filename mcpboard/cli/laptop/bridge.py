@@ -9,7 +9,7 @@ import threading
 
 from mcpboard.cli import logs
 from mcpboard.cli.call import token_from
-from mcpboard.cli.config import Verbs
+from mcpboard.cli.config import Verbs, add_verb
 from mcpboard.errors import ConfigError
 from mcpboard.protocol.limits import STACK_BYTES
 
@@ -19,7 +19,8 @@ LONGEST_WAIT = 3600.0  # seconds; an hour without a board is no boot any more
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `bridge`."""
-    parser = verbs.add_parser("bridge", help="an MCP server on standard input and output, in front of one over HTTP")
+    sentence = "Serve MCP on standard input and output, in front of a server over HTTP."
+    parser = add_verb(verbs, "bridge", sentence, "mcpboard bridge http://192.168.42.1:8080/mcp")
     parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--header", metavar="K:V", action="append", default=[], help="sent along (repeatable)")

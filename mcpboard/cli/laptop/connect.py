@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpboard import client_configs, config
 from mcpboard.cli.call import token_from
-from mcpboard.cli.config import Verbs, print_columns
+from mcpboard.cli.config import Verbs, add_verb, print_columns
 from mcpboard.client_configs import CLIENT_CONFIGS, ClientConfig, Target, Token
 from mcpboard.errors import ConfigError
 from mcpboard.laptop import connect as laptop
@@ -28,9 +28,10 @@ TOKEN_NOTES: Mapping[str, str] = {
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `connect`."""
-    parser = verbs.add_parser("connect", help="print or write the configuration of a known client")
+    sentence = "Print the entry for a client's configuration, or write it into the client's file."
+    parser = add_verb(verbs, "connect", sentence, "mcpboard connect cursor --write")
     _add_word(parser, "client", help="one of those that --list prints")
-    _add_word(parser, "url", default=client_configs.USB_URL, help="(default: %(default)s)")
+    _add_word(parser, "url", default=client_configs.USB_URL, help="the server (default: %(default)s)")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the known clients")
     action.add_argument("--write", action="store_true", help="write it into the client's file, keeping a backup")

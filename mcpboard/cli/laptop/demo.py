@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpboard import config
 from mcpboard.cli import logs
-from mcpboard.cli.config import Verbs, port
+from mcpboard.cli.config import Verbs, add_verb, port
 from mcpboard.cli.laptop.simulate import simulator
 from mcpboard.errors import AddressTaken, ClientError, ConfigError
 
@@ -45,7 +45,8 @@ SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `demo`."""
-    parser = verbs.add_parser("demo", help="a simulated phone behind a real server, driven once, then kept serving")
+    sentence = "Serve a simulated phone, and run one MCP session against it."
+    parser = add_verb(verbs, "demo", sentence, "mcpboard demo")
     default = f"{PORT}, else any free one"
     parser.add_argument("--port", metavar="N", type=port, help=f"port on 127.0.0.1 (default: {default})")
     parser.add_argument("--folder", metavar="DIR", default="demo", help="where the screenshots go (default: demo)")

@@ -7,7 +7,7 @@ import functools
 import sys
 
 from mcpboard.cli import logs
-from mcpboard.cli.config import Verbs
+from mcpboard.cli.config import Verbs, add_verb
 from mcpboard.config.schema import address
 from mcpboard.errors import ConfigError
 
@@ -16,7 +16,8 @@ LISTEN = "127.0.0.1:8080"
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `relay`."""
-    parser = verbs.add_parser("relay", help="a port of this machine that forwards to the board, for every client here")
+    sentence = "Forward a port of this machine to a board, for every client here."
+    parser = add_verb(verbs, "relay", sentence, "mcpboard relay http://192.168.42.1:8080/mcp")
     parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
     parser.add_argument("--listen", metavar="HOST:PORT", default=LISTEN, help=f"a loopback address (default: {LISTEN})")
     parser.add_argument(

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcpboard.cli.config import Verbs, port
+from mcpboard.cli.config import Verbs, add_verb, port
 from mcpboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `simulate`."""
-    parser = verbs.add_parser("simulate", help="simulate an Agent and Config Web; print their URLs as one JSON line")
+    sentence = "Simulate an Agent and Config Web, and print their URLs as one JSON line."
+    parser = add_verb(verbs, "simulate", sentence, "mcpboard simulate")
     for option, whose in (("--agent-port", "the Agent"), ("--config-web-port", "Config Web")):
         parser.add_argument(option, metavar="N", type=port, default=0, help=f"port of {whose} (default: any)")
     parser.set_defaults(run=simulate)
