@@ -28,61 +28,64 @@ def parsed(format: str, text: str) -> Any:
     return tomlkit.parse(text).unwrap() if format == "toml" else YAML(typ="safe", pure=True).load(text)
 
 
-# --- JSON ----------------------------------------------------------------------------------------
+CODEX = {"mcp_servers": {"phone-board": {"url": URL, "tool_timeout_sec": 60}}}
+BLOCK = f'\n[mcp_servers.phone-board]\nurl = "{URL}"\ntool_timeout_sec = 60\n'
+HERMES = {"mcp_servers": {"phone-board": {"url": URL, "timeout": 120}}}
+LINES = f'mcp_servers:\n  phone-board:\n    url: "{URL}"\n    timeout: 120\n'
+ENTRIES: Mapping[str, Mapping[str, Any]] = {"json": OURS, "toml": CODEX, "yaml": HERMES}
 
-JSON = [
-    pytest.param("", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}\n', id="an empty file"),
-    pytest.param("{}", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}', id="an empty object"),
-    pytest.param(
-        '{"a": 1.50, "b":"\\u00e9"}\n',
-        '{"a": 1.50, "b":"\\u00e9",\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}\n',
-        id="numbers and escapes as they were",
-    ),
-    pytest.param(
-        '{\n\t"servers": {\n\t\t"x": [1,\n2]\n\t}\n}\n',
-        '{\n\t"servers": {\n\t\t"x": [1,\n2],\n\t\t"phone-board": {\n\t\t\t"url": "URL"\n\t\t}\n\t}\n}\n',
-        id="tabs",
-    ),
-    pytest.param(
-        '{\r\n  "servers": {}\r\n}\r\n',
-        '{\r\n  "servers": {\r\n    "phone-board": {\r\n      "url": "URL"\r\n    }\r\n  }\r\n}\r\n',
-        id="line breaks of Windows",
-    ),
-    pytest.param(
-        '{"servers": {"phone-board": {"command": "npx", "args": []}, "z": {}}, "y": 2}',
-        '{"servers": {"phone-board": {\n      "url": "URL"\n    }, "z": {}}, "y": 2}',
-        id="another way to connect, replaced",
-    ),
-    pytest.param(
-        '{"servers": {"phone-board": {"url": "http://old/mcp", "autoApprove": ["screenshot"]}}}',
-        '{"servers": {"phone-board": {\n      "url": "URL",\n      "autoApprove": [\n        "screenshot"\n      ]\n    }}}',
-        id="what the owner added stays",
-    ),
-    pytest.param('{"servers": null}', '{"servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}', id="null"),
+IN_PLACE = [
+    pytest.param("json", "", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}\n', id="JSON: an empty file"),
+    pytest.param("json", "{}", '{\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }\n}', id="JSON: an empty object"),
+    pytest.param("json", '{"a": 1.50, "b":"\\u00e9"}\n', '{"a": 1.50, "b":"\\u00e9",\n  "servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}\n', id="JSON: numbers and escapes as they were"),
+    pytest.param("json", '{\n\t"servers": {\n\t\t"x": [1,\n2]\n\t}\n}\n', '{\n\t"servers": {\n\t\t"x": [1,\n2],\n\t\t"phone-board": {\n\t\t\t"url": "URL"\n\t\t}\n\t}\n}\n', id="JSON: tabs"),
+    pytest.param("json", '{\r\n  "servers": {}\r\n}\r\n', '{\r\n  "servers": {\r\n    "phone-board": {\r\n      "url": "URL"\r\n    }\r\n  }\r\n}\r\n', id="JSON: line breaks of Windows"),
+    pytest.param("json", '{"servers": {"phone-board": {"command": "npx", "args": []}, "z": {}}, "y": 2}', '{"servers": {"phone-board": {\n      "url": "URL"\n    }, "z": {}}, "y": 2}', id="JSON: another way to connect, replaced"),
+    pytest.param("json", '{"servers": {"phone-board": {"url": "http://old/mcp", "autoApprove": ["screenshot"]}}}', '{"servers": {"phone-board": {\n      "url": "URL",\n      "autoApprove": [\n        "screenshot"\n      ]\n    }}}', id="JSON: what the owner added stays"),
+    pytest.param("json", '{"servers": null}', '{"servers": {\n    "phone-board": {\n      "url": "URL"\n    }\n  }}', id="JSON: null"),
+    pytest.param("toml", "", BLOCK[1:], id="TOML: an empty file"),
+    pytest.param("toml", 'model = "x"  # mine\n', 'model = "x"  # mine\n' + BLOCK, id="TOML: what was there, with its comment"),
+    pytest.param("toml", "a = 1", "a = 1\n" + BLOCK, id="TOML: no line break at the end"),
+    pytest.param("toml", "a = 1\r\n", "a = 1\r\n" + BLOCK.replace("\n", "\r\n"), id="TOML: line breaks of Windows"),
+    pytest.param("toml", '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n', '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n' + BLOCK, id="TOML: other servers, with something in between"),
+    pytest.param("toml", '[mcp_servers.phone-board]\nurl = "http://old/mcp" # the board\ntool_timeout_sec = 300 # patient\n[z]\n', f'[mcp_servers.phone-board]\nurl = "{URL}" # the board\ntool_timeout_sec = 300 # patient\n[z]\n', id="TOML: an older entry, with its owner's patience"),
+    pytest.param("yaml", "# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\nz:\n- 1\n", f"# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\n  phone-board:\n    url: {URL}\n    timeout: 120\nz:\n- 1\n", id="YAML: among other servers"),
+    pytest.param("yaml", "mcp_servers:\n    phone-board:\n        url: http://old/mcp # the board\n        trust: untrusted\n", f"mcp_servers:\n    phone-board:\n        url: {URL} # the board\n        trust: untrusted\n        timeout: 120\n", id="YAML: an older entry, four spaces, with its owner's key"),
+    pytest.param("yaml", "---\nlist:\n  - 1\nmcp_servers:\n", f"---\nlist:\n  - 1\nmcp_servers:\n  phone-board:\n    url: {URL}\n    timeout: 120\n", id="YAML: an empty table, a document's beginning"),
+    pytest.param("yaml", "mcp_servers:\r\n  a:\r\n    url: x\r\n", f"mcp_servers:\r\n  a:\r\n    url: x\r\n  phone-board:\r\n    url: {URL}\r\n    timeout: 120\r\n", id="YAML: line breaks of Windows"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after"), JSON)
-def test_json_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.with_entry("json", before, OURS) == after.replace("URL", URL)
+@pytest.mark.parametrize(("format", "before", "after"), IN_PLACE)
+def test_a_text_is_changed_in_place(format: str, before: str, after: str) -> None:
+    assert edits.with_entry(format, before, ENTRIES[format]) == after.replace("URL", URL)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param('{\n // mine\n "servers": {}}', "line 2 is not plain JSON", id="comments"),
-        pytest.param('{"servers": {},}', "not plain JSON", id="a trailing comma"),
-        pytest.param('{"a": 1, "a": 2}', "twice", id="a key that stands there twice"),
-        pytest.param('{"a": NaN}', "NaN", id="no number"),
-        pytest.param("[]", "no table", id="a list at the top"),
-        pytest.param('{"servers": []}', "servers is there, but is no table", id="a list for the table"),
-        pytest.param("[" * 100_000, "nested too deeply", id="nested without end"),
-        pytest.param('{"a": 1} {"b": 2}', "not plain JSON", id="two documents"),
-    ],
-)
-def test_json_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
+REFUSED = [
+    pytest.param("json", '{\n // mine\n "servers": {}}', "line 2 is not plain JSON", id="JSON: comments"),
+    pytest.param("json", '{"servers": {},}', "not plain JSON", id="JSON: a trailing comma"),
+    pytest.param("json", '{"a": 1, "a": 2}', "twice", id="JSON: a key that stands there twice"),
+    pytest.param("json", '{"a": NaN}', "NaN", id="JSON: no number"),
+    pytest.param("json", "[]", "no table", id="JSON: a list at the top"),
+    pytest.param("json", '{"servers": []}', "servers is there, but is no table", id="JSON: a list for the table"),
+    pytest.param("json", "[" * 100_000, "nested too deeply", id="JSON: nested without end"),
+    pytest.param("json", '{"a": 1} {"b": 2}', "not plain JSON", id="JSON: two documents"),
+    pytest.param("toml", "a = \n", "not valid TOML", id="TOML: no TOML"),
+    pytest.param("toml", "a = 1\na = 2\n", "not valid TOML", id="TOML: a key twice"),
+    pytest.param("toml", "mcp_servers = 1\n", "no table", id="TOML: a value for the table"),
+    pytest.param("yaml", "a: [1\n", "not valid YAML", id="YAML: no YAML"),
+    pytest.param("yaml", "a: 1\na: 2\n", "not valid YAML", id="YAML: a key twice"),
+    pytest.param("yaml", "a: 1\n---\nb: 2\n", "not valid YAML", id="YAML: two documents"),
+    pytest.param("yaml", "- 1\n", "no table", id="YAML: a list at the top"),
+    pytest.param("yaml", "mcp_servers: 1\n", "no table", id="YAML: a value for the table"),
+    pytest.param("yaml", "mcp_servers:\n   a:\n     url:   x\n", "layout would not survive", id="YAML: a layout of its own"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "text", "words"), REFUSED)
+def test_a_text_that_cannot_be_kept_is_refused(format: str, text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        edits.with_entry("json", text, OURS)
+        edits.with_entry(format, text, ENTRIES[format])
 
 
 def test_items_of_a_list_are_told_apart_by_their_ids() -> None:
@@ -125,47 +128,6 @@ def test_a_value_is_put_where_the_path_says() -> None:
     )
 
 
-# --- TOML ----------------------------------------------------------------------------------------
-
-CODEX = {"mcp_servers": {"phone-board": {"url": URL, "tool_timeout_sec": 60}}}
-BLOCK = f'\n[mcp_servers.phone-board]\nurl = "{URL}"\ntool_timeout_sec = 60\n'
-
-TOML = [
-    pytest.param("", BLOCK[1:], id="an empty file"),
-    pytest.param('model = "x"  # mine\n', 'model = "x"  # mine\n' + BLOCK, id="what was there, with its comment"),
-    pytest.param("a = 1", "a = 1\n" + BLOCK, id="no line break at the end"),
-    pytest.param("a = 1\r\n", "a = 1\r\n" + BLOCK.replace("\n", "\r\n"), id="line breaks of Windows"),
-    pytest.param(
-        '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n',
-        '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n' + BLOCK,
-        id="other servers, with something in between",
-    ),
-    pytest.param(
-        '[mcp_servers.phone-board]\nurl = "http://old/mcp" # the board\ntool_timeout_sec = 300 # patient\n[z]\n',
-        f'[mcp_servers.phone-board]\nurl = "{URL}" # the board\ntool_timeout_sec = 300 # patient\n[z]\n',
-        id="an older entry, with its owner's patience",
-    ),
-]
-
-
-@pytest.mark.parametrize(("before", "after"), TOML)
-def test_toml_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.with_entry("toml", before, CODEX) == after
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param("a = \n", "not valid TOML", id="no TOML"),
-        pytest.param("a = 1\na = 2\n", "not valid TOML", id="a key twice"),
-        pytest.param("mcp_servers = 1\n", "no table", id="a value for the table"),
-    ],
-)
-def test_toml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        edits.with_entry("toml", text, CODEX)
-
-
 def test_an_inline_table_of_servers_is_changed_or_refused_but_never_lost() -> None:
     text = 'mcp_servers = { other = { url = "x" } } # mine\n'
     try:
@@ -175,11 +137,6 @@ def test_an_inline_table_of_servers_is_changed_or_refused_but_never_lost() -> No
     assert parsed("toml", after)["mcp_servers"] == {"other": {"url": "x"}, **CODEX["mcp_servers"]}
     assert "# mine" in after
 
-
-# --- YAML ----------------------------------------------------------------------------------------
-
-HERMES = {"mcp_servers": {"phone-board": {"url": URL, "timeout": 120}}}
-LINES = f'mcp_servers:\n  phone-board:\n    url: "{URL}"\n    timeout: 120\n'
 
 YAML_CASES = [
     pytest.param("", LINES, id="an empty file"),
@@ -195,51 +152,6 @@ def test_yaml_gets_a_new_table_at_its_end(before: str, kept: str) -> None:
     assert after.startswith(kept)
     assert after.endswith(LINES)
     assert parsed("yaml", after)["mcp_servers"] == HERMES["mcp_servers"]
-
-
-YAML_IN_PLACE = [
-    pytest.param(
-        "# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\nz:\n- 1\n",
-        f"# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\n  phone-board:\n    url: {URL}\n    timeout: 120\nz:\n- 1\n",
-        id="among other servers",
-    ),
-    pytest.param(
-        "mcp_servers:\n    phone-board:\n        url: http://old/mcp # the board\n        trust: untrusted\n",
-        f"mcp_servers:\n    phone-board:\n        url: {URL} # the board\n        trust: untrusted\n        timeout: 120\n",
-        id="an older entry, four spaces, with its owner's key",
-    ),
-    pytest.param(
-        "---\nlist:\n  - 1\nmcp_servers:\n",
-        f"---\nlist:\n  - 1\nmcp_servers:\n  phone-board:\n    url: {URL}\n    timeout: 120\n",
-        id="an empty table, a document's beginning",
-    ),
-    pytest.param(
-        "mcp_servers:\r\n  a:\r\n    url: x\r\n",
-        f"mcp_servers:\r\n  a:\r\n    url: x\r\n  phone-board:\r\n    url: {URL}\r\n    timeout: 120\r\n",
-        id="line breaks of Windows",
-    ),
-]
-
-
-@pytest.mark.parametrize(("before", "after"), YAML_IN_PLACE)
-def test_yaml_is_changed_in_place(before: str, after: str) -> None:
-    assert edits.with_entry("yaml", before, HERMES) == after
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param("a: [1\n", "not valid YAML", id="no YAML"),
-        pytest.param("a: 1\na: 2\n", "not valid YAML", id="a key twice"),
-        pytest.param("a: 1\n---\nb: 2\n", "not valid YAML", id="two documents"),
-        pytest.param("- 1\n", "no table", id="a list at the top"),
-        pytest.param("mcp_servers: 1\n", "no table", id="a value for the table"),
-        pytest.param("mcp_servers:\n   a:\n     url:   x\n", "layout would not survive", id="a layout of its own"),
-    ],
-)
-def test_yaml_that_cannot_be_kept_is_refused(text: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        edits.with_entry("yaml", text, HERMES)
 
 
 # --- all of them ---------------------------------------------------------------------------------
