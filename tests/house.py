@@ -34,7 +34,7 @@ RECURRING_MODULES = frozenset({"config", "doctor", "tools", "board", "probes", "
 QUESTION = re.compile(r"(What|Whether|Who|How)\b")
 # Words by which documents were cited that no reader of the repository has.
 OUTSIDE = re.compile(
-    r"\bcontracts?:|\(decision \d|\bdecisions? \d+\b|\brows? \d+\b|\bfacts \d|\bthe mission\b|\bBL-\d+"
+    r"\bcontracts?[:,]|\(decision \d|\bdecisions? \d+\b|\brows? \d+\b|\bfacts? \d|\bthe mission\b|\bBL-\d+"
 )
 
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -82,3 +82,9 @@ def test_a_name_in_use_twice_is_found() -> None:
 )
 def test_a_citation_of_what_no_reader_has_is_found(line: str, found: bool) -> None:
     assert bool(house.Module("m.py", f"{line}\n").outside) is found
+
+
+def test_no_test_cites_what_no_reader_has() -> None:
+    """Rows are those of the table in docs/protocol.md, which the tests of the protocol number alike."""
+    found = [each for module in house.modules(house.TESTS) if "house" not in module.name for each in module.outside]
+    assert [each for each in found if not each.startswith("protocol/")] == []

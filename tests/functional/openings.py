@@ -1,7 +1,6 @@
 """What clients that cannot be run here send before their first call, and what they need to hear.
 
-Each opening is written from what its client is known to do (clients contract, sections 6.1 and 6.2; wire contract,
-section 7): the probes, the header that is missing or disagrees, the fallback that must not be provoked.
+Each opening is written from what its client is known to do, captured from the client or read in its source: the probes, the header that is missing or disagrees, the fallback that must not be provoked.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def assert_all_it_asks_for(visitor: Visitor, client: Client) -> None:
 
 
 def assert_picture(result: dict[str, Any]) -> None:
-    """A whole JPEG beside a line of text, and no structured content (contract, fact 7)."""
+    """A whole JPEG beside a line of text, and no structured content, beside which one client drops the image."""
     image, text = result["content"]
     jpeg = base64.b64decode(image["data"], validate=True)
     assert image["mimeType"] == "image/jpeg"

@@ -69,8 +69,8 @@ def curl(version: str) -> Start:
 class Client:
     """One client as it is used: what it must agree on with a board, directly and through the bridge.
 
-    A wrong refusal shows in nothing but the version (wire contract, fact 6). No version means that it cannot
-    connect that way.
+    A client that is refused wrongly falls back to an older revision and says nothing, so only the version shows it. No
+    version means that it cannot connect that way.
     """
 
     name: str
