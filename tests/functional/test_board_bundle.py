@@ -39,7 +39,7 @@ def blob_of(result: Response) -> bytes:
 
 
 @pytest.mark.parametrize("announced", [pytest.param(True, id="with a length"), pytest.param(False, id="without")])
-@pytest.mark.parametrize("size", [bundle.smallest_sized(), 100_001, 28 * MIB])
+@pytest.mark.parametrize("size", [bundle.SMALL, 100_001, 28 * MIB])
 def test_a_bundle_arrives_whole(simulator: Simulator, client: Caller, size: int, announced: bool) -> None:
     """Decisions 12 and 13: every byte, an exact Content-Length where the source gives one, chunks where not."""
     simulator.faults.set("bundle", "support_bundle", 1, bytes=size, length=announced)
@@ -69,7 +69,7 @@ def test_half_a_bundle_is_never_taken_for_a_whole_one(
             client.call("support_bundle")
         lines.wait_for("reply broken off after")
         lines.wait_for("support_bundle: ok")
-    assert blob_of(client.call("support_bundle")) == bundle.small()
+    assert blob_of(client.call("support_bundle")) == b"".join(bundle.sized(bundle.SMALL))
     assert len(simulator.requests) == 2
 
 

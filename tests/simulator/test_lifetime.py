@@ -5,26 +5,27 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mcpboard.simulator import Simulator
-from tests.simulator.simulating import Caller, exchange, head, http_request, new_board, open_socket, run_tool, tool_post
-
-NEW_NOTE = {"app": "Notes"}
+from tests.simulator.simulating import ask, new_board, run_tool, tool_post
+from tests.support.http import LIMIT_S, Caller
 
 
 def test_input_tools_stand_in_line(sim: Simulator) -> None:
-    """The second caller waits, neither refused nor let in, while pictures are taken beside it."""
-    with sim.hold("keyboard_tap") as hold:
-        first = Caller(lambda: run_tool(sim, "keyboard_tap", keys=["a"]))
-        assert hold.entered.wait(5)
-        second = Caller(lambda: run_tool(sim, "touch_gesture", type="tap", point={"x": 500, "y": 20}))
+    """The second caller waits, neither refused nor let in, while pictures are taken beside it; a hold can be set again."""
+    sim.hold("keyboard_tap").release()
+    with ThreadPoolExecutor() as pool, sim.hold("keyboard_tap") as hold:
+        first = pool.submit(run_tool, sim, "keyboard_tap", keys=["a"])
+        assert hold.entered.wait(LIMIT_S)
+        second = pool.submit(run_tool, sim, "touch_gesture", type="tap", point={"x": 500, "y": 20})
         sim.wait_for_request("touch_gesture")
         assert run_tool(sim, "screenshot")["is_error"] is False
         assert [name for name, _ in sim.calls] == ["keyboard_tap", "screenshot"]
         hold.release()
-        assert first.result()["is_error"] is second.result()["is_error"] is False
+        assert first.result(LIMIT_S)["is_error"] is second.result(LIMIT_S)["is_error"] is False
     assert [name for name, _ in sim.calls] == ["keyboard_tap", "screenshot", "touch_gesture"]
 
 
@@ -33,7 +34,7 @@ def test_input_tools_stand_in_line(sim: Simulator) -> None:
     [
         pytest.param("keyboard_tap", {"keys": ["a"]}, "ok", id="a key is pressed all the same"),
         pytest.param("enter_text", {"text": "a", "focus": {"x": 1, "y": 1}}, "ok", id="text is entered all the same"),
-        pytest.param("open_app", NEW_NOTE, "ok", id="an app opens all the same"),
+        pytest.param("open_app", {"app": "Notes"}, "ok", id="an app opens all the same"),
         pytest.param("screenshot", {}, "canceled", id="a picture is given up"),
         pytest.param("open_url", {"url": "https://a.b"}, "canceled", id="an address is given up"),
         pytest.param("shell", {"command": "pwd"}, "canceled", id="a command is given up"),
@@ -41,9 +42,9 @@ def test_input_tools_stand_in_line(sim: Simulator) -> None:
 )
 def test_a_caller_leaves(sim: Simulator, tool: str, given: dict[str, object], outcome: str) -> None:
     hold = sim.hold(tool)
-    with open_socket(sim.agent_url) as caller:
-        caller.sendall(tool_post(tool, given))
-        assert hold.entered.wait(5)
+    with Caller(sim.agent_url).connect() as caller:
+        caller.send(tool_post(tool, **given))
+        assert hold.entered.wait(LIMIT_S)
     if outcome == "ok":
         hold.release()
     sim.wait_for_finish(tool)
@@ -52,42 +53,22 @@ def test_a_caller_leaves(sim: Simulator, tool: str, given: dict[str, object], ou
     assert (sim.phone.app == "Notes") is (tool == "open_app")
 
 
-def test_an_input_tool_ends_at_its_limit() -> None:
-    with new_board(input_limit_s=5) as board:
-        run_tool(board, "open_app", app="Notes")
-        response = run_tool(board, "touch_gesture", type="long_press", point={"x": 500, "y": 20}, hold_ms=9000)
-    assert response["is_error"] is True
-    assert response["tool_error"]["code"] == "deadline_exceeded"
-    assert "action_completed" not in response["tool_error"].get("details", {})
-
-
-def test_a_limit_in_the_wait_for_the_screen_says_that_the_action_is_done() -> None:
-    with new_board(input_limit_s=0.2) as board:
-        response = run_tool(board, "open_app", app="Notes")
-        assert board.phone.app == "Notes"
-    assert response["tool_error"]["code"] == "deadline_exceeded"
-    assert response["tool_error"]["details"]["action_completed"] is True
-
-
-def test_a_hold_works_on_the_statuses_too(sim: Simulator) -> None:
-    with sim.hold("support_bundle") as hold:
-        caller = Caller(lambda: http_request(sim.config_web_url, "GET", "/api/logs/support"))
-        assert hold.entered.wait(5)
-        hold.release()
-        assert caller.result().status == 200
-
-
-def test_a_hold_can_be_set_again_after_its_release(sim: Simulator) -> None:
-    sim.hold("shell").release()
-    with sim.hold("shell") as again:
-        caller = Caller(lambda: run_tool(sim, "shell", command="pwd"))
-        assert again.entered.wait(5)
-        again.release()
-        assert caller.result()["is_error"] is False
+@pytest.mark.parametrize(
+    ("limit_s", "tool", "given", "completed"),
+    [
+        pytest.param(5, "touch_gesture", {"type": "long_press", "point": {"x": 500, "y": 20}, "hold_ms": 9000}, None, id="in the action"),
+        pytest.param(0.2, "open_app", {"app": "Notes"}, True, id="in the wait for the screen"),
+    ],
+)  # fmt: skip
+def test_an_input_tool_ends_at_its_limit(limit_s: float, tool: str, given: dict[str, object], completed: bool | None) -> None:  # fmt: skip
+    with new_board(input_limit_s=limit_s) as board:
+        error = run_tool(board, tool, **given)["tool_error"]
+    assert error["code"] == "deadline_exceeded"
+    assert error.get("details", {}).get("action_completed") is completed
 
 
 def test_a_wait_that_is_in_vain_says_for_what(sim: Simulator) -> None:
-    with pytest.raises(AssertionError, match="call number 2 of shell"):
+    with pytest.raises(AssertionError, match="call of shell, number 2"):
         sim.wait_for_call("shell", 2, timeout=0.01)
 
 
@@ -96,34 +77,30 @@ def test_stop_joins_every_thread_whatever_is_under_way() -> None:
     board = new_board().start()
     board.faults.set("hang", tool="shell")
     hold = board.hold("screenshot")
-    idle, hung, held = (open_socket(board.agent_url) for _ in range(3))
-    with idle, hung, held:
-        hung.sendall(tool_post("shell", {}))
-        held.sendall(tool_post("screenshot", {}))
-        assert hold.entered.wait(5)
+    with (
+        Caller(board.agent_url).connect() as idle,
+        Caller(board.agent_url).connect() as hung,
+        Caller(board.agent_url).connect() as held,
+    ):
+        hung.send(tool_post("shell"))
+        held.send(tool_post("screenshot"))
+        assert hold.entered.wait(LIMIT_S)
         board.wait_for_request("/api/tools/shell")
         board.stop()
         assert set(threading.enumerate()) == before
-        assert idle.recv(1) == b""
+        assert idle.ended()
 
 
-def test_a_stopped_board_refuses_and_comes_back_on_the_same_port() -> None:
-    board = new_board()
-    with board:
-        url = board.agent_url
-    with pytest.raises(ConnectionRefusedError):
-        open_socket(url)
-    board.stop()
-    with board:
-        assert board.agent_url == url
-        assert http_request(url, "GET", "/health").status == 200
-
-
-def test_one_port_can_be_stopped_alone(sim: Simulator) -> None:
+def test_one_port_stops_alone_and_both_come_back_on_their_numbers(sim: Simulator) -> None:
+    urls = sim.agent_url, sim.config_web_url
     sim.config_web.stop()
     with pytest.raises(ConnectionRefusedError):
-        open_socket(sim.config_web_url)
-    assert http_request(sim.agent_url, "GET", "/health").status == 200
+        ask(sim.config_web_url, "GET", "/")
+    assert ask(sim.agent_url, "GET", "/health").status == 200
+    sim.stop()
+    sim.start()
+    assert urls == (sim.agent_url, sim.config_web_url)
+    assert ask(sim.agent_url, "GET", "/health").status == 200
 
 
 def test_a_taken_port_is_an_error_that_leaves_nothing_behind(sim: Simulator) -> None:
@@ -133,11 +110,6 @@ def test_a_taken_port_is_an_error_that_leaves_nothing_behind(sim: Simulator) -> 
         with pytest.raises(OSError, match="in use"):
             new_board(**ports).start()
     assert set(threading.enumerate()) == before
-
-
-def test_many_callers_at_once_are_all_answered(sim: Simulator) -> None:
-    callers = [Caller(lambda: exchange(sim.agent_url, head("GET", "/health"))) for _ in range(20)]
-    assert all(b"200 OK" in caller.result() for caller in callers)
 
 
 def test_real_time_may_be_sped_up() -> None:

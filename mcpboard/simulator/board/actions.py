@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpboard.simulator.board.gestures import Arguments, gesture, invalid, place
+from mcpboard.simulator.board.agent_catalog import QUICK
+from mcpboard.simulator.board.gestures import Arguments, gesture, place, require
 from mcpboard.simulator.board.go_http import go_json
 from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.board.simulated_shell import Shell
@@ -30,24 +31,6 @@ MODIFIERS = frozenset(
 SHIFTS = {"shift", "lshift", "rshift"}
 PRINTED = {"space": " ", "minus": "-", "equal": "=", "comma": ",", "dot": ".", "slash": "/", "semicolon": ";"}
 
-# id -> label, and the chord behind it; None where the phone has no way to do it
-QUICK: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
-    "back": ("Back", ("cmd", "leftbrace")),
-    "home": ("Home", ("cmd", "h")),
-    "app_switch": ("App switcher", ("cmd", "tab")),
-    "notification_center": ("Notification centre", ("cmd", "n")),
-    "dismiss_panel": ("Dismiss panel", ("escape",)),
-    "copy": ("Copy", ("cmd", "c")),
-    "paste": ("Paste", ("cmd", "v")),
-    "cut": ("Cut", ("cmd", "x")),
-    "select_all": ("Select all", ("cmd", "a")),
-    "delete_backward": ("Delete backward", ("backspace",)),
-    "send": ("Send", ("enter",)),
-    "browser_refresh": ("Reload", ("cmd", "r")),
-    "quit_app": ("Quit app", None),
-    "screenshot_region": ("Screenshot of a region", None),
-}
-
 
 @dataclass
 class ActionContext:
@@ -68,16 +51,14 @@ def touch_gesture(context: ActionContext, arguments: Arguments) -> str:
 
 
 def keyboard_tap(context: ActionContext, arguments: Arguments) -> str:
-    keys = arguments.get("keys")
-    if not isinstance(keys, list) or not keys:
-        raise invalid("keys array is required")
-    if len(keys) > 6:
-        raise invalid("keys accepts at most 6 items")
+    keys = arguments.get("keys", [])
+    require(isinstance(keys, list) and keys, "keys array is required")
+    require(len(keys) <= 6, "keys accepts at most 6 items")
     names = [str(key).lower() for key in keys]
     for key, name in zip(keys, names, strict=True):
         single = len(name) == 1 and name.isascii() and name.isalnum()
-        if not (single or name in NAMED_KEYS or name in MODIFIERS or name.startswith("keycode_")):
-            raise invalid(f"unknown key: {key}")
+        known = single or name in NAMED_KEYS or name in MODIFIERS or name.startswith("keycode_")
+        require(known, f"unknown key: {key}")
     context.run.pause(0.12 if len(names) > 1 else 0.05)
     _press(context.phone, names)
     return "ok"
@@ -113,12 +94,19 @@ SINGLE: Mapping[str, Callable[[Phone], None]] = {
 }  # fmt: skip
 
 
+def keyboard_text(context: ActionContext, arguments: Arguments) -> str:
+    """Type; no board forwards this tool, the live page's keys come here."""
+    text = arguments.get("text", "")
+    require(isinstance(text, str) and text.isascii(), "keyboard_text needs a text of ASCII; use enter_text")
+    context.run.pause(TYPING_S * len(text))
+    context.phone.write(text)
+    return "ok"
+
+
 def enter_text(context: ActionContext, arguments: Arguments) -> str:
-    text, focus = arguments.get("text"), arguments.get("focus")
-    if not isinstance(text, str) or not text.strip():
-        raise invalid(_suggest("text is required"))
-    if focus is None:
-        raise invalid(_suggest("focus is required: the middle of the field, 0 to 1000"))
+    text, focus = arguments.get("text", ""), arguments.get("focus")
+    require(isinstance(text, str) and text.strip(), _suggest("text is required"))
+    require(focus is not None, _suggest("focus is required: the middle of the field, 0 to 1000"))
     context.phone.tap(*place(focus, "focus"))
     context.run.pause(TYPING_S * min(len(text), 200))
     if not context.phone.write(text):
@@ -132,10 +120,9 @@ def _suggest(suggestion: str) -> str:
 
 def open_app(context: ActionContext, arguments: Arguments) -> str:
     name = str(arguments.get("app") or arguments.get("name") or "").strip()
-    if not name:
-        raise invalid("app is required")
-    if name.lower().startswith(("http://", "https://")):
-        raise invalid("app must be an app name or alias; use open_url for HTTP/HTTPS URLs")
+    require(name, "app is required")
+    address = name.lower().startswith(("http://", "https://"))
+    require(not address, "app must be an app name or alias; use open_url for HTTP/HTTPS URLs")
     app = app_named(name)
     if context.bridge and app:
         context.phone.show(app)
@@ -151,9 +138,9 @@ def open_app(context: ActionContext, arguments: Arguments) -> str:
 
 
 def open_url(context: ActionContext, arguments: Arguments) -> str:
-    url = arguments.get("url")
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise invalid("url must start with http:// or https://")
+    url = arguments.get("url", "")
+    known = isinstance(url, str) and url.startswith(("http://", "https://"))
+    require(known, "url must start with http:// or https://")
     _need_bridge(context, fallback=FALLBACK)
     context.phone.do(lambda view: moves.browsed(view, url))
     return go_json({"ok": True, "method": "open_url", "target": url})
@@ -166,8 +153,7 @@ def _need_bridge(context: ActionContext, **details: Any) -> None:
 
 def bridge_clipboard(context: ActionContext, arguments: Arguments) -> str:
     action = arguments.get("action", "")
-    if action not in ("read", "write"):
-        raise invalid(f'unknown action "{action}", expected "read" or "write"')
+    require(action in ("read", "write"), f'unknown action "{action}", expected "read" or "write"')
     _need_bridge(context)
     if action == "read":
         return go_json({"ok": True, "text": context.phone.clipboard})
@@ -204,6 +190,7 @@ def shell(context: ActionContext, arguments: Arguments) -> str:
 
 Action = Callable[[ActionContext, Arguments], str]
 ACTIONS: Mapping[str, Action] = {
-    "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "enter_text": enter_text, "open_app": open_app,
-    "open_url": open_url, "bridge_clipboard": bridge_clipboard, "quick_action": quick_action, "shell": shell,
+    "touch_gesture": touch_gesture, "keyboard_tap": keyboard_tap, "keyboard_text": keyboard_text,
+    "enter_text": enter_text, "open_app": open_app, "open_url": open_url,
+    "bridge_clipboard": bridge_clipboard, "quick_action": quick_action, "shell": shell,
 }  # fmt: skip

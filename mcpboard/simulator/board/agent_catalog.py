@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,20 @@ class AgentTool:
     hid: bool = False
     detached: bool = False
 
-    def entry(self, *, schema: bool = True) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """Return the catalog entry, as listed and as repeated in every response."""
-        entry: dict[str, Any] = {
-            "name": self.name,
-            "category": self.category,
-            "description": self.description,
-            "input_mode": "json",
-            "example_input": go_json(self.example),
-        }
-        if schema:
-            entry["args_schema"] = self.schema
-        return {**entry, "http": {"method": "POST", "path": f"/api/tools/{self.name}"}}
+        return {
+            "name": self.name, "category": self.category, "description": self.description, "input_mode": "json",
+            "example_input": go_json(self.example), "args_schema": self.schema,
+            "http": {"method": "POST", "path": f"/api/tools/{self.name}"},
+        }  # fmt: skip
 
 
 # Sorted by name, as the Agent lists them.
 ROWS: Mapping[str, AgentTool] = {row["name"]: AgentTool(**row) for row in _FILE["tools"]}
+
+# id -> label, and the chord behind it; None where the phone has no way to do it
+QUICK: Mapping[str, tuple[str, Sequence[str] | None]] = _FILE["quick_actions"]
 
 
 def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat: str, battery: int) -> dict[str, Any]:

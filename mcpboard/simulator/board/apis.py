@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mcpboard.simulator.board import agent_catalog, bundle, live_page
-from mcpboard.simulator.board.faults import Faults
-from mcpboard.simulator.board.go_http import (
-    NOT_FOUND,
-    GoReply,
-    json_reply,
-    text_error,
-    timestamp,
-    whole,
-)
-from mcpboard.simulator.board.runs import Dropped, Ledger, ReceivedRequest, SimulatedClock, ToolFailure, ToolRun
+from mcpboard.simulator.board.faults import KINDS, Fault
+from mcpboard.simulator.board.go_http import JSON, NOT_FOUND, GoReply, json_reply, text_error, timestamp, whole
+from mcpboard.simulator.board.runs import Dropped, ReceivedRequest, ToolFailure, ToolRun
 from mcpboard.simulator.board.tool_runs import ToolRunner
-from mcpboard.simulator.phone.phone import Phone
 
 TOOLS_PATH = "/api/tools/"
 TARGETS = {  # path -> the name that faults, holds and waits use for it
@@ -30,15 +22,18 @@ TARGETS = {  # path -> the name that faults, holds and waits use for it
     ("config_web", "/api/logs/support"): "support_bundle",
 }
 NOT_ALLOWED = text_error(405, "Method not allowed")
-# Path -> the methods it takes; the tools have paths of their own below TOOLS_PATH.
-AGENT_ROUTES = {
-    "/api/tools": ("GET",), "/api/phone-bridge/status": ("GET",), "/health": ("GET",), "/": ("GET",),
-    "/screen.jpg": ("GET",), "/simulator/calls": ("GET",), "/simulator/faults": ("GET", "POST"),
-    "/simulator/phone": ("GET", "POST"),
-}  # fmt: skip
+CONFIG_JSON = f"{JSON}; charset=utf-8"
+HTML = "text/html; charset=utf-8"
 API_VERSION = ("X-Aiden-API-Version", "1")
-CONFIG_JSON = "application/json; charset=utf-8"
-HTML_PAGE = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>\n"
+OVERSIZED = 10 << 20  # bytes
+# Kind of fault -> the reply that comes instead of the asked one.
+REPLIES = {
+    "shutting_down": text_error(503, "Server is shutting down"),
+    "status": text_error(500, "Internal Server Error"),
+    "redirect": GoReply(302, headers=(("Location", "/elsewhere"),)),
+    "html": GoReply(200, b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>\n", HTML),
+}
+USUAL_BUNDLE = Fault("bundle", "support_bundle", None, {**KINDS["bundle"], "bytes": bundle.SMALL})
 
 
 def target_of(port: str, path: str) -> str | None:
@@ -52,20 +47,12 @@ def target_of(port: str, path: str) -> str | None:
 class LoopbackApis:
     """Serve both ports. A request passes the faults before it, its route, then the faults on its reply."""
 
-    def __init__(
-        self, phone: Phone, tools: ToolRunner, faults: Faults, ledger: Ledger, clock: SimulatedClock, seed: int
-    ) -> None:
-        self._phone = phone
-        self._tools = tools
-        self._faults = faults
-        self._ledger = ledger
-        self._clock = clock
-        self._seed = seed
+    def __init__(self, tools: ToolRunner) -> None:
+        self._tools, self._phone, self._faults = tools, tools.phone, tools.faults
 
-    def reset_early(self, port: str, request_line: str) -> bool:
+    def reset_early(self, port: str, path: str) -> bool:
         """Return True when the connection is to be reset although its request was not read."""
-        words = request_line.split(" ")
-        target = target_of(port, words[1]) if len(words) > 1 else None
+        target = target_of(port, path)
         return target is not None and self._faults.take("reset_before_read", target) is not None
 
     def respond(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
@@ -74,9 +61,14 @@ class LoopbackApis:
         target = target_of(request.port, request.path)
         if target is None:
             return route(request, gone)
-        run = ToolRun(self._clock, gone)
-        reply = self._replaced(target, run) or route(request, gone)
-        return self._spoiled(target, reply, run)
+        run = ToolRun(self._tools.clock, gone)
+        reply = self._replaced(target, run)
+        if reply is None and target in TARGETS.values():  # a tool stops at holds and slow faults by itself
+            try:
+                self._tools.linger(target, run)
+            except ToolFailure:
+                raise Dropped(reset=False) from None
+        return self._spoiled(target, reply or route(request, gone), run)
 
     def _replaced(self, target: str, run: ToolRun) -> GoReply | None:
         """Return the reply of a fault that takes the place of the request's own."""
@@ -84,15 +76,7 @@ class LoopbackApis:
             raise Dropped(reset=True)
         if self._faults.take("hang", target):
             run.hang()
-        if self._faults.take("shutting_down", target):
-            return text_error(503, "Server is shutting down")
-        if fault := self._faults.take("status", target):
-            return text_error(fault["status"], fault["text"])
-        if fault := self._faults.take("redirect", target):
-            return GoReply(fault["status"], headers=(("Location", fault["location"]),))
-        if fault := self._faults.take("html", target):
-            return GoReply(fault["status"], HTML_PAGE, "text/html; charset=utf-8")
-        return None
+        return next((reply for kind, reply in REPLIES.items() if self._faults.take(kind, target)), None)
 
     def _spoiled(self, target: str, reply: GoReply, run: ToolRun) -> GoReply:
         """Apply the faults to a reply that is ready."""
@@ -100,29 +84,18 @@ class LoopbackApis:
             raise Dropped(reset=True)
         if self._faults.take("hang_after_execution", target):
             run.hang()
-        if fault := self._faults.take("oversized", target):  # the same JSON object with a filler in it
-            body = whole(reply).rstrip()[:-1] + b',"filler":"' + b"x" * fault["bytes"] + b'"}\n'
+        if self._faults.take("oversized", target):  # the same JSON object with a filler in it
+            body = whole(reply).rstrip()[:-1] + b',"filler":"' + b"x" * OVERSIZED + b'"}\n'
             reply = replace(reply, body=body, length=None)
-        if fault := self._faults.take("gzip", target):
-            body = gzip.compress(whole(reply), mtime=0) if fault["honest"] else whole(reply)
-            headers = (*reply.headers, ("Content-Encoding", "gzip"))
+        if self._faults.take("gzip", target):
+            body, headers = gzip.compress(whole(reply), mtime=0), (*reply.headers, ("Content-Encoding", "gzip"))
             reply = replace(reply, body=body, headers=headers, length=None)
-        if fault := self._faults.take("charset", target):
-            reply = replace(reply, content_type=f"application/json; charset={fault['label']}")
-        if fault := self._faults.take("truncated", target):
-            reply = replace(reply, body=whole(reply), framing=fault["framing"], keep=fault["keep"], length=None)
-        if fault := self._faults.take("drip", target):
-            reply = replace(reply, bytes_per_second=fault["bytes_per_second"])
+        if self._faults.take("charset", target):
+            reply = replace(reply, content_type=f"{JSON}; charset=utf-16")
+        if self._faults.take("truncated", target):
+            body = whole(reply)
+            reply = replace(reply, body=body, keep=len(body) // 2, length=None)
         return reply
-
-    def _linger(self, request: ReceivedRequest, gone: Callable[[], bool]) -> None:
-        """Stop at the holds and slow faults of the routes that are no tool; a caller that leaves ends them."""
-        target = target_of(request.port, request.path)
-        try:
-            if target is not None:
-                self._tools.linger(target, ToolRun(self._clock, gone))
-        except ToolFailure:
-            raise Dropped(reset=False) from None
 
     def _agent(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
         path = request.path.partition("?")[0]
@@ -131,73 +104,48 @@ class LoopbackApis:
             if request.method != "POST":
                 return NOT_ALLOWED
             return self._tools.call(name, request.body, gone) if name and "/" not in name else NOT_FOUND
-        if path not in AGENT_ROUTES:
+        uncached = (("Cache-Control", "no-store"),)
+        routes: Mapping[str, Callable[[], GoReply]] = {
+            "/api/tools": lambda: json_reply({"tools": self._tools.entries()}),
+            "/api/phone-bridge/status": self._bridge_status,
+            "/health": lambda: json_reply({"ok": True}),
+            "/": lambda: GoReply(200, live_page.PAGE, HTML),
+            "/screen.jpg": lambda: GoReply(200, live_page.picture(self._phone), "image/jpeg", uncached),
+            "/simulator/phone": lambda: self._turned(request),
+        }
+        if path not in routes:
             return NOT_FOUND
-        if request.method not in AGENT_ROUTES[path]:
-            return NOT_ALLOWED
-        self._linger(request, gone)
-        match path:
-            case "/api/tools":
-                return json_reply({"tools": self._tools.entries()})
-            case "/api/phone-bridge/status":
-                down = not self._phone.bridge_connected or self._faults.take("bridge_down", "phone_bridge_status")
-                return json_reply(agent_catalog.bridge_status(
-                    connected=not down, platform=self._phone.platform, device_type=self._phone.device_type,
-                    heartbeat=timestamp(self._clock.now()), battery=self._phone.view().battery,
-                ))  # fmt: skip
-            case "/screen.jpg":
-                return GoReply(200, live_page.picture(self._phone), "image/jpeg", (("Cache-Control", "no-store"),))
-            case "/simulator/calls":
-                calls = self._ledger.copy(self._ledger.calls)
-                return json_reply({"calls": [{"name": name, "input": arguments} for name, arguments in calls]})
-            case "/simulator/faults" | "/simulator/phone":
-                return self._control(path, request)
-            case "/health":
-                return json_reply({"ok": True})
-        return GoReply(200, live_page.PAGE, "text/html; charset=utf-8")
+        allowed = request.method == "GET" or (path, request.method) == ("/simulator/phone", "POST")
+        return routes[path]() if allowed else NOT_ALLOWED
 
-    def _control(self, path: str, request: ReceivedRequest) -> GoReply:
-        """Apply a POST, then tell the state.
+    def _bridge_status(self) -> GoReply:
+        down = not self._phone.bridge_connected or self._faults.take("bridge_down", "phone_bridge_status")
+        return json_reply(agent_catalog.bridge_status(
+            connected=not down, platform=self._phone.platform, device_type=self._phone.device_type,
+            heartbeat=timestamp(self._tools.clock.now()), battery=self._phone.view().battery,
+        ))  # fmt: skip
 
-        Faults: POST arms one or, with `{"clear": true}`, disarms all. Phone: POST `{"landscape": true}` or
-        `{"dark": true}` turns it.
-        """
+    def _turned(self, request: ReceivedRequest) -> GoReply:
+        """Turn the phone as a POST of `{"landscape": true}` or `{"dark": true}` says, then tell its state."""
         try:
-            post = json.loads(request.body) if request.method == "POST" else None
-            if path == "/simulator/phone":
-                if request.method == "POST":
-                    live_page.turn(self._phone, post)
-                return json_reply(live_page.state(self._phone))
             if request.method == "POST":
-                if not isinstance(post, dict):
-                    raise TypeError(
-                        'expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}'
-                    )
-                if post.get("clear"):
-                    self._faults.clear()
-                else:
-                    self._faults.set(post.pop("kind", ""), **post)
-            return json_reply({"faults": self._faults.as_json()})
-        except (ValueError, TypeError, RecursionError) as error:
+                live_page.turn(self._phone, json.loads(request.body))
+            return json_reply(live_page.state(self._phone))
+        except (ValueError, RecursionError) as error:
             return text_error(400, f"Invalid request: {error}")
 
-    def _config_web(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
+    def _config_web(self, request: ReceivedRequest, _gone: Callable[[], bool]) -> GoReply:
         target = target_of(request.port, request.path)
         if request.method != "GET" or target is None:
             return text_error(404, "Not Found")
-        self._linger(request, gone)
         if target == "device_status":
-            status = agent_catalog.device_status(self._phone.device_type)
-            reply = json_reply(status, content_type=CONFIG_JSON)
-        elif fault := self._faults.take("bundle_error", "support_bundle"):
-            reply = json_reply({"ok": False, "error": fault["error"]}, 500, CONFIG_JSON)
-        elif fault := self._faults.take("bundle", "support_bundle"):
-            reply = GoReply(
-                200, bundle.sized(fault["bytes"], self._seed), "application/gzip",
-                length=fault["bytes"] if fault["length"] else None, keep=fault["dies_after"],
-                bytes_per_second=fault["bytes_per_second"],
-            )  # fmt: skip
+            reply = json_reply(agent_catalog.device_status(self._phone.device_type), content_type=CONFIG_JSON)
+        elif self._faults.take("bundle_error", target):
+            reply = json_reply({"ok": False, "error": "cannot write the archive"}, 500, CONFIG_JSON)
         else:
-            archive = bundle.small()
-            reply = GoReply(200, archive, "application/gzip", length=len(archive))
+            made = (self._faults.take("bundle", target) or USUAL_BUNDLE).settings
+            reply = GoReply(
+                200, bundle.sized(made["bytes"]), "application/gzip", length=made["bytes"] if made["length"] else None,
+                keep=made["dies_after"], bytes_per_second=made["bytes_per_second"],
+            )  # fmt: skip
         return replace(reply, headers=(API_VERSION, *reply.headers))

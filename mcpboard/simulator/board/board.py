@@ -55,8 +55,7 @@ class Simulator:
         )
         # A clock that is not the machine's is read as the board reads it, so that screens are the same everywhere.
         self.phone = Phone(board_clock.now, seed, None if clock is None else BOARD_ZONE_S)
-        tools = ToolRunner(self.phone, self.faults, self._ledger, board_clock, input_limit_s)
-        apis = LoopbackApis(self.phone, tools, self.faults, self._ledger, board_clock, seed)
+        apis = LoopbackApis(ToolRunner(self.phone, self.faults, self._ledger, board_clock, input_limit_s))
         self.agent, self.config_web = (
             Port(name, (host, number), apis.respond, apis.reset_early, self._ledger, board_clock)
             for name, number in (("agent", agent_port), ("config_web", config_web_port))
@@ -115,19 +114,15 @@ class Simulator:
 
     def wait_for_request(self, path_part: str, count: int = 1, timeout: float = 5) -> None:
         """Return once that many requests whose path holds `path_part` were read; AssertionError otherwise."""
-        self._ledger.wait(
-            lambda: sum(path_part in request.path for request in self.requests) >= count, timeout,
-            f"request number {count} for {path_part}",
-        )  # fmt: skip
+        self._wait(lambda: [path_part in request.path for request in self.requests], count, timeout, path_part)
 
     def wait_for_call(self, name: str, count: int = 1, timeout: float = 5) -> None:
         """Return once the tool began to run that often; AssertionError otherwise."""
-        self._ledger.wait(
-            lambda: sum(name == called for called, _ in self.calls) >= count, timeout, f"call number {count} of {name}"
-        )
+        self._wait(lambda: [name == called for called, _ in self.calls], count, timeout, f"call of {name}")
 
     def wait_for_finish(self, name: str, count: int = 1, timeout: float = 5) -> None:
         """Return once the tool ended that often, however it ended; AssertionError otherwise."""
-        self._ledger.wait(
-            lambda: sum(name == ended for ended, _ in self.finished) >= count, timeout, f"end number {count} of {name}"
-        )
+        self._wait(lambda: [name == ended for ended, _ in self.finished], count, timeout, f"end of {name}")
+
+    def _wait(self, found: Callable[[], list[bool]], count: int, timeout: float, what: str) -> None:
+        self._ledger.wait(lambda: sum(found()) >= count, timeout, f"{what}, number {count}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import Any
 
 from mcpboard.simulator.board.faults import Faults
-from mcpboard.simulator.board.runs import ToolFailure, ToolRun
+from mcpboard.simulator.board.runs import ToolRun
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import Place
@@ -17,19 +16,6 @@ TIMEOUT_S = 2.0  # seconds after which an unstable screen is taken as it is
 POLL_S = 0.2  # seconds between two looks
 THRESHOLD = 6.0  # mean difference of 255 above which two looks differ
 CROPPED = ("iOS", "Android")  # device types whose black bars are cut off
-
-
-@dataclass(frozen=True)
-class StableScreen:
-    """The end of the wait for a stable screen."""
-
-    stable: bool
-    elapsed_ms: int
-    last_diff: float | None  # None when only one look was taken
-
-    def keys(self) -> dict[str, Any]:
-        known = {"screen_stable": self.stable, "stable_wait_ms": self.elapsed_ms}
-        return known if self.last_diff is None else {**known, "last_diff": self.last_diff}
 
 
 class Camera:
@@ -45,9 +31,7 @@ class Camera:
         return image if self._phone.device_type in CROPPED else frames.source_frame(image)
 
     def shot(self, tool: str, mark: Place | None = None) -> dict[str, Any]:
-        """Return the screenshot object; ToolFailure when a fault makes the frame stale."""
-        if self._faults.take("stale_frame", tool):
-            raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
+        """Return the screenshot object."""
         image = self.look()
         data = frames.jpeg(image) if mark is None else frames.jpeg(frames.marked(image, *mark), frames.MARKED_QUALITY)
         if self._faults.take("not_a_picture", tool):
@@ -55,21 +39,16 @@ class Camera:
         cropped = image.size != frames.SOURCE
         x, y, width, height = frames.active_area(image.size) if cropped else (0, 0, *frames.SOURCE)
         return {
-            "width": image.width,
-            "height": image.height,
-            "source_width": frames.SOURCE[0],
-            "source_height": frames.SOURCE[1],
+            "width": image.width, "height": image.height,
+            "source_width": frames.SOURCE[0], "source_height": frames.SOURCE[1],
             "active_area": {"X": x, "Y": y, "Width": width, "Height": height, "Valid": cropped},
-            "active_width": width,
-            "active_height": height,
-            "format": "jpeg",
-            "size": len(data),
-            "data": base64.b64encode(data).decode(),
+            "active_width": width, "active_height": height,
+            "format": "jpeg", "size": len(data), "data": base64.b64encode(data).decode(),
             "capture_backend": "frame_service",
-        }
+        }  # fmt: skip
 
-    def settle(self, run: ToolRun) -> StableScreen:
-        """Wait until two looks in a row, STABLE_S apart, show the same; at most TIMEOUT_S."""
+    def settle(self, run: ToolRun) -> dict[str, Any]:
+        """Wait until two looks in a row, STABLE_S apart, show the same, at most TIMEOUT_S; return how that ended."""
         began = since = run.now()
         last, diff = self.look(), None
         while run.now() - since < STABLE_S and run.now() - began < TIMEOUT_S:
@@ -78,4 +57,5 @@ class Camera:
             diff = frames.difference(last, image)
             since, last = (run.now() if diff > THRESHOLD else since), image
         now = run.now()
-        return StableScreen(now - since >= STABLE_S, round((now - began) * 1000), diff)
+        ended = {"screen_stable": now - since >= STABLE_S, "stable_wait_ms": round((now - began) * 1000)}
+        return ended if diff is None else {**ended, "last_diff": diff}

@@ -25,24 +25,28 @@ def invalid(message: str) -> ToolFailure:
     return ToolFailure("invalid_input", "invalid_arguments", message)
 
 
-def place(value: object, name: str) -> Place:
+def require(met: object, message: str) -> None:
+    """Refuse the arguments, with this message, unless the condition is met."""
+    if not met:
+        raise invalid(message)
+
+
+def place(value: Any, name: str) -> Place:
     """Return the two coordinates of a point; numbers in strings count."""
-    if not isinstance(value, Mapping) or "x" not in value or "y" not in value:
-        raise invalid(f"{name} must have x and y")
+    require(isinstance(value, Mapping) and "x" in value and "y" in value, f"{name} must have x and y")
     try:
         x, y = float(value["x"]), float(value["y"])
     except (TypeError, ValueError):
         raise invalid(f"{name} must have numeric x and y") from None
-    if not (0 <= x <= 1000 and 0 <= y <= 1000):
-        raise invalid(f"{name} must be in range [0, 1000]")
+    require(0 <= x <= 1000 and 0 <= y <= 1000, f"{name} must be in range [0, 1000]")
     return x, y
 
 
 def number(arguments: Arguments, key: str, default: float, low: float, high: float) -> float:
     """Return the number under a key, the default when it is absent; refused outside its range."""
     value = arguments.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise invalid(f"{key} must be in range [{low:g}, {high:g}]")
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+    require(fits, f"{key} must be in range [{low:g}, {high:g}]")
     return float(value)
 
 
@@ -52,33 +56,26 @@ def gesture(phone: Phone, run: ToolRun, arguments: Arguments) -> Place | None:
         _actions(phone, run, arguments["actions"])
         return None
     kind = str(arguments.get("type") or "")
-    if not kind:
-        raise invalid("type is required")
+    require(kind, "type is required")
     if kind in TAPS:
-        if "point" not in arguments:
-            raise invalid(f"point is required for {kind}")
+        require("point" in arguments, f"point is required for {kind}")
         at = place(arguments["point"], "point")
         run.pause(number(arguments, "hold_ms", TAPS[kind], 0, LONGEST_WAIT_MS) / 1000)
         phone.tap(*at)
         return at
-    if kind not in STROKES:
-        raise invalid(f'unsupported gesture type: "{kind}"')
+    require(kind in STROKES, f'unsupported gesture type: "{kind}"')
     STROKES[kind](phone, run, arguments)
     return None
 
 
 def _swipe(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
-    if "start" not in arguments:
-        raise invalid("start is required for swipe")
+    require("start" in arguments, "start is required for swipe")
     start = place(arguments["start"], "start")
     direction, end = arguments.get("direction"), arguments.get("end")
-    if direction is None and end is None:
-        raise invalid("end or direction is required for swipe")
-    if direction is not None and end is not None:
-        raise invalid("swipe accepts either end or direction, not both")
+    require(direction is not None or end is not None, "end or direction is required for swipe")
+    require(direction is None or end is None, "swipe accepts either end or direction, not both")
     stop = place(end, "end") if end is not None else _stop_of(start, direction, arguments)
-    if start == stop:
-        raise invalid("start and end must differ")
+    require(start != stop, "start and end must differ")
     if "duration_ms" in arguments:
         run.pause(number(arguments, "duration_ms", 1, 1, 10000) / 1000)
     else:
@@ -88,8 +85,7 @@ def _swipe(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
 
 def _stop_of(start: Place, direction: object, arguments: Arguments) -> Place:
     """Return the end of a swipe in a direction: the edge, or as far as speed and duration say."""
-    if str(direction) not in EDGES:
-        raise invalid(f'unsupported direction: "{direction}"')
+    require(str(direction) in EDGES, f'unsupported direction: "{direction}"')
     x, y = EDGES[str(direction)]
     end = (start[0] if x is None else x, start[1] if y is None else y)
     if "duration_ms" not in arguments:
@@ -97,8 +93,7 @@ def _stop_of(start: Place, direction: object, arguments: Arguments) -> Place:
     speed = number(arguments, "speed", SPEED, 1, FASTEST)
     units = speed * number(arguments, "duration_ms", 1, 1, 10000) / 1000
     reach = abs(end[0] - start[0]) + abs(end[1] - start[1])
-    if units > reach:
-        raise invalid("swipe leaves the screen; lower speed or duration_ms")
+    require(units <= reach, "swipe leaves the screen; lower speed or duration_ms")
     share = units / reach if reach else 0
     return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
 
@@ -107,10 +102,8 @@ def _drag(phone: Phone, run: ToolRun, arguments: Arguments) -> None:
     """Begin or end a drag, which spans two calls."""
     kind = str(arguments["type"])
     at = arguments.get("point", arguments.get("start" if kind == "drag_start" else "end"))
-    if at is None:
-        raise invalid(f"point is required for {kind}")
-    if kind == "drag_release" and phone.view().pressed is None:
-        raise invalid("drag_release needs a drag_start before it")
+    require(at is not None, f"point is required for {kind}")
+    require(kind == "drag_start" or phone.view().pressed is not None, "drag_release needs a drag_start before it")
     x, y = place(at, "point")
     if kind == "drag_start":
         run.pause(DRAG_HOLD_S)
@@ -125,24 +118,22 @@ STROKES: Mapping[str, Callable[[Phone, ToolRun, Arguments], None]] = {
 }  # fmt: skip
 
 
-def _actions(phone: Phone, run: ToolRun, steps: object) -> None:
+def _actions(phone: Phone, run: ToolRun, steps: Any) -> None:
     """Carry out a list of touch steps; checked whole before the first one moves anything."""
-    if not isinstance(steps, list) or not 1 <= len(steps) <= 128:
-        raise invalid("actions must have 1 to 128 steps")
+    require(isinstance(steps, list) and 1 <= len(steps) <= 128, "actions must have 1 to 128 steps")
     checked: list[tuple[str, Place | None, float]] = []  # action, place, milliseconds
     for index, step in enumerate(steps):
-        if not isinstance(step, Mapping) or step.get("action") not in ("touch_down", "move_to", "wait", "touch_up"):
-            raise invalid(f"actions[{index}]: unsupported action")
+        known = isinstance(step, Mapping) and step.get("action") in ("touch_down", "move_to", "wait", "touch_up")
+        require(known, f"actions[{index}]: unsupported action")
         action = str(step["action"])
         point = step.get("point") or ({"x": step["x"], "y": step["y"]} if "x" in step and "y" in step else None)
-        if point is None and action in ("touch_down", "move_to"):
-            raise invalid(f"actions[{index}]: point is required for {action}")
+        free = point is not None or action not in ("touch_down", "move_to")
+        require(free, f"actions[{index}]: point is required for {action}")
         ms = number(step, "ms" if "ms" in step else "duration_ms", 0, 0, 30000)
         checked.append((action, None if point is None else place(point, f"actions[{index}].point"), ms))
-    if steps[-1]["action"] != "touch_up":
-        raise invalid("actions must end with touch_up")
-    if sum(ms for _, _, ms in checked) > LONGEST_WAIT_MS:
-        raise invalid(f"actions wait longer than {LONGEST_WAIT_MS} ms in total")
+    require(steps[-1]["action"] == "touch_up", "actions must end with touch_up")
+    waits = sum(ms for _, _, ms in checked)
+    require(waits <= LONGEST_WAIT_MS, f"actions wait longer than {LONGEST_WAIT_MS} ms in total")
     moves = {"touch_down": phone.press, "move_to": phone.move, "touch_up": phone.release}
     for action, at, ms in checked:
         run.pause(ms / 1000)

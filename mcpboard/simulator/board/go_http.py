@@ -16,6 +16,7 @@ from typing import Any
 BUFFERED = 2048  # bytes; a reply that fits in Go's buffer gets a Content-Length, a longer one is chunked
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
+CHUNKED = ("Transfer-Encoding", "chunked")
 BOARD_ZONE = timezone(timedelta(hours=8))
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -29,7 +30,6 @@ class GoReply:
     content_type: str = TEXT
     headers: tuple[tuple[str, str], ...] = ()
     length: int | None = None
-    framing: str | None = None  # "chunked" or "length" against Go's own choice
     keep: int | None = None  # bytes of the body after which the connection is cut
     bytes_per_second: float | None = None
 
@@ -69,33 +69,18 @@ def whole(reply: GoReply) -> bytes:
 NOT_FOUND = text_error(404, "404 page not found")
 
 
-@dataclass(frozen=True)
-class Framing:
-    """The end of one body: known by its length, by chunks, or by the end of the connection."""
-
-    headers: tuple[tuple[str, str], ...]
-    chunked: bool = False
-    closes: bool = False
-
-
-def frame(reply: GoReply, *, http_1_1: bool) -> Framing:
-    """Choose as Go does; HTTP/1.0 knows no chunks, there the end of a long body is the connection's."""
+def frame(reply: GoReply) -> tuple[str, str]:
+    """Return the header that tells where the body ends, chosen as Go does."""
     length = reply.length
-    if length is None and isinstance(reply.body, bytes):
-        short = len(reply.body) <= BUFFERED
-        length = len(reply.body) if reply.framing == "length" or (short and reply.framing is None) else None
-    if length is not None:
-        return Framing((("Content-Length", str(length)),))
-    if http_1_1:
-        return Framing((("Transfer-Encoding", "chunked"),), chunked=True)
-    return Framing((), closes=True)
+    if length is None and isinstance(reply.body, bytes) and len(reply.body) <= BUFFERED:
+        length = len(reply.body)
+    return CHUNKED if length is None else ("Content-Length", str(length))
 
 
-def head(reply: GoReply, framing: Framing, *, version: str, closes: bool) -> bytes:
+def head(reply: GoReply, framing: tuple[str, str], *, closes: bool) -> bytes:
     """Return status line and headers, without a `Server` header, as the board's server has none."""
-    lines = [f"{version} {reply.status} {responses.get(reply.status, 'Unknown')}"]
-    headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True))]
-    headers += framing.headers
+    lines = [f"HTTP/1.1 {reply.status} {responses.get(reply.status, 'Unknown')}"]
+    headers = [("Content-Type", reply.content_type), *reply.headers, ("Date", formatdate(usegmt=True)), framing]
     headers += [("Connection", "close")] if closes else []
     lines += [f"{name}: {value}" for name, value in headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

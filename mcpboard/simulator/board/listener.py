@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
@@ -24,36 +25,28 @@ Respond = Callable[[ReceivedRequest, Callable[[], bool]], go_http.GoReply]
 ResetEarly = Callable[[str, str], bool]
 
 
+@dataclass
 class Port:
     """Answer HTTP on one loopback port; may be stopped and started again, on the same number."""
 
-    def __init__(
-        self,
-        name: str,
-        address: tuple[str, int],
-        respond: Respond,
-        reset_early: ResetEarly,
-        ledger: Ledger,
-        clock: SimulatedClock,
-    ) -> None:
-        self.name = name
-        self.respond = respond
-        self.reset_early = reset_early
-        self.ledger = ledger
-        self.clock = clock
-        self._address = address
-        self._server: _Server | None = None
-        self._thread: threading.Thread | None = None
+    name: str
+    address: tuple[str, int]
+    respond: Respond
+    reset_early: ResetEarly
+    ledger: Ledger
+    clock: SimulatedClock
+    _server: _Server | None = None
+    _thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
-        host, number = self._address
+        host, number = self.address
         return f"http://[{host}]:{number}" if ":" in host else f"http://{host}:{number}"
 
     def start(self) -> None:
         """Listen; OSError when the port is taken."""
-        self._server = _Server(self._address, self)
-        self._address = (self._address[0], int(self._server.server_address[1]))
+        self._server = _Server(self.address, self)
+        self.address = (self.address[0], int(self._server.server_address[1]))
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(POLL_S,), name=f"simulator {self.name}", daemon=True
         )
@@ -135,18 +128,19 @@ class _Connection(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         self.close_connection = True
         self.connection.settimeout(IDLE_S)
-        line = self._peek_line()
-        if not line:
+        self.raw_requestline = self.rfile.readline(65537)
+        self.connection.settimeout(READ_S)
+        if not self.raw_requestline or not self.parse_request():
             return
-        if self.port.reset_early(self.port.name, line):
+        if self.port.reset_early(self.port.name, self.path):
             go_http.reset(self.connection)
             return
-        self.connection.settimeout(READ_S)
-        self.raw_requestline = self.rfile.readline(65537)
-        if not self.parse_request():
+        length = self.headers.get("Content-Length", "0").strip()
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            self.send_error(400)
             return
-        body = self._read_body()
-        if body is None:
+        body = self.rfile.read(int(length))
+        if len(body) != int(length):  # the caller left
             self.close_connection = True
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -160,51 +154,15 @@ class _Connection(BaseHTTPRequestHandler):
             if drop.reset:
                 go_http.reset(self.connection)
 
-    def _peek_line(self) -> str:
-        try:
-            return self.rfile.peek(1).split(b"\r\n", 1)[0].decode("latin-1")  # type: ignore[attr-defined, no-any-return]
-        except OSError:
-            return ""
-
-    def _read_body(self) -> bytes | None:
-        """Return the whole body; None when it broke off, or when its length made no sense and 400 was sent."""
-        try:
-            if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-                return self._read_chunks()
-            length = self.headers.get("Content-Length", "0").strip()
-            if not (length.isascii() and length.isdigit()):
-                raise ValueError(length)
-            body = self.rfile.read(int(length))
-            return body if len(body) == int(length) else None
-        except ValueError:
-            self.send_error(400)
-        except OSError:
-            pass  # the caller left, or took longer than the board's limit
-        return None
-
-    def _read_chunks(self) -> bytes | None:
-        body = bytearray()
-        while size := int(self.rfile.readline(1024).split(b";")[0], 16):
-            block = self.rfile.read(size)
-            if len(block) != size or self.rfile.readline(8) != b"\r\n":
-                return None
-            body += block
-        while self.rfile.readline(65537) not in (b"\r\n", b""):
-            pass
-        return bytes(body)
-
     def _send(self, reply: go_http.GoReply) -> None:
-        http_1_1 = self.request_version == "HTTP/1.1"
-        framing = go_http.frame(reply, http_1_1=http_1_1)
-        self.close_connection = self.close_connection or framing.closes
-        version = "HTTP/1.1" if http_1_1 else "HTTP/1.0"
-        self.wfile.write(go_http.head(reply, framing, version=version, closes=self.close_connection))
+        framing = go_http.frame(reply)
+        self.wfile.write(go_http.head(reply, framing, closes=self.close_connection))
         if self.command == "HEAD":
             return
         run = ToolRun(self.port.clock, self._gone)
         for piece in go_http.pieces(reply):
             if piece:
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if framing.chunked else piece)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if framing == go_http.CHUNKED else piece)
             if reply.bytes_per_second:
                 try:
                     run.stall(len(piece) / reply.bytes_per_second)
@@ -212,7 +170,7 @@ class _Connection(BaseHTTPRequestHandler):
                     raise Dropped(reset=False) from None
         if reply.keep is not None:
             raise Dropped(reset=False)
-        if framing.chunked:
+        if framing == go_http.CHUNKED:
             self.wfile.write(b"0\r\n\r\n")
 
     def _gone(self) -> bool:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from mcpboard.simulator.board.gestures import number
+from mcpboard.simulator.board.gestures import invalid, number, require
 from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 
 TIMEOUT_S = 30  # the Agent's default
@@ -56,9 +56,8 @@ class Shell:
         action = arguments.get("action") or ("start" if arguments.get("background") else "")
         if action and action != "start":
             return self._session(str(action), arguments)
-        command = arguments.get("command")
-        if not isinstance(command, str) or not command.strip():
-            raise ToolFailure("invalid_input", "invalid_arguments", "Missing required parameter: command")
+        command = arguments.get("command", "")
+        require(isinstance(command, str) and command.strip(), "Missing required parameter: command")
         if not action:
             return _foreground(run, command, arguments)
         with self._lock:
@@ -72,7 +71,7 @@ class Shell:
         with self._lock:
             command = self._sessions.pop(name, None) if action == "stop" else self._sessions.get(name)
         if command is None:
-            raise ToolFailure("invalid_input", "invalid_arguments", f"unknown session: {name}")
+            raise invalid(f"unknown session: {name}")
         if action == "stop":
             return _indented(session_id=name, stopped=True, running=False, message="stopped")
         if action == "poll":
