@@ -30,11 +30,11 @@ class AgentTool:
     hid: bool = False
     detached: bool = False
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self, *, schema: bool = True) -> dict[str, Any]:
         """Return the catalog entry, as listed and as repeated in every response."""
         return {
             "name": self.name, "category": self.category, "description": self.description, "input_mode": "json",
-            "example_input": go_json(self.example), "args_schema": self.schema,
+            "example_input": go_json(self.example), **({"args_schema": self.schema} if schema else {}),
             "http": {"method": "POST", "path": f"/api/tools/{self.name}"},
         }  # fmt: skip
 

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from mcpboard.simulator.board import agent_catalog, bundle, live_page
 from mcpboard.simulator.board.faults import KINDS, Fault
@@ -25,13 +26,13 @@ NOT_ALLOWED = text_error(405, "Method not allowed")
 CONFIG_JSON = f"{JSON}; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 API_VERSION = ("X-Aiden-API-Version", "1")
-OVERSIZED = 10 << 20  # bytes
+HTML_PAGE = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>\n"
 # Kind of fault -> the reply that comes instead of the asked one.
-REPLIES = {
-    "shutting_down": text_error(503, "Server is shutting down"),
-    "status": text_error(500, "Internal Server Error"),
-    "redirect": GoReply(302, headers=(("Location", "/elsewhere"),)),
-    "html": GoReply(200, b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>\n", HTML),
+REPLIES: Mapping[str, Callable[[Fault], GoReply]] = {
+    "shutting_down": lambda fault: text_error(503, "Server is shutting down"),
+    "status": lambda fault: text_error(fault["status"], fault["text"]),
+    "redirect": lambda fault: GoReply(fault["status"], headers=(("Location", fault["location"]),)),
+    "html": lambda fault: GoReply(fault["status"], HTML_PAGE, HTML),
 }
 USUAL_BUNDLE = Fault("bundle", "support_bundle", None, {**KINDS["bundle"], "bytes": bundle.SMALL})
 
@@ -76,7 +77,8 @@ class LoopbackApis:
             raise Dropped(reset=True)
         if self._faults.take("hang", target):
             run.hang()
-        return next((reply for kind, reply in REPLIES.items() if self._faults.take(kind, target)), None)
+        taken = ((self._faults.take(kind, target), reply) for kind, reply in REPLIES.items())
+        return next((reply(fault) for fault, reply in taken if fault), None)
 
     def _spoiled(self, target: str, reply: GoReply, run: ToolRun) -> GoReply:
         """Apply the faults to a reply that is ready."""
@@ -84,17 +86,18 @@ class LoopbackApis:
             raise Dropped(reset=True)
         if self._faults.take("hang_after_execution", target):
             run.hang()
-        if self._faults.take("oversized", target):  # the same JSON object with a filler in it
-            body = whole(reply).rstrip()[:-1] + b',"filler":"' + b"x" * OVERSIZED + b'"}\n'
+        if fault := self._faults.take("oversized", target):  # the same JSON object with a filler in it
+            body = whole(reply).rstrip()[:-1] + b',"filler":"' + b"x" * fault["bytes"] + b'"}\n'
             reply = replace(reply, body=body, length=None)
-        if self._faults.take("gzip", target):
-            body, headers = gzip.compress(whole(reply), mtime=0), (*reply.headers, ("Content-Encoding", "gzip"))
-            reply = replace(reply, body=body, headers=headers, length=None)
-        if self._faults.take("charset", target):
-            reply = replace(reply, content_type=f"{JSON}; charset=utf-16")
-        if self._faults.take("truncated", target):
-            body = whole(reply)
-            reply = replace(reply, body=body, keep=len(body) // 2, length=None)
+        if fault := self._faults.take("gzip", target):
+            body = gzip.compress(whole(reply), mtime=0) if fault["honest"] else whole(reply)
+            reply = replace(reply, body=body, headers=(*reply.headers, ("Content-Encoding", "gzip")), length=None)
+        if fault := self._faults.take("charset", target):
+            reply = replace(reply, content_type=f"{JSON}; charset={fault['label']}")
+        if fault := self._faults.take("truncated", target):
+            reply = replace(reply, body=whole(reply), framing=fault["framing"], keep=fault["keep"], length=None)
+        if fault := self._faults.take("drip", target):
+            reply = replace(reply, bytes_per_second=fault["bytes_per_second"])
         return reply
 
     def _agent(self, request: ReceivedRequest, gone: Callable[[], bool]) -> GoReply:
@@ -111,12 +114,20 @@ class LoopbackApis:
             "/health": lambda: json_reply({"ok": True}),
             "/": lambda: GoReply(200, live_page.PAGE, HTML),
             "/screen.jpg": lambda: GoReply(200, live_page.picture(self._phone), "image/jpeg", uncached),
-            "/simulator/phone": lambda: self._turned(request),
+            "/simulator/calls": self._tools.calls,
+            "/simulator/phone": lambda: json_reply(live_page.state(self._phone)),
+            "/simulator/faults": lambda: json_reply({"faults": self._faults.as_json()}),
         }
         if path not in routes:
             return NOT_FOUND
-        allowed = request.method == "GET" or (path, request.method) == ("/simulator/phone", "POST")
-        return routes[path]() if allowed else NOT_ALLOWED
+        if request.method == "POST" and path in ("/simulator/phone", "/simulator/faults"):
+            try:
+                self._switch(path, json.loads(request.body))
+            except (ValueError, TypeError, RecursionError) as error:
+                return text_error(400, f"Invalid request: {error}")
+        elif request.method != "GET":
+            return NOT_ALLOWED
+        return routes[path]()
 
     def _bridge_status(self) -> GoReply:
         down = not self._phone.bridge_connected or self._faults.take("bridge_down", "phone_bridge_status")
@@ -125,14 +136,16 @@ class LoopbackApis:
             heartbeat=timestamp(self._tools.clock.now()), battery=self._phone.view().battery,
         ))  # fmt: skip
 
-    def _turned(self, request: ReceivedRequest) -> GoReply:
-        """Turn the phone as a POST of `{"landscape": true}` or `{"dark": true}` says, then tell its state."""
-        try:
-            if request.method == "POST":
-                live_page.turn(self._phone, json.loads(request.body))
-            return json_reply(live_page.state(self._phone))
-        except (ValueError, RecursionError) as error:
-            return text_error(400, f"Invalid request: {error}")
+    def _switch(self, path: str, post: Any) -> None:
+        """Arm a fault or, with `{"clear": true}`, disarm all; or turn the phone, `{"landscape": true}`."""
+        if path == "/simulator/phone":
+            live_page.turn(self._phone, post)
+        elif not isinstance(post, dict):
+            raise TypeError('expected an object such as {"kind": "slow", "tool": "*", "times": 1, "seconds": 2}')
+        elif post.get("clear"):
+            self._faults.clear()
+        else:
+            self._faults.set(post.pop("kind", ""), **post)
 
     def _config_web(self, request: ReceivedRequest, _gone: Callable[[], bool]) -> GoReply:
         target = target_of(request.port, request.path)
@@ -140,10 +153,10 @@ class LoopbackApis:
             return text_error(404, "Not Found")
         if target == "device_status":
             reply = json_reply(agent_catalog.device_status(self._phone.device_type), content_type=CONFIG_JSON)
-        elif self._faults.take("bundle_error", target):
-            reply = json_reply({"ok": False, "error": "cannot write the archive"}, 500, CONFIG_JSON)
+        elif fault := self._faults.take("bundle_error", target):
+            reply = json_reply({"ok": False, "error": fault["error"]}, 500, CONFIG_JSON)
         else:
-            made = (self._faults.take("bundle", target) or USUAL_BUNDLE).settings
+            made = self._faults.take("bundle", target) or USUAL_BUNDLE
             reply = GoReply(
                 200, bundle.sized(made["bytes"]), "application/gzip", length=made["bytes"] if made["length"] else None,
                 keep=made["dies_after"], bytes_per_second=made["bytes_per_second"],

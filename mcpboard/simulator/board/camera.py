@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from mcpboard.simulator.board.faults import Faults
-from mcpboard.simulator.board.runs import ToolRun
+from mcpboard.simulator.board.runs import ToolFailure, ToolRun
 from mcpboard.simulator.phone import display, frames
 from mcpboard.simulator.phone.phone import Phone
 from mcpboard.simulator.phone.view import Place
@@ -31,7 +31,9 @@ class Camera:
         return image if self._phone.device_type in CROPPED else frames.source_frame(image)
 
     def shot(self, tool: str, mark: Place | None = None) -> dict[str, Any]:
-        """Return the screenshot object."""
+        """Return the screenshot object; ToolFailure when a fault makes the frame stale."""
+        if self._faults.take("stale_frame", tool):
+            raise ToolFailure("internal", "tool_execution_failed", "frame service: STALE_FRAME")
         image = self.look()
         data = frames.jpeg(image) if mark is None else frames.jpeg(frames.marked(image, *mark), frames.MARKED_QUALITY)
         if self._faults.take("not_a_picture", tool):

@@ -30,6 +30,7 @@ class GoReply:
     content_type: str = TEXT
     headers: tuple[tuple[str, str], ...] = ()
     length: int | None = None
+    framing: str | None = None  # "chunked" or "length" against Go's own choice
     keep: int | None = None  # bytes of the body after which the connection is cut
     bytes_per_second: float | None = None
 
@@ -72,8 +73,9 @@ NOT_FOUND = text_error(404, "404 page not found")
 def frame(reply: GoReply) -> tuple[str, str]:
     """Return the header that tells where the body ends, chosen as Go does."""
     length = reply.length
-    if length is None and isinstance(reply.body, bytes) and len(reply.body) <= BUFFERED:
-        length = len(reply.body)
+    if length is None and isinstance(reply.body, bytes):
+        chosen = reply.framing or ("length" if len(reply.body) <= BUFFERED else "chunked")
+        length = len(reply.body) if chosen == "length" else None
     return CHUNKED if length is None else ("Content-Length", str(length))
 
 

@@ -37,8 +37,13 @@ class ToolRunner:
         self._hid = threading.Lock()  # the keyboard isolation controller's: callers block, none is refused
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the catalog, by name; without the tools that are missing."""
-        return [row.entry() for row in ROWS.values() if not self.faults.armed("missing_tool", row.name)]
+        """Return the catalog, by name; without schemas or without tools as the faults say."""
+        schema = self.faults.take("old_catalogue", "tools") is None
+        return [row.entry(schema=schema) for row in ROWS.values() if not self.faults.armed("missing_tool", row.name)]
+
+    def calls(self) -> GoReply:
+        calls = self._ledger.copy(self._ledger.calls)
+        return json_reply({"calls": [{"name": name, "input": arguments} for name, arguments in calls]})
 
     def call(self, name: str, body: bytes, gone: Callable[[], bool]) -> GoReply:
         """Return the reply to one POST; the name is looked up in any case, before the body is read."""
@@ -60,7 +65,8 @@ class ToolRunner:
             outcome, message = failure.code, failure.message
             told: dict[str, Any] = {"category": failure.category, "code": outcome, "message": message}
             told |= {"details": failure.details} if failure.details else {}
-            response |= {"output": message, "is_error": True, "error": message, "tool_error": told}
+            response |= {"output": message, "is_error": True, "error": message}
+            response |= {} if self.faults.take("no_tool_error", row.name) else {"tool_error": told}
         response |= {"duration_ms": round((run.now() - began) * 1000), "called_at": timestamp(began)}
         self._ledger.note(self._ledger.finished, (row.name, outcome))
         return json_reply(response)
@@ -78,11 +84,11 @@ class ToolRunner:
             context.bridge = self.phone.bridge_connected and not down
             if row.name not in ACTIONS:  # listed, so that it has to be filtered out
                 raise ToolFailure("unsupported", "tool_not_simulated", f"{row.name} is not simulated")
-            if self.faults.take("soft_failure", row.name):
-                output = go_json({"ok": False, "suggestion": "tap the field first"})
+            if soft := self.faults.take("soft_failure", row.name):
+                output = go_json({"ok": False, "suggestion": soft["suggestion"]})
             else:
                 output = ACTIONS[row.name](context, arguments)
-        if row.wrap is None:
+        if row.wrap is None or (row.category == "bridge" and self.faults.take("unwrapped", row.name)):
             return output
         try:
             return go_json(self._after(row, output, context, first))
@@ -106,10 +112,10 @@ class ToolRunner:
         """
         self._ledger.note(self._ledger.calls, (row.name, dict(arguments)))
         self.linger(row.name, run)
-        if self.faults.take("tool_error", row.name):
-            raise ToolFailure("internal", "tool_execution_failed", "the HID device went away")
-        if self.faults.take("legacy_error", row.name):
-            return "error: no model is configured"
+        if fault := self.faults.take("tool_error", row.name):
+            raise ToolFailure(fault["category"], fault["code"], fault["message"])
+        if fault := self.faults.take("legacy_error", row.name):
+            return str(fault["text"])
         return "" if self.faults.take("empty_output", row.name) else None
 
     def linger(self, target: str, run: ToolRun) -> None:
@@ -117,7 +123,7 @@ class ToolRunner:
         run.check()
         run.stop_at(self._ledger.hold_on(target))
         if slow := self.faults.take("slow", target):
-            run.stall(slow.settings["seconds"])
+            run.stall(slow["seconds"])
 
     def _after(
         self, row: AgentTool, output: str, context: ActionContext, first: frames.Picture | None
