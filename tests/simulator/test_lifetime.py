@@ -68,7 +68,7 @@ def test_an_input_tool_ends_at_its_limit(limit_s: float, tool: str, given: dict[
 
 
 def test_a_wait_that_is_in_vain_says_for_what(sim: Simulator) -> None:
-    with pytest.raises(AssertionError, match="call of shell, number 2"):
+    with pytest.raises(AssertionError, match="call 2 of shell"):
         sim.wait_for_call("shell", 2, timeout=0.01)
 
 

@@ -80,7 +80,6 @@ MOVES: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "a key that writes nothing keeps what is selected": ([*NOTES, ("write", "kept"), ("do", moves.all_marked), ("write", "")], {"text": "kept", "marked": True}),
     "text is copied": ([*NOTES, ("write", "kept"), ("copy",)], {"text": "kept", "clipboard": "kept", "toast": "Copied"}),
     "text is cut": ([*NOTES, ("write", "gone"), ("cut",)], {"text": "", "clipboard": "gone", "toast": "Cut"}),
-    "text is pasted": ([*NOTES, ("write", "ab"), ("copy",), ("paste",)], {"text": "abab"}),
     "an address is replaced and opened": ([browse("https://example.com/first-page"), ("touch", "field/Browser"), ("write", "shop.example/new-shoes"), ("touch", "go", "New shoes")], {"url": "https://shop.example/new-shoes"}),
     "a link is followed": ([browse("https://shop.example/new-shoes"), ("touch", "News")], {"text": "https://shop.example/news", "url": "https://shop.example/news"}),
     "an address": ([browse("http://a.b/c")], {"url": "http://a.b/c"}),

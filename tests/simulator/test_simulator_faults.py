@@ -101,15 +101,6 @@ def test_a_bridge_that_is_down_is_told_by_status_and_tools(sim: Simulator) -> No
     assert error["code"] == "bridge_not_connected" and "fallback" in error["details"]
 
 
-def test_a_fault_hits_its_times_and_until_it_is_cleared(sim: Simulator) -> None:
-    sim.faults.set("status", times=2)
-    assert [ask(sim.agent_url, "GET", "/health").status for _ in range(3)] == [500, 500, 200]
-    sim.faults.set("shutting_down", tool="health")
-    assert ask(sim.agent_url, "GET", "/health").status == 503
-    sim.faults.clear()
-    assert ask(sim.agent_url, "GET", "/health").status == 200
-
-
 def test_faults_are_set_listed_and_cleared_over_http(sim: Simulator) -> None:
     body = b'{"kind": "status", "tool": "*", "times": 3, "status": 503}'
     ask(sim.agent_url, "POST", "/simulator/faults", body)

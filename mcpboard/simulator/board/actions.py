@@ -69,28 +69,26 @@ def _press(phone: Phone, names: Sequence[str]) -> None:
     modifiers = {name for name in names if name in MODIFIERS}
     chord = bool(modifiers - SHIFTS)
     for name in (name for name in names if name not in MODIFIERS):
-        press = (CHORDS.get(name) if chord else None) or SINGLE.get(name)
-        if press is not None:
-            press(phone)
+        move = (CHORDS.get(name) if chord else None) or SINGLE.get(name)
+        if chord and name in CLIPPED:
+            CLIPPED[name](phone)
+        elif move is not None:
+            phone.do(move)
         elif not chord:
             letter = PRINTED.get(name, name if len(name) == 1 else "")
             phone.write(letter.upper() if modifiers else letter)
 
 
-def _doing(move: Move) -> Callable[[Phone], None]:
-    """Return the effect of a key, from the move it makes."""
-    return lambda phone: phone.do(move)
-
-
-CHORDS: Mapping[str, Callable[[Phone], None]] = {
-    "c": Phone.copy, "x": Phone.cut, "v": Phone.paste, "a": _doing(moves.all_marked), "h": _doing(moves.home),
-    "leftbrace": _doing(moves.back), "tab": _doing(moves.switcher), "n": _doing(moves.shade),
-    "r": _doing(moves.reloaded),
+CLIPPED: Mapping[str, Callable[[Phone], object]] = {
+    "c": Phone.copy, "x": Phone.cut, "v": lambda phone: phone.write(phone.clipboard),
 }  # fmt: skip
-SINGLE: Mapping[str, Callable[[Phone], None]] = {
-    "backspace": _doing(moves.erased), "escape": _doing(moves.dismissed), "enter": _doing(moves.returned),
-    "keycode_home": _doing(moves.home), "keycode_back": _doing(moves.back),
-    "keycode_app_switch": _doing(moves.switcher),
+CHORDS: Mapping[str, Move] = {
+    "a": moves.all_marked, "h": moves.home, "leftbrace": moves.back, "tab": moves.switcher, "n": moves.shade,
+    "r": moves.reloaded,
+}  # fmt: skip
+SINGLE: Mapping[str, Move] = {
+    "backspace": moves.erased, "escape": moves.dismissed, "enter": moves.returned, "keycode_home": moves.home,
+    "keycode_back": moves.back, "keycode_app_switch": moves.switcher,
 }  # fmt: skip
 
 

@@ -42,6 +42,9 @@ class AgentTool:
 # Sorted by name, as the Agent lists them.
 ROWS: Mapping[str, AgentTool] = {row["name"]: AgentTool(**row) for row in _FILE["tools"]}
 
+# Config Web's status of a board that is well; nine firmware keys, as without an update.
+DEVICE_STATUS: dict[str, Any] = _FILE["device_status"]
+
 # id -> label, and the chord behind it; None where the phone has no way to do it
 QUICK: Mapping[str, tuple[str, Sequence[str] | None]] = _FILE["quick_actions"]
 
@@ -57,8 +60,3 @@ def bridge_status(*, connected: bool, platform: str, device_type: str, heartbeat
     power = {"level": battery / 100, "charging": True, "state": "charging"}
     times = {"last_heartbeat_at": heartbeat, "app_state_updated_at": heartbeat}
     return {**configured, **_FILE["phone"], **times, "environment": {**_FILE["environment"], **seen, "battery": power}}
-
-
-def device_status(device_type: str) -> dict[str, Any]:
-    """Return Config Web's status of a board that is well; nine firmware keys, as without an update."""
-    return {**_FILE["device_status"], "device_type": device_type}

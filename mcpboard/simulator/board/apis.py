@@ -107,6 +107,7 @@ class LoopbackApis:
             if request.method != "POST":
                 return NOT_ALLOWED
             return self._tools.call(name, request.body, gone) if name and "/" not in name else NOT_FOUND
+        calls = self._tools.ledger.copy(self._tools.ledger.calls)
         uncached = (("Cache-Control", "no-store"),)
         routes: Mapping[str, Callable[[], GoReply]] = {
             "/api/tools": lambda: json_reply({"tools": self._tools.entries()}),
@@ -114,7 +115,9 @@ class LoopbackApis:
             "/health": lambda: json_reply({"ok": True}),
             "/": lambda: GoReply(200, live_page.PAGE, HTML),
             "/screen.jpg": lambda: GoReply(200, live_page.picture(self._phone), "image/jpeg", uncached),
-            "/simulator/calls": self._tools.calls,
+            "/simulator/calls": lambda: json_reply(
+                {"calls": [{"name": name, "input": given} for name, given in calls]}
+            ),
             "/simulator/phone": lambda: json_reply(live_page.state(self._phone)),
             "/simulator/faults": lambda: json_reply({"faults": self._faults.as_json()}),
         }
@@ -152,7 +155,9 @@ class LoopbackApis:
         if request.method != "GET" or target is None:
             return text_error(404, "Not Found")
         if target == "device_status":
-            reply = json_reply(agent_catalog.device_status(self._phone.device_type), content_type=CONFIG_JSON)
+            reply = json_reply(
+                agent_catalog.DEVICE_STATUS | {"device_type": self._phone.device_type}, content_type=CONFIG_JSON
+            )
         elif fault := self._faults.take("bundle_error", target):
             reply = json_reply({"ok": False, "error": fault["error"]}, 500, CONFIG_JSON)
         else:

@@ -114,15 +114,20 @@ class Simulator:
 
     def wait_for_request(self, path_part: str, count: int = 1, timeout: float = 5) -> None:
         """Return once that many requests whose path holds `path_part` were read; AssertionError otherwise."""
-        self._wait(lambda: [path_part in request.path for request in self.requests], count, timeout, path_part)
+        self._ledger.wait(
+            lambda: sum(path_part in request.path for request in self.requests) >= count,
+            timeout,
+            f"{path_part}, {count}",
+        )
 
     def wait_for_call(self, name: str, count: int = 1, timeout: float = 5) -> None:
         """Return once the tool began to run that often; AssertionError otherwise."""
-        self._wait(lambda: [name == called for called, _ in self.calls], count, timeout, f"call of {name}")
+        self._ledger.wait(
+            lambda: sum(name == called for called, _ in self.calls) >= count, timeout, f"call {count} of {name}"
+        )
 
     def wait_for_finish(self, name: str, count: int = 1, timeout: float = 5) -> None:
         """Return once the tool ended that often, however it ended; AssertionError otherwise."""
-        self._wait(lambda: [name == ended for ended, _ in self.finished], count, timeout, f"end of {name}")
-
-    def _wait(self, found: Callable[[], list[bool]], count: int, timeout: float, what: str) -> None:
-        self._ledger.wait(lambda: sum(found()) >= count, timeout, f"{what}, number {count}")
+        self._ledger.wait(
+            lambda: sum(name == ended for ended, _ in self.finished) >= count, timeout, f"end {count} of {name}"
+        )

@@ -30,8 +30,8 @@ class ToolRunner:
     """Run tools on the simulated phone, one caller at a time for those that move it."""
 
     def __init__(self, phone: Phone, faults: Faults, ledger: Ledger, clock: SimulatedClock, limit_s: float) -> None:
-        self.phone, self.faults, self.clock = phone, faults, clock
-        self._ledger, self._limit_s = ledger, limit_s
+        self.phone, self.faults, self.ledger, self.clock = phone, faults, ledger, clock
+        self._limit_s = limit_s
         self._camera = Camera(phone, faults)
         self._shell = Shell()
         self._hid = threading.Lock()  # the keyboard isolation controller's: callers block, none is refused
@@ -40,10 +40,6 @@ class ToolRunner:
         """Return the catalog, by name; without schemas or without tools as the faults say."""
         schema = self.faults.take("old_catalogue", "tools") is None
         return [row.entry(schema=schema) for row in ROWS.values() if not self.faults.armed("missing_tool", row.name)]
-
-    def calls(self) -> GoReply:
-        calls = self._ledger.copy(self._ledger.calls)
-        return json_reply({"calls": [{"name": name, "input": arguments} for name, arguments in calls]})
 
     def call(self, name: str, body: bytes, gone: Callable[[], bool]) -> GoReply:
         """Return the reply to one POST; the name is looked up in any case, before the body is read."""
@@ -68,7 +64,7 @@ class ToolRunner:
             response |= {"output": message, "is_error": True, "error": message}
             response |= {} if self.faults.take("no_tool_error", row.name) else {"tool_error": told}
         response |= {"duration_ms": round((run.now() - began) * 1000), "called_at": timestamp(began)}
-        self._ledger.note(self._ledger.finished, (row.name, outcome))
+        self.ledger.note(self.ledger.finished, (row.name, outcome))
         return json_reply(response)
 
     def _output(self, row: AgentTool, arguments: Mapping[str, Any], context: ActionContext) -> str:
@@ -110,7 +106,7 @@ class ToolRunner:
 
         Returns the output of an old or broken Agent, which skips the tool and the post-action object.
         """
-        self._ledger.note(self._ledger.calls, (row.name, dict(arguments)))
+        self.ledger.note(self.ledger.calls, (row.name, dict(arguments)))
         self.linger(row.name, run)
         if fault := self.faults.take("tool_error", row.name):
             raise ToolFailure(fault["category"], fault["code"], fault["message"])
@@ -121,7 +117,7 @@ class ToolRunner:
     def linger(self, target: str, run: ToolRun) -> None:
         """Stop at a test's hold, then at a slow fault."""
         run.check()
-        run.stop_at(self._ledger.hold_on(target))
+        run.stop_at(self.ledger.hold_on(target))
         if slow := self.faults.take("slow", target):
             run.stall(slow["seconds"])
 

@@ -179,10 +179,6 @@ class Phone:
                 self.copy()
                 self.do(lambda view: replace(moves.filled(view, ""), toast="Cut"))
 
-    def paste(self) -> None:
-        """Write the clipboard into the focused field."""
-        self.write(self.clipboard)
-
 
 def _stroked(view: View, start: Place, end: Place) -> View:
     """Draw a finger across: the system's edges first, then what lies under it, then the page scrolls."""

@@ -18,12 +18,8 @@ WHITE, HAZE = "#ffffff", "#c9d3e6"
 NOTICE = 92  # points of one notification
 TOP, SIDE = 306, 16
 SHRUNK = 0.56  # of the screen's size that a card has
+BEHIND = (30, "#0a1020", 0.5)  # blur, color and strength of the dark frosted glass before the wallpaper
 SHOWN = 4  # cards that are drawn
-
-
-def _background(canvas: Canvas, view: View) -> None:
-    """Paint the wallpaper behind dark frosted glass."""
-    canvas.image.paste(glass(view.wall, (0, 0, *view.pixels), 30, "#0a1020", 0.5))
 
 
 # --- the shade: the time, four switches, the brightness, what came in ----------------------------------------------
@@ -31,7 +27,7 @@ def _background(canvas: Canvas, view: View) -> None:
 
 def shade(view: View) -> Iterator[Element]:
     """Yield the shade; on its side the switches are at the left, the news at the right."""
-    yield decor((_background, view))
+    yield decor((Canvas.stamp, glass(view.wall, (0, 0, *view.pixels), *BEHIND), 0, 0))
     yield Element("shade", (0, 0, *view.size), desc="Notification shade", id="shade", tap=moves.dismissed)
     if view.landscape:
         middle, top, left, upper = 250.0, 52, 24, 200
@@ -72,7 +68,7 @@ def shade(view: View) -> Iterator[Element]:
 
 def cards(view: View, render: Callable[[View], Picture]) -> Iterator[Element]:
     """Yield the cards, the newest in front; `render` draws the screen of an app."""
-    yield decor((_background, view))
+    yield decor((Canvas.stamp, glass(view.wall, (0, 0, *view.pixels), *BEHIND), 0, 0))
     yield Element("switcher", (0, 0, *view.size), desc="App switcher", id="switcher", tap=moves.dismissed)
     (width, height), apps = view.size, view.recent[:SHOWN]
     for index, app in reversed(list(enumerate(apps))):  # the newest at the right, the older ones look out behind it

@@ -133,6 +133,7 @@ def _about(view: View) -> Iterator[Element]:
 def _wallpapers(view: View) -> Iterator[Element]:
     """Yield four small screens to choose from."""
     wide, tall = (160, 346) if not view.landscape else (200, 92)
+    size = round(wide * view.scale), round(tall * view.scale)
     for index, hue in enumerate(HUES):
         column, row = index % 2, index // 2
         x, y = view.size[0] / 2 + (column - 1) * (wide + 28) + 14, bars.head_height(view) + 20 + row * (tall + 28)
@@ -141,14 +142,9 @@ def _wallpapers(view: View) -> Iterator[Element]:
         yield Element("choice", box, (
             (Canvas.shadow, box, 22, 0.2, 10, 5),
             *(((Canvas.fill, around, view.theme.accent, 25),) if hue == view.hue else ()),
-            (_thumbnail, view, x, y, wide, tall, hue),
+            (Canvas.stamp, wallpaper(*view.pixels, hue, view.dark).resize(size), x, y, 22),
         ), desc=f"Wallpaper {index + 1}", id=f"wallpaper/{hue}",
             tap=partial(moves.moving, motion="fade", hue=hue))  # fmt: skip
-
-
-def _thumbnail(canvas: Canvas, view: View, x: float, y: float, wide: int, tall: int, hue: int) -> None:
-    small = wallpaper(*view.pixels, hue, view.dark).resize((canvas.px(wide), canvas.px(tall)))
-    canvas.stamp(small, x, y, 22)
 
 
 PAGES = {"About": _about, "Wallpaper": _wallpapers}

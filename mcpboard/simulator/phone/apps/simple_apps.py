@@ -38,7 +38,7 @@ def clock(view: View) -> Iterator[Element]:
     yield Element("clock", box, (
         (Canvas.shadow, box, side / 2, theme.shadow, 14, 6),
         (Canvas.disc, x, y, side / 2, theme.card),
-        (_paint_dial, view, box, side),
+        (Canvas.stamp, _dial(round(side * view.scale), view.minute % 720, theme.ink, theme.pale), box[0], box[1]),
     ), desc=view.clock, id="dial")  # fmt: skip
     if not view.landscape:
         yield centered(view, (x, y + 196), f"{view.moment:%A}, {view.moment.day} {view.moment:%B}", 19, theme.pale)
@@ -57,10 +57,6 @@ def clock(view: View) -> Iterator[Element]:
         yield label(view, (left + 22, row + 41), f"{day}, {ahead:+g} h", 14, theme.pale)
         time = f"{there:%H:%M}"
         yield label(view, (right - 22 - width(view, time, 31), row + 17), time, 31, theme.ink)
-
-
-def _paint_dial(canvas: Canvas, view: View, box: Box, side: float) -> None:
-    canvas.stamp(_dial(canvas.px(side), view.minute % 720, view.theme.ink, view.theme.pale), box[0], box[1])
 
 
 @lru_cache(maxsize=4)
