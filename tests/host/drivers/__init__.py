@@ -1,4 +1,4 @@
-"""Tests of the drivers, and what several of them share: a picture, and a port where every connection gets one answer."""
+"""Tests of the drivers, and what several of them share: a picture, a refusal, and a port with one answer for everybody."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from PIL import Image
+
+from mcpboard.errors import ToolFailed
 
 LIMIT_S = 10.0
 Reply = Callable[[socket.socket], object]
@@ -20,6 +23,17 @@ def png(width: int, height: int, light: int = 90) -> bytes:
     file = io.BytesIO()
     Image.new("RGBA", (width, height), (light, light, light, 255)).save(file, "PNG")
     return file.getvalue()
+
+
+def refused(
+    work: Callable[[], object], *messages: str, delivery: str | None = None, error: type[ToolFailed] = ToolFailed
+) -> str:
+    """The words with which `work` fails, these among them, and with that delivery."""
+    with pytest.raises(error) as failed:
+        work()
+    assert all(message in str(failed.value) for message in messages), str(failed.value)
+    assert delivery in (None, failed.value.delivery)
+    return str(failed.value)
 
 
 @contextlib.contextmanager

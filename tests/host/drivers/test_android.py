@@ -25,20 +25,13 @@ from mcpboard.host.drivers.android.adb import AdbClient, AdbServerMissing, Attac
 from mcpboard.host.drivers.base import OFFLINE, READY
 from mcpboard.host.vision.tree import UiNode
 from tests.deploy.rooms import until
-from tests.host.drivers import LIMIT_S, Reply, png
+from tests.host.drivers import LIMIT_S, Reply, png, refused
 from tests.host.drivers.fake_adb import PHONE, fail, fake_adb, hang_up, listing, okay, packet, raw, shell, silence
 from tests.host.rig import result, threads
 
 PICTURE = png(30, 60)
 LISTED = "host:devices-l"
 SHOT, SIZE, INPUT = "shell,v2,raw:screencap -p", "shell,v2,raw:wm size", "shell,v2,raw:input"
-
-
-def refused(work: Callable[[], object], *messages: str, delivery: str | None = None) -> None:
-    with pytest.raises(ToolFailed) as failed:
-        work()
-    assert all(message in str(failed.value) for message in messages), str(failed.value)
-    assert delivery in (None, failed.value.delivery)
 
 
 # --- screenshots ----------------------------------------------------------------------------------
@@ -419,17 +412,14 @@ def test_a_server_is_started_where_that_is_allowed_and_else_it_is_said_how(
     probe = AndroidDriver(PHONE, AdbClient(port=nowhere)).probe()
     assert (probe.state, probe.details["error"].rpartition("cure: ")[2]) == ("no adb server", f"adb -P {nowhere} start-server")  # fmt: skip
     assert not (tmp_path / "started").exists()
-    with pytest.raises(AdbServerMissing, match="it was started, and does not answer yet"):
-        starting.devices()
+    refused(starting.devices, "it was started, and does not answer yet", error=AdbServerMissing)
     assert (tmp_path / "started").read_text("utf-8") == f"-P {nowhere} start-server\n"
     program("exit 3")
-    with pytest.raises(AdbServerMissing, match="adb start-server failed"):
-        starting.devices()
+    refused(starting.devices, "adb start-server failed", error=AdbServerMissing)
     (tmp_path / "adb").unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     for client in (starting, AdbClient(port=nowhere)):
-        with pytest.raises(AdbServerMissing, match="apt-get install adb"):
-            client.devices()
+        refused(client.devices, "apt-get install adb", error=AdbServerMissing)
 
 
 def test_many_calls_start_it_once(nowhere: int, tmp_path: Path, program: Callable[[str], None]) -> None:

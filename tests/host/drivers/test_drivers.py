@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcpboard import board as board_role
-from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError, ToolFailed
+from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android import AndroidDriver
@@ -25,7 +25,7 @@ from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
-from tests.host.drivers import answering
+from tests.host.drivers import answering, refused
 from tests.host.rig import agent
 from tests.support import rig, served
 from tests.support.http import LIMIT_S, Caller
@@ -63,16 +63,13 @@ def test_what_a_phone_in_memory_does_is_seen_in_its_tree_and_what_it_cannot_do_i
     phone.tap(found(phone, "Battery"))
     assert phone.phone.view().page == "Battery"
     phone.launch_app("Notes")
-    with pytest.raises(ToolFailed, match="no text field has the focus: tap into one first"):
-        phone.input_text("lost")
+    refused(lambda: phone.input_text("lost"), "no text field has the focus: tap into one first")
     phone.tap((249, 300))
-    with pytest.raises(ToolFailed, match=r"cannot type U\+0007 control character.*nothing was typed"):
-        phone.input_text("ring\a")
+    refused(lambda: phone.input_text("ring\a"), "cannot type U+0007 control character", "nothing was typed")
     phone.input_text("Grüße 你好\n")
     assert phone.phone.text == "Grüße 你好\n"
     assert found(phone, "Grüße 你好")
-    with pytest.raises(ToolFailed, match="no app is called 'Chess'; there are Settings, Notes"):
-        phone.launch_app("Chess")
+    refused(lambda: phone.launch_app("Chess"), "no app is called 'Chess'; there are Settings, Notes")
 
 
 def found(phone: SimulatedDriver, text: str) -> tuple[int, int]:
@@ -135,8 +132,7 @@ def test_pixels_of_the_screenshot_become_the_boards_units(rack: Rack, board: Boa
 
 
 def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> None:
-    with pytest.raises(ToolFailed, match="tap into the text field first"):
-        board.input_text("hello")
+    refused(lambda: board.input_text("hello"), "tap into the text field first", delivery=NOT_SENT)
     board.launch_app("Notes")
     board.tap((249, 300))
     board.input_text("hello")
@@ -144,8 +140,7 @@ def test_text_goes_where_the_last_tap_went(rack: Rack, board: BoardDriver) -> No
     for forget in (board.new_owner, lambda: board.launch_app("Notes"), lambda: board.swipe((0, 0), (9, 9), 9)):
         board.tap((249, 300))
         forget()
-        with pytest.raises(ToolFailed, match="tap into the text field first"):
-            board.input_text("where somebody tapped before")
+        refused(lambda: board.input_text("where somebody tapped before"), "tap into the text field first")
 
 
 def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, board: BoardDriver, tmp_path: Path) -> None:
@@ -235,9 +230,8 @@ def test_a_board_is_reached_by_its_own_interface(rack: Rack) -> None:
     board.tap((1, 1))
     probe = board.probe()
     assert (probe.state, probe.details["url"]) == (READY, f"{rack.url} on {loopback}")
-    with pytest.raises(ToolFailed, match="no connection could be made") as failed:
-        nowhere.tap((1, 1))
-    assert (failed.value.delivery, nowhere.probe().state) == (NOT_SENT, OFFLINE)
+    refused(lambda: nowhere.tap((1, 1)), "no connection could be made", delivery=NOT_SENT)
+    assert nowhere.probe().state == OFFLINE
     assert len(rack.gestures) == 1
 
 
@@ -259,7 +253,6 @@ def test_each_kind_has_its_driver_or_one_that_says_why_not(monkeypatch: pytest.M
         assert unavailable.probe().state == "no driver"
         unavailable.new_owner()
         unavailable.close()
-        with pytest.raises(ToolFailed, match="remove it and add it again"):
-            unavailable.tap((1, 1))
+        refused(lambda: unavailable.tap((1, 1)), "remove it and add it again")  # noqa: B023
     monkeypatch.setitem(sys.modules, "mcpboard.host.drivers.simulated", None)
     assert "pip install 'mcpboard[simulator]'" in factory.driver(DeviceSpec("a", "simulated")).probe().details["error"]
