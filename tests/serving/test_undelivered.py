@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpboard.serving.undelivered import (  # fmt: skip
+from mcpboard.serving.undelivered import (
     ARRIVAL_SECONDS,
     KEPT_OUTCOMES,
     KEPT_SECONDS,
