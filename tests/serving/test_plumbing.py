@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mcpboard.serving.connection import Channel, Parser
 from tests.serving.conftest import Lines
-from tests.serving.served import Served, serving
-from tests.support.http import LIMIT_S, Response, call, chunked, message, request
+from tests.serving.served import Served
+from tests.support.http import LIMIT_S, call, chunked, message, request
 
 PING = message("ping")
 ECHO = call("echo")
@@ -195,68 +192,3 @@ class TestRefused:
                 assert client.ended()
         assert lines.next().getMessage() == "a connection could not be accepted"
         assert served.pings()
-
-
-# --- anything at all -------------------------------------------------------------------------
-
-METHODS = [
-    "initialize",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "server/discover",
-    "notifications/x",
-    "nothing",
-    "",
-    7,
-    None,
-]
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-CALLED = st.fixed_dictionaries({"name": st.sampled_from(["echo", "no", 1]), "arguments": JSON_VALUES})
-MESSAGE = {
-    "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
-    "id": st.sampled_from([1, "a", None, 1.5, True, []]),
-    "method": st.sampled_from(METHODS),
-    "params": JSON_VALUES | CALLED,
-}
-BODIES = st.binary(max_size=60) | JSON_VALUES | st.fixed_dictionaries({}, optional=MESSAGE)
-HEADERS = [
-    "MCP-Protocol-Version: 2026-07-28", "MCP-Protocol-Version: 2025-11-25", "MCP-Protocol-Version: x",
-    "Mcp-Method: ping", "Mcp-Method: tools/call", "Mcp-Name: echo", "Mcp-Name: =?base64?!?=", "Mcp-Session-Id: ",
-    "Origin: null", "Origin: http://127.0.0.1", "Content-Encoding: gzip", "Accept: nothing", "Range: bytes=0-1",
-    "Connection: close", "Connection: x", "Authorization: Bearer", "Cookie: \xff", "X-Forwarded-For: 1",
-    EXPECT, "Expect: x", CHUNKED,
-]  # fmt: skip
-VERBS = st.sampled_from(["POST"] * 6 + ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "post"])
-
-
-def test_anything_gets_one_whole_answer_and_runs_nothing_undue() -> None:
-    with serving() as served:
-
-        @settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-        @given(body=BODIES, headers=st.lists(st.sampled_from(HEADERS), max_size=3, unique=True), verb=VERBS)
-        def check(body: object, headers: list[str], verb: str) -> None:
-            raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-            served.role.ran.clear()
-            coded = CHUNKED in headers
-            judge(
-                served.ask(request(chunked(raw) if coded else raw, *headers, method=verb, sized=not coded)), body, verb
-            )
-            due = isinstance(body, dict) and body.get("method") == "tools/call" and "id" in body and verb == "POST"
-            assert served.role.ran in ([], ["echo"] if due else [])
-            assert served.pings()
-
-        check()
-
-
-def judge(response: Response, body: object, verb: str) -> None:
-    if verb == "HEAD" or response.status == 202 or response.headers.get("content-type", "").startswith("text/plain"):
-        return
-    found = response.json
-    if "jsonrpc" in found and found.get("id") is not None:
-        assert isinstance(body, dict)
-        assert found["id"] == body["id"]
