@@ -68,13 +68,10 @@ def test_arguments_may_be_json_and_words_go_over_it(peer: Peer, capsys: pytest.C
     assert echoed(capsys) == {"text": "a", "x": 2}
 
 
-@pytest.mark.parametrize(
-    ("tool", "content", "mime", "name"),
-    [
-        pytest.param("screenshot", PICTURE, "image/jpeg", "screenshot.jpg", id="a screenshot"),
-        pytest.param("support_bundle", BUNDLE, "application/gzip", "support-bundle.tar.gz", id="a bundle"),
-    ],
-)
+@pytest.mark.parametrize(("tool", "content", "mime", "name"), [
+    pytest.param("screenshot", PICTURE, "image/jpeg", "screenshot.jpg", id="a screenshot"),
+    pytest.param("support_bundle", BUNDLE, "application/gzip", "support-bundle.tar.gz", id="a bundle"),
+])  # fmt: skip
 def test_what_a_tool_brings_is_saved_or_offered(
     peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path, tool: str, content: bytes, mime: str, name: str
 ) -> None:
@@ -162,29 +159,26 @@ def test_the_token_is_read_from_its_file(capsys: pytest.CaptureFixture[str], tmp
 # --- wrong usage ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        pytest.param(["x"], "KEY=VALUE", id="a word without a sign"),
-        pytest.param(["=1"], "KEY=VALUE", id="a value without a key"),
-        pytest.param(["x=1", "x=2"], "x is given twice", id="a key twice"),
-        pytest.param(["x=abc"], "x must be a number", id="no number"),
-        pytest.param(["x=nan"], "x must be a number", id="a number that is not finite"),
-        pytest.param(["n=1.5"], "n must be a whole number", id="half a number"),
-        pytest.param(["on=yes"], "on must be true or false", id="no truth value"),
-        pytest.param(["at=[1]"], "at must be a JSON object", id="a list for an object"),
-        pytest.param(["keys={}"], "keys must be a JSON list", id="an object for a list"),
-        pytest.param([f"keys={'[' * 100_000}"], "keys must be a JSON list", id="brackets without end"),
-        pytest.param(["--json", "[1]"], "an object is expected", id="a list of arguments"),
-        pytest.param(["--json", "{"], "that is not JSON", id="half an object"),
-        pytest.param(["--json", '{"x": NaN}'], "that is not JSON", id="JSON with NaN"),
-        pytest.param(["--timeout", "0"], "above 0", id="no time"),
-        pytest.param(["--timeout", "nan"], "above 0", id="a time that is none"),
-        pytest.param(["--token-file", "/nowhere/token"], "cannot be read", id="no token file"),
-        pytest.param(["-o", "/nowhere/x.jpg"], "nothing was sent", id="no folder for the screenshot"),
-        pytest.param(["-o", "/"], "nothing was sent", id="a folder for a file"),
-    ],
-)
+@pytest.mark.parametrize(("words", "says"), [
+    pytest.param(["x"], "KEY=VALUE", id="a word without a sign"),
+    pytest.param(["=1"], "KEY=VALUE", id="a value without a key"),
+    pytest.param(["x=1", "x=2"], "x is given twice", id="a key twice"),
+    pytest.param(["x=abc"], "x must be a number", id="no number"),
+    pytest.param(["x=nan"], "x must be a number", id="a number that is not finite"),
+    pytest.param(["n=1.5"], "n must be a whole number", id="half a number"),
+    pytest.param(["on=yes"], "on must be true or false", id="no truth value"),
+    pytest.param(["at=[1]"], "at must be a JSON object", id="a list for an object"),
+    pytest.param(["keys={}"], "keys must be a JSON list", id="an object for a list"),
+    pytest.param([f"keys={'[' * 100_000}"], "keys must be a JSON list", id="brackets without end"),
+    pytest.param(["--json", "[1]"], "an object is expected", id="a list of arguments"),
+    pytest.param(["--json", "{"], "that is not JSON", id="half an object"),
+    pytest.param(["--json", '{"x": NaN}'], "that is not JSON", id="JSON with NaN"),
+    pytest.param(["--timeout", "0"], "above 0", id="no time"),
+    pytest.param(["--timeout", "nan"], "above 0", id="a time that is none"),
+    pytest.param(["--token-file", "/nowhere/token"], "cannot be read", id="no token file"),
+    pytest.param(["-o", "/nowhere/x.jpg"], "nothing was sent", id="no folder for the screenshot"),
+    pytest.param(["-o", "/"], "nothing was sent", id="a folder for a file"),
+])  # fmt: skip
 def test_wrong_usage_ends_in_two_and_nothing_is_called(
     peer: Peer, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
@@ -195,14 +189,11 @@ def test_wrong_usage_ends_in_two_and_nothing_is_called(
     assert "tools/call" not in peer.methods
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"one\ntwo\n", id="two lines"),
-        pytest.param(b"\n", id="nothing"),
-        pytest.param(b"schl\xc3\xbcssel", id="letters that no header carries"),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    pytest.param(b"one\ntwo\n", id="two lines"),
+    pytest.param(b"\n", id="nothing"),
+    pytest.param(b"schl\xc3\xbcssel", id="letters that no header carries"),
+])  # fmt: skip
 def test_a_token_file_that_holds_no_token(
     peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
 ) -> None:

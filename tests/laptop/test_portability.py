@@ -105,13 +105,10 @@ def test_a_host_agent_serves_its_devices_there(tmp_path: Path) -> None:
         assert caller.open().call("tap", x=1, y=1).text == "tapped 1,1 on phone"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(["relay", "http://192.168.42.1:8080", "--print-service"], id="a service to print"),
-        pytest.param(["--help"], id="help"),
-    ],
-)
+@pytest.mark.parametrize("words", [
+    pytest.param(["relay", "http://192.168.42.1:8080", "--print-service"], id="a service to print"),
+    pytest.param(["--help"], id="help"),
+])  # fmt: skip
 def test_every_verb_can_be_started(words: list[str]) -> None:
     done = foreign(*words)
     assert done.returncode == 0, done.stderr

@@ -160,17 +160,14 @@ def test_a_request_that_is_cut_at_any_byte_but_the_last_was_not_sent(
 # --- where a request goes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("url", "address", "host"),
-    [
-        ("http://[::1]/mcp", ("::1", 80), b"[::1]"),
-        ("http://[::1]:8080/mcp", ("::1", 8080), b"[::1]:8080"),
-        ("http://[fe80::1%usb0]:8080/mcp", ("fe80::1%usb0", 8080), None),  # a board at the end of a cable
-        ("http://[fe80::1%eth0]/mcp", ("fe80::1%eth0", 80), None),
-        ("http://board/mcp", ("board", 80), b"board"),
-        ("http://board.local.:80/mcp", ("board.local.", 80), None),
-    ],
-)
+@pytest.mark.parametrize(("url", "address", "host"), [
+    ("http://[::1]/mcp", ("::1", 80), b"[::1]"),
+    ("http://[::1]:8080/mcp", ("::1", 8080), b"[::1]:8080"),
+    ("http://[fe80::1%usb0]:8080/mcp", ("fe80::1%usb0", 8080), None),  # a board at the end of a cable
+    ("http://[fe80::1%eth0]/mcp", ("fe80::1%eth0", 80), None),
+    ("http://board/mcp", ("board", 80), b"board"),
+    ("http://board.local.:80/mcp", ("board.local.", 80), None),
+])  # fmt: skip
 def test_the_address_of_a_url_is_connected_to(url: str, address: tuple[str, int], host: bytes | None) -> None:
     found = []
 

@@ -210,24 +210,21 @@ def test_names_of_interfaces_are_taken(name: str) -> None:
     HttpClient("http://127.0.0.1/mcp", interface=name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        " ",
-        "usb 0",
-        "usb0\n",
-        "192.168.42.2",
-        "192.168.42.2/24",
-        "fe80::1",
-        "/dev/usb0",
-        ".",
-        "..",
-        "a" * 16,
-        "usb\x00",
-        "üsb0",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "",
+    " ",
+    "usb 0",
+    "usb0\n",
+    "192.168.42.2",
+    "192.168.42.2/24",
+    "fe80::1",
+    "/dev/usb0",
+    ".",
+    "..",
+    "a" * 16,
+    "usb\x00",
+    "üsb0",
+])  # fmt: skip
 def test_what_is_no_name_of_an_interface_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="such as usb0"):
         HttpClient("http://127.0.0.1/mcp", interface=name)

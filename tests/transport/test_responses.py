@@ -93,16 +93,13 @@ def test_its_traffic_is_seen(send: Callable[[str], Any], failures: Failures) -> 
 
 @responses.activate
 @pytest.mark.parametrize(("send", "failures"), SENDERS)
-@pytest.mark.parametrize(
-    ("failure", "kind", "delivery"),
-    [
-        pytest.param(ConnectTimeout(), 0, NOT_SENT, id="no connection"),
-        pytest.param(ReadTimeout(), 1, UNKNOWN, id="nothing in time"),
-        pytest.param(ConnectionError(), 2, UNKNOWN, id="a broken connection"),
-        pytest.param(ConnectionError(ProtocolError("Aborted", RemoteDisconnected("gone"))), 2, UNKNOWN, id="a server gone"),
-        pytest.param(None, 2, UNKNOWN, id="an address that is not registered"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("failure", "kind", "delivery"), [
+    pytest.param(ConnectTimeout(), 0, NOT_SENT, id="no connection"),
+    pytest.param(ReadTimeout(), 1, UNKNOWN, id="nothing in time"),
+    pytest.param(ConnectionError(), 2, UNKNOWN, id="a broken connection"),
+    pytest.param(ConnectionError(ProtocolError("Aborted", RemoteDisconnected("gone"))), 2, UNKNOWN, id="a server gone"),
+    pytest.param(None, 2, UNKNOWN, id="an address that is not registered"),
+])  # fmt: skip
 def test_a_failure_is_told_as_a_real_one_and_nothing_is_sent_twice(
     send: Callable[[str], Any], failures: Failures, failure: Exception | None, kind: int, delivery: str
 ) -> None:

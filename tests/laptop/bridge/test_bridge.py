@@ -77,22 +77,19 @@ def test_characters_beyond_ascii_pass_both_ways_under_a_c_locale(bridged: Bridge
     assert (name, given["text"]) == ("enter_text", "漢字 🎉")
 
 
-@pytest.mark.parametrize(
-    ("line", "number", "code"),
-    [
-        pytest.param(b"no json", None, -32700, id="no JSON"),
-        pytest.param(b'{"id":1,"\xff"', None, -32700, id="no UTF-8"),
-        pytest.param(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, -32600, id="a batch"),
-        pytest.param(b'{"id":5,"method":"ping"}', 5, -32600, id="no JSON-RPC version"),
-        pytest.param(b'{"jsonrpc":"2.0","method":"tools/call"}', None, -32600, id="a call without id"),
-        pytest.param(b" " * (1 << 20) + b'{"jsonrpc":"2.0"}', None, -32600, id="over the limit of a line"),
-        pytest.param(b'{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}', 6, -32602, id="a handshake without version"),
-        pytest.param(b'{"jsonrpc":"2.0","id":8,"method":"w\xc3\xb6rk"}', 8, -32601, id="a method beyond ASCII"),
-        pytest.param(b'{"jsonrpc":"2.0","id":9,"method":"no/such"}', 9, -32601, id="an unknown method"),
-        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":7}}', 4, -32602, id="a name that is none"),
-        pytest.param(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"x":1e999}}}', 3, -32602, id="a number that is not finite"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "number", "code"), [
+    pytest.param(b"no json", None, -32700, id="no JSON"),
+    pytest.param(b'{"id":1,"\xff"', None, -32700, id="no UTF-8"),
+    pytest.param(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, -32600, id="a batch"),
+    pytest.param(b'{"id":5,"method":"ping"}', 5, -32600, id="no JSON-RPC version"),
+    pytest.param(b'{"jsonrpc":"2.0","method":"tools/call"}', None, -32600, id="a call without id"),
+    pytest.param(b" " * (1 << 20) + b'{"jsonrpc":"2.0"}', None, -32600, id="over the limit of a line"),
+    pytest.param(b'{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}', 6, -32602, id="a handshake without version"),
+    pytest.param(b'{"jsonrpc":"2.0","id":8,"method":"w\xc3\xb6rk"}', 8, -32601, id="a method beyond ASCII"),
+    pytest.param(b'{"jsonrpc":"2.0","id":9,"method":"no/such"}', 9, -32601, id="an unknown method"),
+    pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":7}}', 4, -32602, id="a name that is none"),
+    pytest.param(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"x":1e999}}}', 3, -32602, id="a number that is not finite"),
+])  # fmt: skip
 def test_a_bad_line_is_answered_and_the_next_one_works(
     bridged: Bridged, line: bytes, number: int | None, code: int
 ) -> None:
@@ -101,16 +98,13 @@ def test_a_bad_line_is_answered_and_the_next_one_works(
     assert bridged.request("next", "ping")["result"] == {}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}', id="a notification"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{}}', id="an answer that nobody asked for"),
-        pytest.param(b"   ", id="a blank line"),
-        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}', id="no id"),
-        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}', id="nothing to cancel"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    pytest.param(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}', id="a notification"),
+    pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{}}', id="an answer that nobody asked for"),
+    pytest.param(b"   ", id="a blank line"),
+    pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}', id="no id"),
+    pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}', id="nothing to cancel"),
+])  # fmt: skip
 def test_what_wants_no_answer_gets_none(bridged: Bridged, line: bytes) -> None:
     bridged.write(line)
     assert bridged.request("next", "ping")["result"] == {}
@@ -292,16 +286,13 @@ def test_a_client_that_reads_no_more_ends_it(board: Board) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        pytest.param(["--header", "no-colon"], "--header", id="a header without a colon"),
-        pytest.param(["--header", "Host: x"], "Host", id="a header that is ours to set"),
-        pytest.param(["--longest-line", "99"], "--longest-line", id="a limit that lets no picture through"),
-        pytest.param(["--wait", "nan"], "--wait", id="a wait that is no number"),
-        pytest.param(["--token-file", "/nowhere/token"], "--token-file", id="a token file that is not there"),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    pytest.param(["--header", "no-colon"], "--header", id="a header without a colon"),
+    pytest.param(["--header", "Host: x"], "Host", id="a header that is ours to set"),
+    pytest.param(["--longest-line", "99"], "--longest-line", id="a limit that lets no picture through"),
+    pytest.param(["--wait", "nan"], "--wait", id="a wait that is no number"),
+    pytest.param(["--token-file", "/nowhere/token"], "--token-file", id="a token file that is not there"),
+])  # fmt: skip
 def test_wrong_usage_is_one_line_on_standard_error(words: list[str], told: str) -> None:
     done = run(*MCPBOARD, "bridge", "http://127.0.0.1:9/mcp", *words, env=ENVIRONMENT)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -157,14 +157,11 @@ OPENED = http(
 ).replace(b"\r\n", b"\r\nMcp-Session-Id: one\r\n", 1)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        pytest.param(b'"result":{"content":[]}', id="a result"),
-        pytest.param(b'"error":{"code":-32000,"message":"x","data":{"delivery":"done"}}', id="done"),
-        pytest.param(b'"error":{"code":-32001,"message":"x","data":{"delivery":"unknown"}}', id="unknown"),
-    ],
-)
+@pytest.mark.parametrize("told", [
+    pytest.param(b'"result":{"content":[]}', id="a result"),
+    pytest.param(b'"error":{"code":-32000,"message":"x","data":{"delivery":"done"}}', id="done"),
+    pytest.param(b'"error":{"code":-32001,"message":"x","data":{"delivery":"unknown"}}', id="unknown"),
+])  # fmt: skip
 def test_a_404_that_tells_of_execution_does_not_repeat_the_call(told: bytes) -> None:
     """As a lost session does, whose 404 says that nothing was done."""
     handshake = [says(http(b"", "404 No")), says(OPENED), says(http(b"", "202 Accepted"))]
@@ -183,34 +180,26 @@ def called(*behaviours: Callable[[socket.socket, threading.Event], None], wait: 
     return answer
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(http(RESULT), id="plain"),
-        pytest.param(http(b'{\r\n "jsonrpc": "2.0",\n "id": 7,\n "result": {"content": []}\n}\n'), id="pretty-printed"),
-        pytest.param(http(LARGE), id="larger than what is parsed"),
-        pytest.param(http(b'data: {"method":"x"}\n\ndata: ' + RESULT + b"\n\n", kind="text/event-stream"), id="events"),
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    pytest.param(http(RESULT), id="plain"),
+    pytest.param(http(b'{\r\n "jsonrpc": "2.0",\n "id": 7,\n "result": {"content": []}\n}\n'), id="pretty-printed"),
+    pytest.param(http(LARGE), id="larger than what is parsed"),
+    pytest.param(http(b'data: {"method":"x"}\n\ndata: ' + RESULT + b"\n\n", kind="text/event-stream"), id="events"),
+])  # fmt: skip
 def test_an_answer_becomes_one_line(answer: bytes) -> None:
     assert "content" in called(says(answer))["result"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "words"),
-    [
-        pytest.param(http(b"", "401 Unauthorized"), -32603, "--token-file", id="a token is wanted"),
-        pytest.param(http(b"<html>", kind="text/html"), -32603, "not MCP", id="a web page"),
-        pytest.param(http(RESULT.replace(b"7", b"8")), -32603, "not MCP", id="the answer to another request"),
-        pytest.param(http(b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}', "413 Too Large"), -32600, "no", id="an error without id"),
-        pytest.param(http(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32020,"message":"mismatch"}}', "400 Bad Request"), -32020, "mismatch", id="an error at 400"),
-        pytest.param(http(LARGE.replace(b"xx", b"\xff\xff", 1)), -32603, "UTF-8", id="a large answer that is no text"),
-        pytest.param(http(b"[" + LARGE + b"]"), -32603, "one JSON object", id="a large answer that is no object"),
-        pytest.param(http(RESULT, length=99), -32603, "broke off", id="half an answer"),
-        pytest.param(b"SSH-2.0-dropbear\r\n", -32603, "does not speak HTTP", id="another protocol"),
-        pytest.param(b"", -32603, "hung up", id="nothing"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "code", "words"), [
+    pytest.param(http(b"", "401 Unauthorized"), -32603, "--token-file", id="a token is wanted"),
+    pytest.param(http(b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}', "413 Too Large"), -32600, "no", id="an error without id"),
+    pytest.param(http(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32020,"message":"mismatch"}}', "400 Bad Request"), -32020, "mismatch", id="an error at 400"),
+    pytest.param(http(LARGE.replace(b"xx", b"\xff\xff", 1)), -32603, "UTF-8", id="a large answer that is no text"),
+    pytest.param(http(b"[" + LARGE + b"]"), -32603, "one JSON object", id="a large answer that is no object"),
+    pytest.param(http(RESULT, length=99), -32603, "broke off", id="half an answer"),
+    pytest.param(b"SSH-2.0-dropbear\r\n", -32603, "does not speak HTTP", id="another protocol"),
+    pytest.param(b"", -32603, "hung up", id="nothing"),
+])  # fmt: skip
 def test_what_is_no_answer_becomes_an_error_with_the_requests_id(answer: bytes, code: int, words: str) -> None:
     error = called(says(answer))["error"]
     assert error["code"] == code
@@ -261,14 +250,11 @@ def no_memory(*_: object) -> Any:
     raise MemoryError
 
 
-@pytest.mark.parametrize(
-    ("place", "failing"),
-    [
-        pytest.param("mcpboard.laptop.bridge.Spool.line", no_memory, id="while the answer is read"),
-        pytest.param("mcpboard.laptop.bridge.upstream.Spool.__init__", no_memory, id="while it arrives"),
-        pytest.param("mcpboard.transport.http.StreamedResponse.__init__", no_memory, id="at its head"),
-    ],
-)
+@pytest.mark.parametrize(("place", "failing"), [
+    pytest.param("mcpboard.laptop.bridge.Spool.line", no_memory, id="while the answer is read"),
+    pytest.param("mcpboard.laptop.bridge.upstream.Spool.__init__", no_memory, id="while it arrives"),
+    pytest.param("mcpboard.transport.http.StreamedResponse.__init__", no_memory, id="at its head"),
+])  # fmt: skip
 def test_a_failure_of_the_bridge_after_a_call_was_sent_leaves_its_fate_open(
     monkeypatch: pytest.MonkeyPatch, place: str, failing: Any
 ) -> None:

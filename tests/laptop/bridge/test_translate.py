@@ -18,16 +18,13 @@ from tests.support.piped import ENVELOPE
 CLIENT = {"name": "old", "version": "1"}
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "named"),
-    [
-        pytest.param("tools/call", {"name": "tap"}, "tap", id="a tool"),
-        pytest.param("tools/call", {"name": "tööl"}, "=?base64?dMO2w7Zs?=", id="a tool beyond ASCII"),
-        pytest.param("prompts/get", {"name": "p"}, "p", id="a prompt"),
-        pytest.param("resources/read", {"uri": "x://y"}, "x://y", id="a resource"),
-        pytest.param("tools/list", {"name": "tap"}, None, id="a method without name"),
-    ],
-)
+@pytest.mark.parametrize(("method", "params", "named"), [
+    pytest.param("tools/call", {"name": "tap"}, "tap", id="a tool"),
+    pytest.param("tools/call", {"name": "tööl"}, "=?base64?dMO2w7Zs?=", id="a tool beyond ASCII"),
+    pytest.param("prompts/get", {"name": "p"}, "p", id="a prompt"),
+    pytest.param("resources/read", {"uri": "x://y"}, "x://y", id="a resource"),
+    pytest.param("tools/list", {"name": "tap"}, None, id="a method without name"),
+])  # fmt: skip
 def test_a_modern_request_goes_as_it_came_under_its_headers(
     method: str, params: dict[str, Any], named: str | None
 ) -> None:
@@ -38,15 +35,12 @@ def test_a_modern_request_goes_as_it_came_under_its_headers(
     assert sent.headers.get("Mcp-Name") == named
 
 
-@pytest.mark.parametrize(
-    ("method", "meta", "params", "code"),
-    [
-        pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": 7}, {}, -32602, id="a version that is none"),
-        pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": "a\nb"}, {}, -32602, id="a line break"),
-        pytest.param("a\nb", ENVELOPE, {}, -32601, id="a method with a line break"),
-        pytest.param("tools/call", ENVELOPE, {}, -32602, id="no name"),
-    ],
-)
+@pytest.mark.parametrize(("method", "meta", "params", "code"), [
+    pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": 7}, {}, -32602, id="a version that is none"),
+    pytest.param("ping", {"io.modelcontextprotocol/protocolVersion": "a\nb"}, {}, -32602, id="a line break"),
+    pytest.param("a\nb", ENVELOPE, {}, -32601, id="a method with a line break"),
+    pytest.param("tools/call", ENVELOPE, {}, -32602, id="no name"),
+])  # fmt: skip
 def test_what_no_header_can_carry_is_refused(method: str, meta: Any, params: dict[str, Any], code: int) -> None:
     with pytest.raises(ProtocolError) as refused:
         translate.unchanged(Request(1, method, {**params, "_meta": meta}), b"")
@@ -78,15 +72,12 @@ def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
     assert "instructions" not in answer
 
 
-@pytest.mark.parametrize(
-    ("info", "known"),
-    [
-        pytest.param(CLIENT, CLIENT, id="name and version"),
-        pytest.param({"name": "x"}, translate.BRIDGE, id="no version"),
-        pytest.param("x", translate.BRIDGE, id="no object"),
-        pytest.param(None, translate.BRIDGE, id="nothing"),
-    ],
-)
+@pytest.mark.parametrize(("info", "known"), [
+    pytest.param(CLIENT, CLIENT, id="name and version"),
+    pytest.param({"name": "x"}, translate.BRIDGE, id="no version"),
+    pytest.param("x", translate.BRIDGE, id="no object"),
+    pytest.param(None, translate.BRIDGE, id="nothing"),
+])  # fmt: skip
 def test_who_an_older_client_is(info: Any, known: Any) -> None:
     assert translate.client_info(Request(0, "initialize", {"clientInfo": info})) == known
 
@@ -94,16 +85,13 @@ def test_who_an_older_client_is(info: Any, known: Any) -> None:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("written", "found"),
-    [
-        pytest.param(b"a\nb\r\n\n  \nc", [b"a", b"b", b"c"], id="line ends of all systems, and none at the end"),
-        pytest.param(b"x" * LINE_LIMIT + b"\ny\n", [b"x" * LINE_LIMIT, b"y"], id="just within the limit"),
-        pytest.param(b"x" * 3 * LINE_LIMIT + b"\ny\n", [None, b"y"], id="over the limit"),
-        pytest.param(b"x" * 3 * LINE_LIMIT, [None], id="over the limit, and then the end"),
-        pytest.param(b"", [], id="nothing"),
-    ],
-)
+@pytest.mark.parametrize(("written", "found"), [
+    pytest.param(b"a\nb\r\n\n  \nc", [b"a", b"b", b"c"], id="line ends of all systems, and none at the end"),
+    pytest.param(b"x" * LINE_LIMIT + b"\ny\n", [b"x" * LINE_LIMIT, b"y"], id="just within the limit"),
+    pytest.param(b"x" * 3 * LINE_LIMIT + b"\ny\n", [None, b"y"], id="over the limit"),
+    pytest.param(b"x" * 3 * LINE_LIMIT, [None], id="over the limit, and then the end"),
+    pytest.param(b"", [], id="nothing"),
+])  # fmt: skip
 def test_lines_are_read_within_a_limit(written: bytes, found: list[bytes | None]) -> None:
     assert list(stdio.read(io.BytesIO(written))) == found
 

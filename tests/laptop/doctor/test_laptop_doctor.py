@@ -146,15 +146,12 @@ def test_https_to_a_board(simulator: Simulator, monkeypatch: pytest.MonkeyPatch)
     assert "boards speak http" in found["http"].message
 
 
-@pytest.mark.parametrize(
-    ("kept", "given", "fails", "message"),
-    [
-        pytest.param(TOKEN, TOKEN, [], "the token is accepted", id="the right one"),
-        pytest.param(TOKEN, None, ["handshake"], "requires a token", id="none given"),
-        pytest.param(TOKEN, "another-token-altogether", ["handshake"], "another token", id="a wrong one"),
-        pytest.param("", TOKEN, [], "no token is required, so yours was not looked at", id="one that nobody asked for"),
-    ],
-)
+@pytest.mark.parametrize(("kept", "given", "fails", "message"), [
+    pytest.param(TOKEN, TOKEN, [], "the token is accepted", id="the right one"),
+    pytest.param(TOKEN, None, ["handshake"], "requires a token", id="none given"),
+    pytest.param(TOKEN, "another-token-altogether", ["handshake"], "another token", id="a wrong one"),
+    pytest.param("", TOKEN, [], "no token is required, so yours was not looked at", id="one that nobody asked for"),
+])  # fmt: skip
 def test_a_token(simulator: Simulator, kept: str, given: str | None, fails: list[str], message: str) -> None:
     with fronted(simulator, token=kept.encode() or None) as url:
         found = results(url, given)
@@ -205,13 +202,10 @@ def test_a_host_agent_that_is_well_passes_the_checks_for_hosts(host_agent: Agent
     assert (phone.done, phone.owners, device["held_by"]) == ([], 0, None), "no device is touched"
 
 
-@pytest.mark.parametrize(
-    ("token", "message"),
-    [
-        pytest.param(None, "the host agent requires a token", id="none given"),
-        pytest.param("another-token-altogether", "requires another token", id="a wrong one"),
-    ],
-)
+@pytest.mark.parametrize(("token", "message"), [
+    pytest.param(None, "the host agent requires a token", id="none given"),
+    pytest.param("another-token-altogether", "requires another token", id="a wrong one"),
+])  # fmt: skip
 def test_a_host_agent_is_known_before_its_token(host_agent: Agent, token: str | None, message: str) -> None:
     found = results(host_agent.url, token)
     assert list(found) == HOST_NAMES

@@ -23,7 +23,7 @@ from mcpboard.cli import main
 from mcpboard.laptop.relay import CALLS, OTHERS, THREADS, Relay
 from mcpboard.serving.undelivered import UndeliveredOutcome
 from mcpboard.transport.http import HttpClient
-from tests.support import processes, served
+from tests.support import served
 from tests.support.peer import Hanging, Raw
 from tests.support.piped import ENVELOPE, ENVIRONMENT, LIMIT_S, free_port
 from tests.support.processes import MCPBOARD, started
@@ -76,19 +76,16 @@ def test_a_modern_client_works_through_it(relay: str) -> None:
     assert answer["result"]["content"][0]["type"] == "image"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        pytest.param("GET", "/mcp", 405, id="GET of the endpoint"),
-        pytest.param("HEAD", "/mcp", 405, id="HEAD of the endpoint"),
-        pytest.param("DELETE", "/mcp", 405, id="DELETE of the endpoint"),
-        pytest.param("OPTIONS", "/mcp", 405, id="OPTIONS"),
-        pytest.param("GET", "/health", 200, id="health"),
-        pytest.param("GET", "/.well-known/oauth-protected-resource", 404, id="a look for a sign-in"),
-        pytest.param("GET", "/api/tools", 404, id="the Agent's own API"),
-        pytest.param("GET", "/mcp/../api", 404, id="dots"),
-    ],
-)
+@pytest.mark.parametrize(("method", "path", "status"), [
+    pytest.param("GET", "/mcp", 405, id="GET of the endpoint"),
+    pytest.param("HEAD", "/mcp", 405, id="HEAD of the endpoint"),
+    pytest.param("DELETE", "/mcp", 405, id="DELETE of the endpoint"),
+    pytest.param("OPTIONS", "/mcp", 405, id="OPTIONS"),
+    pytest.param("GET", "/health", 200, id="health"),
+    pytest.param("GET", "/.well-known/oauth-protected-resource", 404, id="a look for a sign-in"),
+    pytest.param("GET", "/api/tools", 404, id="the Agent's own API"),
+    pytest.param("GET", "/mcp/../api", 404, id="dots"),
+])  # fmt: skip
 def test_paths_and_methods(relay: str, method: str, path: str, status: int) -> None:
     found, headers, body = fetch(relay, method, path)
     assert found == status
@@ -100,16 +97,13 @@ def test_paths_and_methods(relay: str, method: str, path: str, status: int) -> N
 # --- Origin and Host -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("origin", "host"),
-    [
-        pytest.param("http://evil.example", None, id="a foreign page"),
-        pytest.param("null", None, id="a sandboxed page"),
-        pytest.param("http://evil.example:80", "evil.example:80", id="a name that was rebound to loopback"),
-        pytest.param("http://127.0.0.1:1", None, id="a page on another port"),
-        pytest.param("{board}", None, id="a page of the board itself"),
-    ],
-)
+@pytest.mark.parametrize(("origin", "host"), [
+    pytest.param("http://evil.example", None, id="a foreign page"),
+    pytest.param("null", None, id="a sandboxed page"),
+    pytest.param("http://evil.example:80", "evil.example:80", id="a name that was rebound to loopback"),
+    pytest.param("http://127.0.0.1:1", None, id="a page on another port"),
+    pytest.param("{board}", None, id="a page of the board itself"),
+])  # fmt: skip
 def test_a_foreign_page_is_refused_before_the_board_hears_of_it(
     board: Board, relay: str, origin: str, host: str | None
 ) -> None:
@@ -170,14 +164,11 @@ def _peak_kib(pid: int) -> int:
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
 
 
-@pytest.mark.parametrize(
-    ("framing", "first", "last"),
-    [
-        pytest.param(b"Transfer-Encoding: chunked\r\n", b"5\r\nfirst\r\n", b"4\r\nlast\r\n0\r\n\r\n", id="in chunks"),
-        pytest.param(b"Content-Length: 9\r\n", b"first", b"last", id="of a known length"),
-        pytest.param(b"", b"first", b"last", id="until it closes"),
-    ],
-)
+@pytest.mark.parametrize(("framing", "first", "last"), [
+    pytest.param(b"Transfer-Encoding: chunked\r\n", b"5\r\nfirst\r\n", b"4\r\nlast\r\n0\r\n\r\n", id="in chunks"),
+    pytest.param(b"Content-Length: 9\r\n", b"first", b"last", id="of a known length"),
+    pytest.param(b"", b"first", b"last", id="until it closes"),
+])  # fmt: skip
 def test_what_is_there_passes_before_the_rest_comes(framing: bytes, first: bytes, last: bytes) -> None:
     first_read = threading.Event()
 
@@ -195,13 +186,10 @@ def test_what_is_there_passes_before_the_rest_comes(framing: bytes, first: bytes
         assert answer.read() == b"last"
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", id="by its length"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", id="by its chunks"),
-    ],
-)
+@pytest.mark.parametrize("head", [
+    pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", id="by its length"),
+    pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", id="by its chunks"),
+])  # fmt: skip
 def test_an_answer_that_breaks_off_arrives_as_one_that_broke_off(head: bytes) -> None:
     with Raw(lambda sock, over: sock.sendall(head)) as raw, relaying(raw.url) as url, connected(url) as connection:
         connection.request("POST", "/mcp", b"{}")
@@ -245,16 +233,13 @@ def test_without_a_board_a_handshake_fails_and_a_call_is_an_error_inside_the_ses
     assert "nothing listens there" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        pytest.param(b"", id="before the head"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Ty", id="within a name"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2", id="within the length"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", id="before the body"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", id="before the first chunk"),
-    ],
-)
+@pytest.mark.parametrize("head", [
+    pytest.param(b"", id="before the head"),
+    pytest.param(b"HTTP/1.1 200 OK\r\nContent-Ty", id="within a name"),
+    pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2", id="within the length"),
+    pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", id="before the body"),
+    pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", id="before the first chunk"),
+])  # fmt: skip
 def test_an_answer_that_is_cut_before_its_body_leaves_the_fate_open(head: bytes) -> None:
     """Nothing has gone out to the caller by then, so it can be told."""
     with Raw(lambda sock, over: sock.sendall(head)) as raw, relaying(raw.url) as url:
@@ -381,34 +366,22 @@ def test_a_failure_of_the_relay_itself_leaves_the_fate_open(
 # --- the verb ------------------------------------------------------------------------------------
 
 
-def run(*words: str) -> tuple[int, str, str]:
-    done = processes.run(*MCPBOARD, "relay", *words, env=ENVIRONMENT)
-    return done.returncode, done.stdout, done.stderr
+BUSY = "127.0.0.1:BUSY"
+UNFIT = {
+    "0.0.0.0:8080": "is not loopback", "*:8080": "is not loopback", "192.168.42.2:8080": "is not loopback",
+    "[::]:8080": "is not loopback", "example:8080": "is not loopback", "8080": "--listen",
+    "127.0.0.1:9": "forward to itself", BUSY: "--listen",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("listen", "words"),
-    [
-        pytest.param("0.0.0.0:8080", "is not loopback", id="every interface"),
-        pytest.param("*:8080", "is not loopback", id="a star"),
-        pytest.param("192.168.42.2:8080", "is not loopback", id="the cable"),
-        pytest.param("[::]:8080", "is not loopback", id="every interface of IPv6"),
-        pytest.param("example:8080", "is not loopback", id="a name"),
-        pytest.param("8080", "--listen", id="no address"),
-        pytest.param("127.0.0.1:9", "forward to itself", id="the very server"),
-    ],
-)
-def test_what_it_must_not_listen_on_is_one_line(listen: str, words: str) -> None:
-    code, out, err = run("http://127.0.0.1:9/mcp", "--listen", listen)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert words in err
-
-
-def test_a_port_in_use_is_one_line() -> None:
+@pytest.mark.parametrize(("listen", "words"), UNFIT.items())
+def test_what_it_cannot_listen_on_is_one_line(listen: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        code, out, err = run("http://127.0.0.1:9/mcp", "--listen", f"127.0.0.1:{other.getsockname()[1]}")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "--listen" in err
+        where = listen.replace("BUSY", str(other.getsockname()[1]))
+        assert main(["relay", "http://127.0.0.1:9/mcp", "--listen", where]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
 
 
 LAUNCHD = ("http://192.168.42.1:8080", "--listen", "127.0.0.1:8090", "--print-service", "launchd")
@@ -434,13 +407,10 @@ def test_the_launchd_daemon_runs_this_relay_as_this_user(
     assert "ssh -N -L 8090:127.0.0.1:8080" in err
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        pytest.param("os.geteuid", lambda: 0, "without sudo", id="root"),
-        pytest.param("mcpboard.config.files.pwd", None, "on the Mac", id="a system without users"),
-    ],
-)
+@pytest.mark.parametrize(("place", "value", "words"), [
+    pytest.param("os.geteuid", lambda: 0, "without sudo", id="root"),
+    pytest.param("mcpboard.config.files.pwd", None, "on the Mac", id="a system without users"),
+])  # fmt: skip
 def test_no_launchd_daemon_is_printed_that_would_run_as_root(
     place: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -451,16 +421,21 @@ def test_no_launchd_daemon_is_printed_that_would_run_as_root(
     assert words in err
 
 
-def test_the_systemd_unit_runs_this_relay() -> None:
-    code, out, err = run("http://192.168.42.1:8080/m%20cp", "--print-service", "systemd")
+def test_the_systemd_unit_runs_this_relay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relay", "http://192.168.42.1:8080/m%20cp", "--print-service", "systemd"]) == 0
+    out, err = capsys.readouterr()
     (start,) = [line for line in out.splitlines() if line.startswith("ExecStart=")]
-    assert code == 0
     assert shlex.split(start.removeprefix("ExecStart=")) == [
         sys.executable, "-m", "mcpboard", "relay", "http://192.168.42.1:8080/m%%20cp", "--listen", "127.0.0.1:8080",
     ]  # fmt: skip
     assert "systemctl --user enable --now" in err
 
 
-def test_the_service_of_this_system_is_the_one_printed() -> None:
-    expected = "<plist" if sys.platform == "darwin" else "[Service]"
-    assert expected in run("http://192.168.42.1:8080", "--print-service")[1]
+@pytest.mark.parametrize(("platform", "shown"), [("darwin", "<plist"), ("linux", "[Service]")])
+def test_the_service_of_this_system_is_the_one_printed(
+    platform: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    assert main(["relay", "http://192.168.42.1:8080", "--print-service"]) == 0
+    assert shown in capsys.readouterr().out
