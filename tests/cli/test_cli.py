@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 
 from mcpboard import __version__, config
-from mcpboard.cli import MENU, logs, main
+from mcpboard.cli import MENU, main
 from tests.support import processes
 from tests.support.processes import BARE, LIMIT_S, MCPBOARD, Program, started
 
@@ -138,14 +137,9 @@ class TestRefusals:
         for _ in range(5):
             assert said in one_line(run("serve", "--config", str(file)))
 
-    def test_a_missing_file_that_was_named(self) -> None:
-        assert "/no/such.toml: no such file; --config names it" in one_line(run("config", "--config", "/no/such.toml"))
-
-    def test_a_name_with_a_line_end_stays_one_line(self) -> None:
-        one_line(run("config", "--config", "/no/such\nthing"))
-
-    def test_a_name_that_is_no_text_stays_one_line(self) -> None:
-        one_line(run("config", "--config", b"/no/\xff"))
+    @pytest.mark.parametrize("name", ["/no/such.toml", "/no/such\nthing", b"/no/\xff"], ids=repr)
+    def test_a_missing_file_that_was_named_whatever_its_name(self, name: str | bytes) -> None:
+        assert "no such file; --config names it" in one_line(run("config", "--config", name))
 
     def test_a_port_in_use(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -222,10 +216,13 @@ class TestStreams:
 
 
 class TestServe:
-    def test_it_serves_where_it_says_until_sigterm(self) -> None:
-        with serving() as server:
-            with urllib.request.urlopen(server.url.replace("/mcp", "/health"), timeout=LIMIT_S) as answer:
-                assert answer.status == 200
+    def test_it_serves_wherever_it_says_until_sigterm(self) -> None:
+        with serving("--listen", "127.0.0.2:0") as server:
+            assert server.process.stdout is not None
+            for line in (server.line, server.process.stdout.readline()):
+                url = line.removeprefix("mcpboard: serving ").strip()
+                with urllib.request.urlopen(url.replace("/mcp", "/health"), timeout=LIMIT_S) as answer:
+                    assert answer.status == 200
             assert server.end() == 0
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
@@ -244,36 +241,6 @@ class TestServe:
                 assert answer.status == 200
             assert os.readlink(f"/proc/{server.process.pid}/fd/0") == os.devnull
             assert os.readlink(f"/proc/{server.process.pid}/fd/2") == os.devnull
-
-    def test_the_verb_joins_settings_board_and_server(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        from mcpboard import board
-        from mcpboard.serving import server
-
-        seen: dict[str, Any] = {}
-        monkeypatch.setenv("MCPBOARD_CONFIG", os.devnull)
-        monkeypatch.setattr(logs, "configure", lambda *target: seen.setdefault("log", target))
-        monkeypatch.setattr(board, "build", lambda current: seen.setdefault("settings", current()))
-
-        def serve(app: object, sockets: list[socket.socket], announce: Callable[[], None]) -> int:
-            announce()
-            seen["ports"] = [listener.getsockname()[1] for listener in sockets]
-            for listener in sockets:
-                listener.close()
-            return 7
-
-        monkeypatch.setattr(server, "serve", serve)
-        words = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0", "--agent-base-url", "http://127.0.0.1:9"]
-        assert main(["serve", *words]) == 7
-        first, second = seen["ports"]
-        assert capsys.readouterr().out.splitlines() == [
-            f"mcpboard: serving http://127.0.0.1:{first}/mcp",
-            f"mcpboard: serving http://127.0.0.2:{second}/mcp",
-        ]
-        assert seen["log"] == ("stderr", "info")
-        assert isinstance(seen["settings"], config.Settings)
-        assert seen["settings"].agent_base_url == "http://127.0.0.1:9"
 
 
 def close_in_and_err() -> None:

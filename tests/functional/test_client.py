@@ -97,19 +97,12 @@ def test_token_and_headers_go_with_every_request() -> None:
         assert (caught.value.status, caught.value.delivery) == (401, NOT_SENT)
 
 
-def test_mcp_disabled_is_reported() -> None:
-    with (
-        serving(Peer(disabled="MCP is disabled on this board (mcp_enabled = false)")) as peer,
-        Client(peer.url) as client,
-        pytest.raises(PeerError, match="mcp_enabled = false"),
-    ):
-        client.list_tools()
-
-
-def test_another_path_is_reported() -> None:
-    elsewhere = pytest.raises(PeerRefused, match="MCP is served at /mcp")
-    with serving(Peer()) as peer, Client(peer.url.replace("/mcp", "/other")) as client, elsewhere:
-        client.list_tools()
+@pytest.mark.parametrize(("path", "message"), [("/mcp", "mcp_enabled = false"), ("/other", "MCP is served at /mcp")])
+def test_what_to_do_about_a_refusal_is_reported(path: str, message: str) -> None:
+    with serving(Peer(disabled="MCP is disabled on this board (mcp_enabled = false)")) as peer:
+        refused = pytest.raises((PeerError, PeerRefused), match=message)
+        with Client(peer.url.replace("/mcp", path)) as client, refused:
+            client.list_tools()
 
 
 def test_no_proxy_variable_is_followed_and_the_path_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,17 +234,11 @@ def test_a_server_that_comes_back_is_found_again() -> None:
 # --- what the caller gives -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("url", [
-    pytest.param("", id="nothing"),
-    pytest.param("192.168.42.1:8080", id="no scheme"),
-    pytest.param("ftp://192.168.42.1/", id="another scheme"),
-    pytest.param("http:///mcp", id="no host"),
-    pytest.param("http://192.168.42.1:99999/", id="a port beyond all"),
-    pytest.param("http://[::1/mcp", id="half a bracket"),
-    pytest.param("http://me:secret@192.168.42.1/", id="a password"),
-    pytest.param("http://192.168.42.1/a b", id="a space"),
-    pytest.param("http://192.168.42.1/\r\nX: y", id="a line break"),
-])  # fmt: skip
+URLS = ("", "192.168.42.1:8080", "ftp://192.168.42.1/", "http:///mcp", "http://192.168.42.1:99999/", "http://[::1/mcp",
+        "http://me:secret@192.168.42.1/", "http://192.168.42.1/a b", "http://192.168.42.1/\r\nX: y")  # fmt: skip
+
+
+@pytest.mark.parametrize("url", URLS)
 def test_a_url_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Client(url)

@@ -69,18 +69,13 @@ def test_a_drip_cannot_outlive_the_deadline(listener: socket.socket) -> None:
     assert 0.25 < time.monotonic() - began < 3
 
 
-def test_a_timeout_set_by_others_is_overruled(listener: socket.socket) -> None:
-    with pair(listener, Deadline(0.2)) as (ours, _):
-        ours.settimeout(None)
-        with pytest.raises(TimeoutError):
-            ours.recv_into(bytearray(1))
-
-
-def test_a_new_deadline_counts_from_the_next_read(listener: socket.socket) -> None:
+def test_a_new_deadline_counts_from_the_next_read_and_overrules_a_timeout(listener: socket.socket) -> None:
     with pair(listener, Deadline(60)) as (ours, _):
-        ours.deadline = Deadline(0.1)
-        with pytest.raises(TimeoutError):
-            ours.recv_into(bytearray(1))
+        for _ in range(2):
+            ours.deadline = Deadline(0.1)
+            with pytest.raises(TimeoutError):
+                ours.recv_into(bytearray(1))
+            ours.settimeout(None)
 
 
 def test_a_peer_that_does_not_read_ends_a_write_which_then_counts_as_not_handed_over(listener: socket.socket) -> None:
@@ -134,10 +129,6 @@ def test_an_address_that_drops_is_passed_over_after_the_connect_limit(
         assert ours.getpeername() == ("127.0.0.1", port)
 
 
-def test_two_addresses_that_drop_take_no_more_than_two_seconds() -> None:
-    assert 2 * module.CONNECT_SECONDS <= 2
-
-
 def test_a_deadline_shorter_than_the_connect_limit_wins(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     began = time.monotonic()
@@ -172,9 +163,8 @@ def test_a_system_without_those_options_is_no_obstacle(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another system lacks the names, an old kernel the options behind them."""
-    monkeypatch.setattr(
-        module, "LIVENESS", ((socket.IPPROTO_TCP, "TCP_NO_SUCH_OPTION", 1), (socket.IPPROTO_TCP, "TCP_KEEPCNT", -1))
-    )
+    options = ((socket.IPPROTO_TCP, "TCP_NO_SUCH_OPTION", 1), (socket.IPPROTO_TCP, "TCP_KEEPCNT", -1))
+    monkeypatch.setattr(module, "LIVENESS", options)
     with pair(listener, Deadline(5)) as (ours, _):
         watch_link(ours)
 
@@ -194,10 +184,8 @@ def test_a_connection_that_the_kernel_gave_up_is_no_timeout_of_ours(
 
     client = HttpClient(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
     monkeypatch.setattr(DeadlineSocket, "recv_into", dead)
-    with (
-        pytest.raises(PeerBroken, match="its cable in") as caught,
-        client.exchange(HttpRequest({}, b"{}"), Deadline(5)),
-    ):
+    sending = client.exchange(HttpRequest({}, b"{}"), Deadline(5))
+    with pytest.raises(PeerBroken, match="its cable in") as caught, sending:
         pass
     assert caught.value.delivery == "unknown"
 
@@ -205,26 +193,11 @@ def test_a_connection_that_the_kernel_gave_up_is_no_timeout_of_ours(
 # --- the interface that a connection leaves by ---------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["usb0", "en5", "enx0250b6c0ffee", "br-lan", "eth0.2", "wlan0"])
-def test_names_of_interfaces_are_taken(name: str) -> None:
-    HttpClient("http://127.0.0.1/mcp", interface=name)
+NAMES = ("usb0", "en5", "enx0250b6c0ffee", "br-lan", "eth0.2", "wlan0")
+NO_NAMES = ("", " ", "usb 0", "usb0\n", "192.168.42.2", "192.168.42.2/24", "fe80::1", "/dev/usb0", ".", "..", "a" * 16, "usb\x00", "üsb0")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [
-    "",
-    " ",
-    "usb 0",
-    "usb0\n",
-    "192.168.42.2",
-    "192.168.42.2/24",
-    "fe80::1",
-    "/dev/usb0",
-    ".",
-    "..",
-    "a" * 16,
-    "usb\x00",
-    "üsb0",
-])  # fmt: skip
-def test_what_is_no_name_of_an_interface_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="such as usb0"):
+@pytest.mark.parametrize(("name", "is_one"), [*((name, True) for name in NAMES), *((name, False) for name in NO_NAMES)])
+def test_only_what_may_be_an_interface_is_taken(name: str, is_one: bool) -> None:
+    with contextlib.nullcontext() if is_one else pytest.raises(ConfigError, match="such as usb0"):
         HttpClient("http://127.0.0.1/mcp", interface=name)

@@ -298,15 +298,6 @@ def test_a_thread_that_cannot_start_is_an_answer_and_the_bridge_goes_on(monkeypa
     assert peer.methods == ["tools/call"]
 
 
-@pytest.mark.parametrize("fault", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", http(b"", "503 Busy")])
-def test_a_handshake_that_fails_never_says_that_the_call_may_have_run(fault: bytes) -> None:
-    with Raw(says(fault)) as raw:
-        (answer,) = through(raw.url, request(7, "tools/call", STATUS))
-    assert answer["error"]["data"] == {"delivery": "not_sent"}
-    assert "nothing was executed" in answer["error"]["message"]
-    assert "may have been" not in answer["error"]["message"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [pytest.param(b"[" * 65 + b"]" * 65, id="65 levels"), pytest.param(b"[" * 200_000, id="200,000 levels")],
