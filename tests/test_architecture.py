@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -30,28 +29,22 @@ class Import:
         return f"{self.file}:{self.line} imports {self.module}"
 
 
-def imports() -> Iterator[Import]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield from _imports_of(path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8")))
-
-
-def _imports_of(file: str, tree: ast.AST, inside: bool = False, typing_only: bool = False) -> Iterator[Import]:
+def imports(file: str, tree: ast.AST, inside: bool = False, typing_only: bool = False) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for module in _modules(node):
-                yield Import(file, node.lineno, module, inside, typing_only)
+            package = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
+            for alias in node.names:
+                yield Import(file, node.lineno, package + alias.name, inside, typing_only)
         deeper = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         guarded = typing_only or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-        yield from _imports_of(file, node, deeper, guarded)
+        yield from imports(file, node, deeper, guarded)
 
 
-def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names]
-
-
-ALL = list(imports())
+# File below the package -> its source, parsed.
+TREES = {
+    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))
+}
+ALL = [each for file, tree in TREES.items() for each in imports(file, tree)]
 
 
 def room(file: str) -> str:
@@ -86,18 +79,10 @@ DIRECTIONS: dict[str, set[str]] = {
 @pytest.mark.parametrize("name", DIRECTIONS)
 def test_each_room_imports_only_the_folders_below_it(name: str) -> None:
     allowed = DIRECTIONS[name] | {name, "__version__"}
-    wrong = [
-        each.where
-        for each in ALL
-        if room(each.file) == name and each.module.split(".")[0] == "mcpboard" and _target(each) not in allowed
-    ]
-    if name == "host":  # the one door between them: simulated devices are phones of the simulator
-        wrong = [each for each in wrong if not each.startswith("host/drivers/simulated.py")]
-    assert not wrong
-
-
-def _target(each: Import) -> str:
-    return (each.module.split(".") + [""])[1]
+    ours = [each for each in ALL if room(each.file) == name and each.module.split(".")[0] == "mcpboard"]
+    wrong = [each.where for each in ours if (each.module.split(".") + [""])[1] not in allowed]
+    # The one door between them: simulated devices are phones of the simulator.
+    assert not [where for where in wrong if not where.startswith("host/drivers/simulated.py")]
 
 
 def test_every_folder_has_a_direction() -> None:
@@ -105,44 +90,27 @@ def test_every_folder_has_a_direction() -> None:
 
 
 def test_there_is_no_import_cycle() -> None:
-    """Imports for typing and inside functions count like all others."""
-    graph = _module_graph()
-    assert not _cycle(graph)
-
-
-def _module_graph() -> dict[str, set[str]]:
-    """Module -> modules of ours that it imports by name."""
-    modules = {_dotted(path): path for path in PACKAGE.rglob("*.py")}
-    graph: dict[str, set[str]] = {name: set() for name in modules}
+    """Imports for typing and inside functions count like all others; what is left leads to a cycle, or is one."""
+    names = {file: f"mcpboard/{file}".removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in TREES}
+    left: dict[str, set[str]] = {name: set() for name in names.values()}
     for each in ALL:
-        target = each.module if each.module in modules else each.module.rpartition(".")[0]
-        if target in modules:
-            graph[_dotted(PACKAGE / each.file)].add(target)
-    graph["mcpboard"] = set()
-    return graph
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _cycle(graph: dict[str, set[str]]) -> list[str]:
-    """The modules that a cycle goes through or leads to; empty when there is none."""
-    left = dict(graph)
+        target = each.module if each.module in left else each.module.rpartition(".")[0]
+        if target in left and names[each.file] != "mcpboard":
+            left[names[each.file]].add(target)
     while ends := [name for name, targets in left.items() if not targets & left.keys() - {name}]:
         for name in ends:
             del left[name]
-    return sorted(left)
+    assert not left
 
 
 WAITING = {"socket", "threading", "time", "os", "logging", "random", "secrets", "requests", "werkzeug", "waitress"}
 
 
 def test_the_core_imports_nothing_that_can_wait() -> None:
-    assert not _offenders(WAITING, allowed=lambda file: not file.startswith("protocol/"))
+    assert not offenders(WAITING, lambda file: not file.startswith("protocol/"))
 
 
-ONLY = {
+ONLY: Mapping[str, Callable[[str], bool]] = {
     "waitress": lambda file: file.startswith("serving/"),
     "werkzeug": lambda file: file.startswith(("serving/", "host/console/")),
     "requests": lambda file: file.startswith("transport/"),
@@ -160,11 +128,10 @@ ONLY = {
 
 @pytest.mark.parametrize("module", ONLY)
 def test_each_library_is_named_in_its_own_place_only(module: str) -> None:
-    assert not _offenders({module}, allowed=ONLY[module])
+    assert not offenders({module}, ONLY[module])
 
 
-def _offenders(modules: set[str], allowed: object) -> list[str]:
-    assert callable(allowed)
+def offenders(modules: set[str], allowed: Callable[[str], bool]) -> list[str]:
     named = [each for each in ALL if each.module.split(".")[0] in modules and not each.typing_only]
     return [each.where for each in named if not allowed(each.file)]
 
@@ -188,26 +155,19 @@ def test_imports_inside_functions_stand_at_their_marked_spots_only() -> None:
     assert not [each.where for each in late if each.module.split(".")[0] not in LATE.get(each.file, set())]
 
 
+def attributes(*names: str) -> set[tuple[str, str]]:
+    """File and owner of every attribute of one of these names."""
+    found = ((file, node) for file, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return {(file, ast.unparse(node.value)) for file, node in found if node.attr in names}
+
+
 def test_only_config_reads_the_environment() -> None:
-    found = _source_matches(lambda node: isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"), "os")
-    assert {file for file, _ in found} <= {"config/__init__.py"}
+    assert {file for file, owner in attributes("environ", "getenv") if owner == "os"} <= {"config/__init__.py"}
 
 
 def test_only_the_command_line_configures_logging() -> None:
-    words = ("basicConfig", "addHandler", "setLevel", "dictConfig")
-    found = _source_matches(lambda node: isinstance(node, ast.Attribute) and node.attr in words)
-    assert {file.split("/")[0] for file, _ in found} <= {"cli"}
-
-
-def _source_matches(claim: object, owner: str | None = None) -> list[tuple[str, int]]:
-    assert callable(claim)
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            owned = owner is None or (isinstance(node, ast.Attribute) and ast.unparse(node.value) == owner)
-            if owned and claim(node):
-                found.append((path.relative_to(PACKAGE).as_posix(), getattr(node, "lineno", 0)))
-    return found
+    configured = attributes("basicConfig", "addHandler", "setLevel", "dictConfig")
+    assert {room(file) for file, _ in configured} <= {"cli"}
 
 
 FIXED = {
@@ -217,13 +177,9 @@ FIXED = {
 
 
 def test_the_top_level_holds_what_was_agreed_and_nothing_else() -> None:
-    kept = {path.name for path in ROOT.iterdir() if path.name not in (".git",) and not _ignored(path.name)}
-    assert kept <= FIXED
-
-
-def _ignored(name: str) -> bool:
-    endings = ("__pycache__", ".egg-info", "_cache", "build", "dist", "out", "demo", ".hypothesis", ".coverage")
-    return name.startswith(".venv") or name.endswith(endings)
+    made = (".egg-info", "__pycache__", "_cache", "build", "dist", "out", "demo", ".hypothesis", ".coverage", ".git")
+    found = {path.name for path in ROOT.iterdir() if not path.name.startswith(".venv")}
+    assert {name for name in found if not name.endswith(made)} <= FIXED
 
 
 def test_the_standard_library_of_the_core_is_short() -> None:

@@ -218,28 +218,6 @@ def shell_blocks(text: str) -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def session(demo: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Every command of a page for newcomers, run with the demo's URL: the folder, and what each block printed."""
-    folder = tmp_path_factory.mktemp("session")
-    command = folder / "mcpboard"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mcpboard "$@"\n')
-    command.chmod(0o755)
-    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    printed = []
-    _, *blocks = shell_blocks(section("60 seconds without a board"))  # the first is `make demo`
-    blocks += shell_blocks(section("What a request looks like", PAGES["clients"]))
-    blocks += shell_blocks(section("`mcpboard tools URL` and `mcpboard call URL TOOL`: from a shell", PAGES["laptop"]))
-    for block in blocks:
-        script = "set -e -o pipefail\n" + block.replace(DEMO, demo[1]).replace(URL, demo[1])
-        done = subprocess.run(
-            ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
-        )
-        assert done.returncode == 0, done.stderr
-        printed.append(done.stdout)
-    return folder, printed
-
-
 @pytest.mark.slow
 def test_the_demo_saves_a_picture_and_prints_the_url(demo: tuple[str, str]) -> None:
     said, url = demo
@@ -250,26 +228,31 @@ def test_the_demo_saves_a_picture_and_prints_the_url(demo: tuple[str, str]) -> N
 
 
 @pytest.mark.slow
-def test_the_curl_session_initializes_and_lists_the_tools(session: tuple[Path, list[str]]) -> None:
-    _, (printed, *_) = session
-    initialized, listed = (json.loads(line) for line in printed.replace("}{", "}\n{").splitlines())
+def test_what_pages_for_newcomers_show_prints_and_saves_what_they_say(demo: tuple[str, str], tmp_path: Path) -> None:
+    """Every command is run with the demo's URL, a block after the other."""
+    command = tmp_path / "mcpboard"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mcpboard "$@"\n')
+    command.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    printed = []
+    _, *blocks = shell_blocks(section("60 seconds without a board"))  # the first is `make demo`
+    blocks += shell_blocks(section("What a request looks like", PAGES["clients"]))
+    blocks += shell_blocks(section("`mcpboard tools URL` and `mcpboard call URL TOOL`: from a shell", PAGES["laptop"]))
+    for block in blocks:
+        script = "set -e -o pipefail\n" + block.replace(DEMO, demo[1]).replace(URL, demo[1])
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT
+        )
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+
+    legacy, calls, modern, more_calls = printed
+    initialized, listed = (json.loads(line) for line in legacy.replace("}{", "}\n{").splitlines())
     assert initialized["result"]["protocolVersion"] == "2025-11-25"
     assert [tool["name"] for tool in listed["result"]["tools"]] == [r.tool.name for r in ROWS if r.tool.name != "shell"]
-
-
-def test_the_curl_session_saves_a_picture(session: tuple[Path, list[str]]) -> None:
-    assert (session[0] / "screen.jpg").read_bytes().startswith(b"\xff\xd8\xff")
-
-
-def test_the_curl_session_saves_a_bundle(session: tuple[Path, list[str]]) -> None:
-    with tarfile.open(session[0] / "support-bundle.tar.gz") as bundle:
+    assert (tmp_path / "screen.jpg").read_bytes().startswith(b"\xff\xd8\xff")
+    with tarfile.open(tmp_path / "support-bundle.tar.gz") as bundle:
         assert len(bundle.getnames()) == 3
-
-
-def test_the_modern_curl_line_discovers(session: tuple[Path, list[str]]) -> None:
-    assert json.loads(session[1][2])["result"]["supportedVersions"] == ["2026-07-28", "2025-11-25"]
-
-
-def test_the_mcpboard_lines_list_and_call(session: tuple[Path, list[str]]) -> None:
-    assert "phone_bridge_status" in session[1][1]
-    assert "phone_bridge_status" in session[1][3]
+    assert json.loads(modern)["result"]["supportedVersions"] == ["2026-07-28", "2025-11-25"]
+    assert "phone_bridge_status" in calls
+    assert "phone_bridge_status" in more_calls
