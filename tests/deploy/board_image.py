@@ -1,5 +1,7 @@
 """An emulated board of 128 MB that starts mcpboard by its own S-script: `make board-image` prints what it costs.
 
+Its exit code is 1 for a figure over its limit, or a run that did not come to its end.
+
 Debian's armhf kernel and userland, PyPI's wheels, our package as bytecode alone; qemu is the Cortex-A7.
 """
 
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,31 +42,6 @@ for module in {modules}; do /busybox insmod /$module.ko; done
 /busybox umount /dev
 exec /busybox switch_root /root /opt/board/init
 """
-
-
-def main() -> int:
-    """Build the image, boot it, print the figures; 1 when one of them is over its ceiling."""
-    with tempfile.TemporaryDirectory(prefix="mcpboard-board-") as scratch:
-        try:
-            figures = dict(booted(Path(scratch)))
-        except pytest.fail.Exception as failure:
-            print(failure, file=sys.stderr)
-            return 1
-    for name, facts in figures.items():
-        limit = f" (rss <= {LIMITS_KB[name]})" if name in LIMITS_KB else ""
-        print(f"{name:16}", ", ".join(f"{key} {value}" for key, value in facts.items()) + limit)
-    return 0 if within(figures) else 1
-
-
-def within(figures: Mapping[str, Mapping[str, int]]) -> bool:
-    """Whether the run came to its end and memory stayed below its ceilings."""
-    if "stop" not in figures:
-        print("the run did not come to its end", file=sys.stderr)
-        return False
-    over = [name for name, limit in LIMITS_KB.items() if figures[name]["rss"] > limit]
-    for name in over:
-        print(f"{name}: over its limit of {LIMITS_KB[name]} kB", file=sys.stderr)
-    return not over
 
 
 def booted(scratch: Path) -> Iterator[tuple[str, dict[str, int]]]:
@@ -113,8 +90,8 @@ def _disk(scratch: Path) -> Path:
 
 
 def _device_nodes(folder: str, names: list[str]) -> set[str]:
-    return {name for name in names if not (Path(folder, name).is_symlink() or Path(folder, name).is_dir()
-            or Path(folder, name).is_file())}  # fmt: skip
+    paths = {name: Path(folder, name) for name in names}
+    return {name for name, path in paths.items() if path.is_block_device() or path.is_char_device()}
 
 
 def _install(root: Path) -> None:
@@ -172,4 +149,16 @@ def _initrd(scratch: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="mcpboard-board-") as folder:
+        try:
+            figures = dict(booted(Path(folder)))
+        except pytest.fail.Exception as failure:
+            sys.exit(str(failure))
+    for name, facts in figures.items():
+        limit = f" (rss <= {LIMITS_KB[name]})" if name in LIMITS_KB else ""
+        print(f"{name:16}", ", ".join(f"{key} {value}" for key, value in facts.items()) + limit)
+    over = [name for name, limit in LIMITS_KB.items() if name in figures and figures[name]["rss"] > limit]
+    if "stop" not in figures:
+        sys.exit("the run did not come to its end")
+    if over:
+        sys.exit(f"over its limit of memory: {', '.join(over)}")
