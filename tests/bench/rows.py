@@ -78,12 +78,19 @@ def ceiling(metric: str, found: float, limit: float, unit: str, beside: str = ""
 # --- instructions ----------------------------------------------------------------------------
 
 
+# Each kind with how many of them are counted at once.
+COUNTED = {
+    "tools/list": (traffic.LIST, 10),
+    "small tools/call": (traffic.TAP, 10),
+    "screenshot 200 KB": (traffic.SHOT, 5),
+}
+
+
 def instructions(found: Servers) -> Iterator[Row]:
-    requests = {"tools/list": traffic.LIST, "small tools/call": traffic.TAP, "screenshot 200 KB": traffic.SHOT}
     with counting(programs.BARE) as server:
         bare = server.per_request(traffic.LIST, 30)
     with counting(programs.board(found.config)) as server:
-        costs = {name: server.per_request(sent, 10) for name, sent in requests.items()}
+        costs = {name: server.per_request(*sent) for name, sent in COUNTED.items()}
     for name, limit in want.INSTRUCTIONS.items():
         yield ratio(f"{name}, instructions", costs[name], bare, limit, "k", "bare waitress")
 
