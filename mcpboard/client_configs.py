@@ -153,11 +153,6 @@ CLIENT_CONFIGS = tuple(
 )
 
 
-def find(key: str) -> ClientConfig | None:
-    """Return the configuration of that client, None for one that is not known."""
-    return next((client for client in CLIENT_CONFIGS if client.key == key), None)
-
-
 # --- how a document is written ----------------------------------------------------------------
 
 

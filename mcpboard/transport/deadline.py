@@ -98,6 +98,14 @@ class DeadlineSocket(DeadlineMixin, socket.socket):
         super().__init__(family, socket.SOCK_STREAM)
         self.deadline = deadline
 
+    def watch_link(self) -> None:
+        """Have the kernel end a connection whose peer has been silent for DEAD_SECONDS, where the system can."""
+        for level, name, value in LIVENESS:
+            if hasattr(socket, name):
+                # An older kernel than Python was built for, or a connection that has ended, which the next byte shows.
+                with contextlib.suppress(OSError):
+                    self.setsockopt(level, getattr(socket, name), value)
+
 
 class TotalTimeout(float):
     """The timeout of a whole request: requests takes it for a number, and hands it down to our connection.
@@ -135,15 +143,6 @@ class TotalTimeout(float):
         """Close the connection now, if there is one; repeatable."""
         if self.sock is not None:
             self.sock.hang_up()
-
-
-def watch_link(sock: socket.socket) -> None:
-    """Have the kernel end a connection whose other side has been silent for DEAD_SECONDS, where the system can."""
-    for level, name, value in LIVENESS:
-        if hasattr(socket, name):
-            # An older kernel than Python was built for, or a connection that has ended, which the next byte shows.
-            with contextlib.suppress(OSError):
-                sock.setsockopt(level, getattr(socket, name), value)
 
 
 def connect(

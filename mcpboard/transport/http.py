@@ -23,15 +23,7 @@ from mcpboard import __version__, errors
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.text import one_line
 from mcpboard.transport import FailureKind, open_session, translate_errors
-from mcpboard.transport.deadline import (
-    DEAD_SECONDS,
-    Deadline,
-    DeadlineMixin,
-    DeadlineSocket,
-    TotalTimeout,
-    connect,
-    watch_link,
-)
+from mcpboard.transport.deadline import DEAD_SECONDS, Deadline, DeadlineMixin, DeadlineSocket, TotalTimeout, connect
 
 if TYPE_CHECKING:
     import requests
@@ -118,7 +110,7 @@ class HttpClient:
         else:
             addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
             sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
-        watch_link(sock)
+        sock.watch_link()
         return _wrap_tls(sock, host) if self._over_tls else sock
 
 

@@ -14,7 +14,7 @@ import pytest
 from mcpboard.errors import ConfigError, PeerBroken
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.transport import deadline as module
-from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect, watch_link
+from mcpboard.transport.deadline import Deadline, DeadlineSocket, connect
 from mcpboard.transport.http import HttpClient
 from tests.support.clock import Clock
 
@@ -149,7 +149,7 @@ def test_when_nobody_listens_the_last_refusal_is_raised() -> None:
 
 def test_a_watched_connection_is_given_up_when_its_peer_is_silent(listener: socket.socket) -> None:
     with pair(listener, Deadline(5)) as (ours, _):
-        watch_link(ours)
+        ours.watch_link()
         assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         options = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -166,7 +166,7 @@ def test_a_system_without_those_options_is_no_obstacle(
     options = ((socket.IPPROTO_TCP, "TCP_NO_SUCH_OPTION", 1), (socket.IPPROTO_TCP, "TCP_KEEPCNT", -1))
     monkeypatch.setattr(module, "LIVENESS", options)
     with pair(listener, Deadline(5)) as (ours, _):
-        watch_link(ours)
+        ours.watch_link()
 
 
 def test_every_connection_of_a_client_is_watched(listener: socket.socket) -> None:

@@ -59,7 +59,7 @@ def connect(arguments: argparse.Namespace) -> int:
         rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
         print_columns(rows)
         return 0
-    client = client_configs.find(arguments.client or "")
+    client = next((each for each in CLIENT_CONFIGS if each.key == arguments.client), None)
     if client is None:
         known = ", ".join(each.key for each in CLIENT_CONFIGS)
         wrong = f"{arguments.client} is not known" if arguments.client else "name a client"

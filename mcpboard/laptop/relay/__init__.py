@@ -46,19 +46,10 @@ PAGES = frozenset({"/", "/health"})
 WATCH_SECONDS = 0.25  # how late a client that left is noticed while the board is silent
 
 # What concerns one connection, or only this machine, and so is not handed on.
-_NOT_TO_BOARD = frozenset(
-    {
-        "HTTP_ACCEPT_ENCODING", "HTTP_CONNECTION", "HTTP_COOKIE", "HTTP_EXPECT", "HTTP_FORWARDED", "HTTP_HOST",
-        "HTTP_KEEP_ALIVE", "HTTP_ORIGIN", "HTTP_PROXY_AUTHORIZATION", "HTTP_PROXY_CONNECTION", "HTTP_REFERER",
-        "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING", "HTTP_UPGRADE", "HTTP_VIA",
-    }
-)  # fmt: skip
-_NOT_TO_CLIENT = frozenset(
-    {
-        "connection", "date", "keep-alive", "proxy-authenticate", "proxy-connection", "server", "set-cookie",
-        "trailer", "transfer-encoding", "upgrade",
-    }
-)  # fmt: skip
+_OF_CONNECTION = frozenset({"connection", "keep-alive", "proxy-connection", "trailer", "transfer-encoding", "upgrade"})
+_NOT_TO_BOARD = _OF_CONNECTION | {"accept-encoding", "cookie", "expect", "forwarded", "host", "origin", "referer"}
+_NOT_TO_BOARD |= {"proxy-authorization", "te", "via"}
+_NOT_TO_CLIENT = _OF_CONNECTION | {"date", "proxy-authenticate", "server", "set-cookie"}
 
 # The beginning of a result: up to its first content block, or to the end of an empty list.
 _CONTENT = re.compile(
@@ -139,7 +130,10 @@ class Relay:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._watcher.join()
-        self._cancel(everything=True)
+        with self._lock:
+            rest = list(self._under_way)
+        for each in rest:
+            each.cancel_token.cancel()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         forwarded = ForwardedRequest(environ, self._forget)
@@ -258,10 +252,9 @@ class Relay:
 
     def _headers(self, environ: Environ) -> Mapping[str, str]:
         """Return the headers of a request for the board, which sees its own address in Origin."""
-        headers = {}
-        for key, value in environ.items():
-            if key == "CONTENT_TYPE" or (key.startswith("HTTP_") and key not in _NOT_TO_BOARD):
-                headers[key.removeprefix("HTTP_").replace("_", "-").title()] = value
+        keys = ["CONTENT_TYPE", *(key for key in environ if key.startswith("HTTP_"))]
+        sent = {key.removeprefix("HTTP_").replace("_", "-").title(): environ[key] for key in keys if key in environ}
+        headers = {name: value for name, value in sent.items() if name.lower() not in _NOT_TO_BOARD}
         if environ.get("HTTP_ORIGIN") is not None:
             headers["Origin"] = self._client.origin
         return headers
@@ -270,14 +263,10 @@ class Relay:
 
     def _watch(self) -> None:
         while not self._stop.wait(WATCH_SECONDS):
-            self._cancel()
-
-    def _cancel(self, *, everything: bool = False) -> None:
-        """Cancel the requests of clients that have left, or `everything`."""
-        with self._lock:
-            cancelled = [each for each in self._under_way if everything or each.client_left()]
-        for each in cancelled:
-            each.cancel_token.cancel()
+            with self._lock:
+                left = [each for each in self._under_way if each.client_left()]
+            for each in left:
+                each.cancel_token.cancel()
 
     def _forget(self, forwarded: ForwardedRequest) -> None:
         with self._lock:
