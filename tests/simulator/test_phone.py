@@ -111,7 +111,6 @@ MOVES: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "the calculator counts": ([("open", "Calculator"), ("touch", *SUM)], {"figures": "42"}),
     "a message is sent and answered": ([*MESSAGES, ("write", "hello"), ("touch", "Send")], {"text": "", "thread": (*GREETING, (True, "hello"), (False, "Understood."))}),
     "a blank message is not sent": ([*MESSAGES, ("do", moves.returned)], {"thread": GREETING}),
-    "a dock without names is described": ([("touch", "app/Music")], {"app": "Music"}),
 }  # fmt: skip
 
 
@@ -156,13 +155,14 @@ def test_a_word_about_what_was_copied_and_a_motion_end_by_themselves() -> None:
     assert hand.view().toast == ""
 
 
-def test_what_is_scrolled_away_is_no_longer_listed() -> None:
+@pytest.mark.parametrize("landscape", [False, True])
+def test_every_app_opens_by_its_node(landscape: bool) -> None:
     hand = Hand()
-    hand.open("Settings")
-    before = {node.text for node in hand.tree().walk()}
-    hand.swipe((500, 900), (500, 100))
-    after = {node.text for node in hand.tree().walk()}
-    assert "Airplane Mode" in before - after and "About" in after - before
+    hand.turn("Landscape", landscape)
+    for name in NAMES:
+        hand.open(HOME)
+        hand.touch(f"app/{name}")
+        assert hand.app == name
 
 
 @pytest.mark.parametrize("action", ["app_switch", "notification_center", "home", "back", "copy", "cut", "select_all"])
