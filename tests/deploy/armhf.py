@@ -45,7 +45,7 @@ def python(*sites: Path, bytecode: bool = False) -> list[object]:
     """The emulated interpreter with these folders to import from."""
     emulator = tree.tool("qemu-arm-static", "qemu-user-static")
     path = ":".join(map(str, sites))
-    options = [] if bytecode else ["-B"]
+    options = ["-P"] if bytecode else ["-P", "-B"]  # nothing is imported from the folder where it runs
     return [emulator, "-L", root(), "-E", f"PYTHONPATH={path}", root() / f"usr/bin/python{PYTHON}", *options]
 
 

@@ -6,20 +6,16 @@ import compileall
 import importlib.metadata
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcpboard.board.tools import ROWS
 from mcpboard.client import Client
 from tests.deploy import tree
-from tests.support.processes import first_line
+from tests.support.processes import first_line, started
 
 START_S = 60.0  # until the URL must be printed; an emulated ARM on a busy machine needs ten
-STOP_S = 20.0  # until SIGTERM must have ended it; the server's own grace is four
 
 ROOTS = ("werkzeug", "waitress", "requests")
 
@@ -75,40 +71,14 @@ def installed_bytes(site: Path) -> int:
     return sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
 
 
-@dataclass(frozen=True)
-class Served:
-    """A running server: where it answers and who it is."""
-
-    url: str
-    process: subprocess.Popen[str]
-
-    def client(self, timeout: float = 60.0) -> Client:
-        return Client(self.url, timeout=timeout)
-
-
 @contextmanager
-def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path | None = None) -> Iterator[Served]:
-    """The server that `command` starts; when the block ends SIGTERM must end it with code 0, and quietly."""
-    words = [str(word) for word in command]
-    # The log goes to a file: nobody reads while the server runs, and a pipe would fill up.
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as log, subprocess.Popen(
-        words, env={"PATH": os.defpath, **environ}, cwd=cwd, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-    ) as process:  # fmt: skip
-        try:
-            line = first_line(process, START_S)
-            url = tree.first(r"^mcpboard: serving (http://\S+)", line) if line else ""
-            if url:
-                yield Served(url, process)
-            process.terminate()
-            process.wait(STOP_S)
-        finally:
-            process.kill()
-        log.seek(0)
-        errors = log.read()
-    assert url, f"no start: {errors}"
-    assert process.returncode == 0, errors
-    assert "Traceback" not in errors, errors
+def served(command: Sequence[object], environ: Mapping[str, str], cwd: Path = tree.ROOT) -> Iterator[str]:
+    """The URL of the server that `command` starts; when the block ends SIGTERM must end it with code 0, and quietly."""
+    with started(*map(str, command), env={"PATH": os.defpath, **environ}, cwd=cwd) as program:
+        line = first_line(program.process, START_S)
+        assert " serving http://" in line, line + program.errors
+        yield line.split()[-1]
+        assert (program.end(), "Traceback" in program.errors) == (0, False), program.errors
 
 
 # What is listed while the shell is not switched on.

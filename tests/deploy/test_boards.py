@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from mcpboard.client import Client
 from mcpboard.simulator import Simulator
 from tests.bench.programs import MALLOC
 from tests.bench.targets import INSTALLED_BYTES
 from tests.deploy import armhf, boards, matrix, tree
-from tests.deploy.boards import Served, served
+from tests.deploy.boards import START_S, served
 from tests.deploy.rooms import room, until
 
 pytestmark = pytest.mark.slow
@@ -66,28 +67,28 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
 
 @contextmanager
 def board(
-    simulator: Simulator, python: Sequence[object], environ: Mapping[str, str], cwd: Path | None = None
-) -> Iterator[Served]:
+    simulator: Simulator, python: Sequence[object], environ: Mapping[str, str], cwd: Path = tree.ROOT
+) -> Iterator[str]:
     """A server in front of the simulator; `python` are the words before its verb."""
     flags = ["--agent-base-url", simulator.agent_url, "--config-web-base-url", simulator.config_web_url]
-    with served([*python, "serve", "--listen", "127.0.0.1:0", *flags], {**environ, **MALLOC}, cwd) as running:
-        yield running
+    with served([*python, "serve", "--listen", "127.0.0.1:0", *flags], {**environ, **MALLOC}, cwd) as url:
+        yield url
 
 
-def fetched(running: Served, path: str) -> str:
-    with urllib.request.urlopen(running.url.replace("/mcp", path), timeout=tree.LIMIT_S) as response:
+def fetched(url: str, path: str) -> str:
+    with urllib.request.urlopen(url.replace("/mcp", path), timeout=tree.LIMIT_S) as response:
         return str(response.read().decode())
 
 
 # --- it serves -------------------------------------------------------------------------------
 
 
-def drive(running: Served, simulator: Simulator) -> None:
+def drive(url: str, simulator: Simulator) -> None:
     """The page for people, the tools, a status, a picture, a small and a large bundle, each whole."""
-    page = fetched(running, "/")
+    page = fetched(url, "/")
     assert "<h1>mcpboard</h1>" in page
     assert "color-scheme:light dark" in page
-    with running.client() as client:
+    with Client(url, timeout=START_S) as client:
         assert [each["name"] for each in client.list_tools()] == boards.TOOLS
         boards.drive(client)
         simulator.faults.set("bundle", times=1, bytes=LARGE_BUNDLE)
@@ -100,8 +101,8 @@ def test_it_serves_from_bytecode_with_a_small_standard_library(site: Path, simul
         f"import sys; sys.modules.update(dict.fromkeys({OFTEN_MISSING}));"
         "from mcpboard.cli import main; sys.exit(main())"
     )
-    with board(simulator, (*PYTHON, "-c", program), {"PYTHONPATH": str(site)}, site) as running:
-        drive(running, simulator)
+    with board(simulator, (*PYTHON, "-c", program), {"PYTHONPATH": str(site)}, site) as url:
+        drive(url, simulator)
 
 
 @pytest.mark.tools
@@ -111,8 +112,8 @@ def test_it_serves_on_arm(emulated: list[object], simulator: Simulator) -> None:
         "print(platform.machine(), sys.maxsize == 2**31 - 1, mcpboard.__version__)"
     )
     assert tree.run(*emulated, "-c", facts) == f"armv7l True {tree.VERSION}\n"
-    with board(simulator, (*emulated, *MODULE), {}) as running:
-        drive(running, simulator)
+    with board(simulator, (*emulated, *MODULE), {}) as url:
+        drive(url, simulator)
 
 
 @pytest.mark.tools
@@ -121,8 +122,8 @@ def test_it_serves_at_the_floors(simulator: Simulator) -> None:
     python = matrix.prefix(matrix.FLOORS, matrix.interpreter(matrix.FLOORS.python) or Path(sys.executable))
     names = (".".join(path.relative_to(tree.ROOT).with_suffix("").parts) for path in tree.board_modules())
     tree.run(python, "-W", "error", "-c", "\n".join(f"import {name.removesuffix('.__init__')}" for name in names))
-    with board(simulator, (python, *MODULE), {"PYTHONPATH": str(tree.ROOT)}) as running:
-        drive(running, simulator)
+    with board(simulator, (python, *MODULE), {"PYTHONPATH": str(tree.ROOT)}) as url:
+        drive(url, simulator)
 
 
 @pytest.mark.tools
@@ -148,8 +149,8 @@ def test_an_idle_server_has_not_loaded_what_it_does_not_need_yet(
         "import sys; from mcpboard.cli import main; code = main();"
         f"open({str(loaded)!r}, 'w').write(' '.join(sys.modules)); sys.exit(code)"
     )
-    with board(simulator, (*PYTHON, "-c", program), {"PYTHONPATH": str(site)}, site) as running:
-        assert '"mcpboard"' in fetched(running, "/health")
+    with board(simulator, (*PYTHON, "-c", program), {"PYTHONPATH": str(site)}, site) as url:
+        assert '"mcpboard"' in fetched(url, "/health")
     assert not set(loaded.read_text("ascii").split()) & HEAVY
 
 

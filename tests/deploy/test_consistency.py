@@ -17,7 +17,7 @@ from mcpboard import config
 from mcpboard.config.board import SETTINGS
 from mcpboard.serving.server import GRACE_SECONDS
 from tests.bench.programs import MALLOC
-from tests.deploy import matrix, tree, versions
+from tests.deploy import matrix, tree
 
 INIT = tree.OPENWRT / "mcpboard/files/mcpboard.init"
 OPENWRTS_SETTINGS = tree.OPENWRT / "mcpboard/files/mcpboard.toml"
@@ -139,14 +139,17 @@ def test_attributes_of_buildroot_keep_their_order() -> None:
 def test_one_version_and_licence(openwrt: dict[str, str], buildroot: dict[str, str]) -> None:
     """Recipes that cannot read mcpboard/__init__.py say what stands there, and so do the instructions."""
     licence = CFG["metadata"]["license"]
-    assert (openwrt["PKG_VERSION"], openwrt["PYTHON3_PKG_WHEEL_VERSION"]) == (versions.apk(tree.VERSION), tree.VERSION)
+    assert (openwrt["PKG_VERSION"], openwrt["PYTHON3_PKG_WHEEL_VERSION"]) == (
+        tree.apk_version(tree.VERSION),
+        tree.VERSION,
+    )
     assert buildroot["VERSION"] == tree.VERSION
     assert (openwrt["PKG_LICENSE"], openwrt["PKG_LICENSE_FILES"]) == (licence, "LICENSE")
     assert (buildroot["LICENSE"], buildroot["LICENSE_FILES"]) == (licence, "LICENSE")
     named = {path.parent.name: re.findall(r"mcpboard[_-](\d[\w.~]*?)(?:-r\d+)?(?:_all)?\.(?:ipk|apk|deb)", text(path))
              for path in tree.DEPLOY.glob("*/README.md")}  # fmt: skip
-    assert set(named["openwrt"]) == {versions.apk(tree.VERSION)}
-    assert set(named["debian"]) == {versions.debian(tree.VERSION)}
+    assert set(named["openwrt"]) == {tree.apk_version(tree.VERSION)}
+    assert set(named["debian"]) == {tree.debian_version(tree.VERSION)}
 
 
 def test_one_list_of_dependencies_with_one_floor_each(openwrt: dict[str, str]) -> None:
@@ -200,7 +203,7 @@ VERSIONS = (
 @pytest.mark.parametrize(("ours", "apk", "debian"), VERSIONS)
 def test_a_version_in_the_grammars_of_the_packages(ours: str, apk: str, debian: str) -> None:
     """Debian's build has its own expression; the one of test.sh meets no development version on a feed."""
-    assert (versions.apk(ours), versions.debian(ours)) == (apk, debian)
+    assert (tree.apk_version(ours), tree.debian_version(ours)) == (apk, debian)
     assert _sed(tree.first(r"\| (sed -E '[^']+')\)$", text(BUILD)), ours) == debian
     if "dev" not in ours and "post" not in ours:
         assert _sed(tree.first(r"\| (sed -E '[^']+')\)", text(tree.OPENWRT / "mcpboard/test.sh")), ours) == apk
@@ -214,7 +217,7 @@ def _sed(command: str, line: str) -> str:
 def test_a_version_that_apk_cannot_say_is_refused() -> None:
     for ours in ("1!1.2.0", "1.2.0+board", "1.2.0-1", "latest"):
         with pytest.raises(ValueError, match="no form in apk"):
-            versions.apk(ours)
+            tree.apk_version(ours)
 
 
 @pytest.mark.tools

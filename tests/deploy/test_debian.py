@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy import shelf, tree, versions
+from tests.deploy import shelf, tree
 from tests.deploy.rooms import Room, room, until
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
@@ -68,8 +68,8 @@ def test_it_serves_as_its_own_user_as_the_unit_starts_it(trixie: Room) -> None:
 
 def test_it_is_installed_upgraded_removed_and_purged(package: Path, trixie: Room) -> None:
     """An upgrade keeps what the owner wrote, removal leaves the settings, and a purge nothing."""
-    assert package.name == f"mcpboard_{versions.debian(tree.VERSION)}_all.deb"
-    assert tree.run("dpkg-deb", "--field", package, "Version").strip() == versions.debian(tree.VERSION)
+    assert package.name == f"mcpboard_{tree.debian_version(tree.VERSION)}_all.deb"
+    assert tree.run("dpkg-deb", "--field", package, "Version").strip() == tree.debian_version(tree.VERSION)
     assert owner_and_mode(trixie, SETTINGS) == "root:mcpboard 640"
     assert owner_and_mode(trixie, "/usr/bin/mcpboard") == "root:root 755"
     assert trixie.run("id", "--name", "--user", "mcpboard").strip() == "mcpboard"
