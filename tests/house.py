@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
@@ -154,6 +153,8 @@ def measures() -> Mapping[str, Measure]:
     code = sum(len(module.code_lines) for module in found)
     once = [place for module in found for place in module.called_once]
     short = [module.name for module in inner if module.lines < SHORT_MODULE]
+    long = sorted((place for place in lengths if lengths[place] > LONG_FUNCTION), key=lengths.__getitem__, reverse=True)
+    large = [module.name for module in inner if module.lines > LONG_MODULE]
     classes = recurring(class_names(found))
     names = recurring(module.stem for module in inner if module.stem not in RECURRING_MODULES)
     loose = sorted(path.name for path in PACKAGE.glob("*.py"))
@@ -161,9 +162,9 @@ def measures() -> Mapping[str, Measure]:
         Measure("functions per 100 code lines", round(share(len(functions), code), 1), 10),
         Measure("private functions called once, % of all", round(share(len(once), len(functions)), 1), 20, tuple(once)),
         Measure("lines of code in nine of ten functions", sorted(lengths.values())[len(lengths) * 9 // 10], 25),
-        Measure("lines of code in the longest function", max(lengths.values()), LONG_FUNCTION, _longest(lengths)),
+        Measure("lines of code in the longest function", max(lengths.values()), LONG_FUNCTION, tuple(long)),
         Measure("modules under 60 lines, %", round(share(len(short), len(inner)), 1), 12, tuple(short)),
-        Measure("lines in the longest module", max(each.lines for each in inner), LONG_MODULE, _largest(inner)),
+        Measure("lines in the longest module", max(each.lines for each in inner), LONG_MODULE, tuple(large)),
         Measure("class names defined twice", len(classes), 0, tuple(classes)),
         Measure("module names used twice", len(names), 0, tuple(names)),
         Measure("modules at the top of the package", len(loose), 8, tuple(loose)),
@@ -179,11 +180,13 @@ def measures() -> Mapping[str, Measure]:
 def files_entered() -> list[str]:
     """Return the files of the package that one `screenshot` enters, from the application's call to its response."""
     # Here, so that the source can be measured where the package's dependencies are not installed.
+    from werkzeug.test import create_environ
+
     from mcpboard import board, config
     from mcpboard.simulator import Simulator
 
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "screenshot", "arguments": {}}}
-    content = json.dumps(message).encode()
+    params = {"name": "screenshot", "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     entered: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -195,11 +198,8 @@ def files_entered() -> list[str]:
         settings = config.load(flags, {})
         application = board.build(lambda: settings)
         for _ in range(2):  # the first call imports what it needs
-            environ = {
-                "REQUEST_METHOD": "POST", "PATH_INFO": "/mcp", "HTTP_HOST": "127.0.0.1:8080",
-                "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(content)), "wsgi.input": io.BytesIO(content),
-                "waitress.client_disconnected": bool,
-            }  # fmt: skip
+            environ = create_environ("/mcp", "http://127.0.0.1:8080", method="POST", json=message)
+            environ["waitress.client_disconnected"] = bool
             entered.clear()
             sys.setprofile(note)
             try:
@@ -216,24 +216,13 @@ def _all(found: Iterable[Module], name: str, places: str) -> Measure:
     return Measure(name, len(everywhere), 0, everywhere)
 
 
-def _longest(lengths: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(
-        sorted((place for place in lengths if lengths[place] > LONG_FUNCTION), key=lambda place: -lengths[place])
-    )
-
-
-def _largest(found: Iterable[Module]) -> tuple[str, ...]:
-    return tuple(module.name for module in found if module.lines > LONG_MODULE)
-
-
-def main(words: list[str]) -> int:
-    """Print the table, with `--places` also where each measure over its limit comes from; 0 whatever it says."""
+def main(words: list[str]) -> None:
+    """Print the table, with `--places` also where each measure over its limit comes from."""
     for each in measures().values():
         print(f"{'ok  ' if each.met else 'OVER'}  {each.name:<50} {each.value:>8,} (limit {each.limit:,})")
         if "--places" in words and not each.met:
             print("".join(f"        {place}\n" for place in each.places), end="")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -9,9 +9,7 @@ import re
 import runpy
 import sys
 import venv
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,31 +29,6 @@ MAIN = tree.DEPLOY / "mcpb/server/main.py"
 # --- the bundle ------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle unpacked as a client does it; the build itself had it validated."""
-    into = tmp_path_factory.mktemp("mcpb")
-    mcpb = provision.node_prefix(MCPB) / "node_modules/.bin/mcpb"
-    tree.run(
-        tree.DEPLOY / "mcpb/build", into, environ={**os.environ, "MCPB": str(mcpb), "PYTHON": sys.executable},
-        timeout=BUILD_S,
-    )  # fmt: skip
-    archive = into / f"mcpboard-{tree.VERSION}.mcpb"
-    tree.run(mcpb, "unpack", archive, into / "unpacked")
-    return into / "unpacked"
-
-
-@pytest.mark.tools
-def test_the_bundle_holds_the_bridge_and_pure_python(bundle: Path) -> None:
-    assert json.loads((bundle / "manifest.json").read_text("utf-8"))["version"] == tree.VERSION
-    held = {path.relative_to(bundle / "server/lib").as_posix() for path in (bundle / "server/lib").rglob("*.py")}
-    ours = {
-        path for path in tree.package_files() if path.endswith(".py") and path.split("/")[1] not in NEVER_IN_A_BRIDGE
-    }
-    assert {path for path in held if path.startswith("mcpboard/")} == ours
-    assert not [path for path in bundle.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")]
-
-
 CONFIGURE = """
 import { readFileSync } from "node:fs";
 import { getMcpConfigForManifest } from "@anthropic-ai/mcpb";
@@ -66,27 +39,31 @@ console.log(JSON.stringify(await getMcpConfigForManifest(options)));
 """
 
 
-def configured(bundle: Path, url: str) -> list[str]:
-    """The command that Claude Desktop would start, as the maker's own library fills it in."""
+@pytest.mark.tools
+@pytest.mark.slow
+def test_the_bundle_is_pure_python_and_an_sdk_client_sees_the_phone_through_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: Board
+) -> None:
+    """Unpacked as a client does it, started as Claude Desktop would, by a Python with the standard library alone."""
     prefix = provision.node_prefix(MCPB)
-    node = prefix / "node_modules/.bin/node"
-    command: provision.Command = [node, "--input-type=module", "--eval", CONFIGURE, "--", bundle, url]
+    mcpb, node, bundle = prefix / "node_modules/.bin/mcpb", prefix / "node_modules/.bin/node", tmp_path / "unpacked"
+    environ = {**os.environ, "MCPB": str(mcpb), "PYTHON": sys.executable}
+    tree.run(tree.DEPLOY / "mcpb/build", tmp_path, environ=environ, timeout=BUILD_S)  # which validates it, too
+    tree.run(mcpb, "unpack", tmp_path / f"mcpboard-{tree.VERSION}.mcpb", bundle)
+
+    assert json.loads((bundle / "manifest.json").read_text("utf-8"))["version"] == tree.VERSION
+    held = {path.relative_to(bundle / "server/lib").as_posix() for path in (bundle / "server/lib").rglob("*.py")}
+    python = {path for path in tree.package_files() if path.endswith(".py")}
+    ours = {path for path in python if path.split("/")[1] not in NEVER_IN_A_BRIDGE}
+    assert {path for path in held if path.startswith("mcpboard/")} == ours
+    assert not [path for path in bundle.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")]
+
+    command: provision.Command = [node, "--input-type=module", "--eval", CONFIGURE, "--", bundle, board.url]
     server = json.loads(provision.run(command, limit_s=BUILD_S, cwd=prefix))
-    return [server["command"], *server["args"]]
-
-
-@pytest.fixture
-def bare_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A `python3` that has the standard library and nothing else."""
     venv.create(tmp_path / "bare", symlinks=True)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bare/bin'}{os.pathsep}{os.environ['PATH']}")
-
-
-@pytest.mark.tools
-@pytest.mark.usefixtures("bare_python")
-def test_an_sdk_client_starts_the_bundle_and_sees_the_phone(bundle: Path, board: Board) -> None:
     client = next(each for each in CLIENTS if each.name == "TypeScript sdk 1.32")
-    with visit(client, configured(bundle, board.url)) as visitor:
+    with visit(client, [server["command"], *server["args"]]) as visitor:
         assert visitor.version == client.bridged
         assert visitor.ask("tools/call", "screenshot", {})["content"][0]["type"] == "image"
 
@@ -113,22 +90,10 @@ def test_an_old_python_can_read_what_tells_it_that_it_is_old() -> None:
 # --- the registry ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def entry() -> Any:
-    text = (tree.DEPLOY / "registry/server.json").read_text("utf-8")
-    return json.loads(text.replace("@VERSION@", tree.VERSION))
-
-
-def arguments(entry: Any) -> Iterator[str]:
-    """What a person who fills in everything has on the command line."""
-    for each in entry["packages"][0]["packageArguments"]:
-        if each["type"] == "named":
-            yield each["name"]
-        yield each.get("value") or each.get("default") or "filled-in"
-
-
-def test_the_registrys_entry_keeps_the_documented_rules(entry: Any) -> None:
+def test_the_registrys_entry_keeps_the_documented_rules_and_its_arguments_are_ours() -> None:
     """Written from the documented fields: no package ships the schema, and it cannot be fetched here."""
+    text = (tree.DEPLOY / "registry/server.json").read_text("utf-8")
+    entry = json.loads(text.replace("@VERSION@", tree.VERSION))
     assert re.fullmatch(r"https://[a-z.]+/schemas/\d{4}-\d\d-\d\d/server\.schema\.json", entry["$schema"])
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
     assert 3 <= len(entry["name"]) <= 200
@@ -138,11 +103,11 @@ def test_the_registrys_entry_keeps_the_documented_rules(entry: Any) -> None:
     (package,) = entry["packages"]
     assert package["version"] == entry["version"] == tree.VERSION
     assert (package["registryType"], package["transport"]) == ("pypi", {"type": "stdio"})
+    words = []  # on the command line of a person who fills in everything
     for each in package["packageArguments"]:
         assert each["type"] == "named" or {"value", "valueHint"} & set(each)
         assert each.get("format", "string") in ("string", "number", "boolean", "filepath")
-
-
-def test_the_registrys_arguments_are_a_command_line_of_ours(entry: Any) -> None:
-    chosen = parser_for().parse_args(list(arguments(entry)))
+        words += [each["name"]] if each["type"] == "named" else []
+        words.append(each.get("value") or each.get("default") or "filled-in")
+    chosen = parser_for().parse_args(words)
     assert (chosen.url, chosen.token_file) == (USB_URL, "filled-in")
