@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -191,8 +192,10 @@ def test_a_token_file_that_holds_no_token(
     peer: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "token").write_bytes(content)
-    assert main(["tools", peer.url, "--token-file", str(tmp_path / "token")]) == 2
-    assert "must hold one line" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "fifo")
+    for name, said in (("token", "must hold one line"), ("fifo", "is a FIFO")):
+        assert main(["tools", peer.url, "--token-file", str(tmp_path / name)]) == 2
+        assert said in capsys.readouterr().err
     assert not peer.methods
 
 

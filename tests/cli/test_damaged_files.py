@@ -103,15 +103,6 @@ def test_the_file_that_a_flag_names_is_read_by_serve_as_config_shows_it(tmp_path
         assert ask(url, OLD)[0] == 404
 
 
-@pytest.mark.parametrize("words", [["call", "URL", "screenshot"], ["bridge", "URL"], ["doctor", "URL"]], ids=str)
-def test_a_fifo_for_a_token_is_refused_and_not_waited_for(tmp_path: Path, words: list[str]) -> None:
-    os.mkfifo(tmp_path / "token")
-    words = [word.replace("URL", "http://127.0.0.1:9/mcp") for word in words]
-    done = run(*MCPBOARD, *words, "--token-file", str(tmp_path / "token"))
-    assert done.returncode == 2
-    assert f"{tmp_path / 'token'}: is a FIFO" in done.stderr
-
-
 def test_a_host_whose_files_are_damaged_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with started(*MCPBOARD, "host", "run", "--data", str(folder), "--port", "0") as program:

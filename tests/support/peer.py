@@ -6,26 +6,19 @@ import base64
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from werkzeug import Request, Response
 
 from mcpboard.errors import Refused
 from mcpboard.protocol.access import admit
 from mcpboard.protocol.endpoint import Endpoint
 from mcpboard.protocol.headers import StandardHeaders
-from mcpboard.protocol.messages import (
-    CloseSession,
-    ListTools,
-    OpenSession,
-    Policy,
-    Reply,
-    RequestHead,
-    Step,
-    ToolCall,
-)
+from mcpboard.protocol.messages import CloseSession, ListTools, OpenSession, Policy, Reply, RequestHead, Step, ToolCall
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
+from tests.support import served
 
 WAIT_SECONDS = 5.0  # for what is sure to come; only a broken test waits that long
 PICTURE = b"\xff\xd8\xff\xe0 a picture \xff\xd9"
@@ -75,98 +68,61 @@ CONTENTS: Mapping[str, Callable[[ToolCall], Content]] = {
 }
 
 
-class Peer(ThreadingHTTPServer):
-    """The endpoint on a port of its own; `legacy` makes it a server that never heard of the modern revision."""
+class Peer:
+    """The endpoint as a WSGI application; `legacy` makes it a server that never heard of the modern revision."""
 
-    daemon_threads = False
+    url = ""  # of the last one that `serving` gave it
 
     def __init__(self, *, legacy: bool = False, **policy: Any) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.legacy = legacy
-        self.endpoint = Endpoint(
-            Policy({"name": "peer", "title": "Peer", "version": "7"}, "", **policy), ToolList(TOOLS)
-        )
+        info = {"name": "peer", "title": "Peer", "version": "7"}
+        self.endpoint = Endpoint(Policy(info, "", **policy), ToolList(TOOLS))
         self.methods: list[str] = []
         self.headers: list[Mapping[str, str]] = []
         self.ended: list[str] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/mcp"
+    def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        return self._answer(Request(environ))(environ, start_response)
 
-    def receive(self, head: RequestHead, body: bytes) -> Reply:
-        if self.legacy and head.standard.method is not None:
-            return Reply(400, (("Content-Type", "text/plain"),), (b"Bad Request",))
+    def _answer(self, request: Request) -> Response:
+        body, sent = request.get_data(), request.headers
+        self.methods.append(json.loads(body)["method"] if body else request.method)
+        self.headers.append({name.lower(): value for name, value in sent.items()})
+        if request.path != "/mcp":
+            return Response(b'{"error":"not found: MCP is served at /mcp"}', 404, content_type="application/json")
+        if self.legacy and "Mcp-Method" in sent:
+            return Response(b"Bad Request", 400, content_type="text/plain")
+        head = RequestHead(
+            request.method, sent.get("Host"), None, sent.get("Authorization"), sent.get("Content-Type"), None, len(body),
+            sent.get("Mcp-Session-Id"),
+            StandardHeaders(sent.get("MCP-Protocol-Version"), sent.get("Mcp-Method"), sent.get("Mcp-Name")),
+        )  # fmt: skip
         try:
-            return self._reply(self.endpoint.receive(admit(self.endpoint.policy, head), body))
+            reply = self._reply(self.endpoint.receive(admit(self.endpoint.policy, head), body))
         except Refused as refused:
-            return Reply(refused.status, (("Content-Type", "application/json"),), (json.dumps(refused.body).encode(),))
+            return Response(json.dumps(refused.body), refused.status, content_type="application/json")
+        parts = [part if isinstance(part, bytes) else base64.b64encode(b"".join(part)) for part in reply.parts]
+        return Response(b"".join(parts), reply.status, reply.headers)
 
     def _reply(self, step: Step) -> Reply:
-        if isinstance(step, ToolCall):
-            return self.endpoint.reply(step, CONTENTS[step.name](step))
-        if isinstance(step, ListTools):
-            return self.endpoint.listed(step)
-        if isinstance(step, OpenSession):
-            return self.endpoint.opened(step, "s-1")
-        if isinstance(step, CloseSession):
-            self.ended.append(step.session)
-            return self.endpoint.closed()
+        match step:
+            case ToolCall():
+                return self.endpoint.reply(step, CONTENTS[step.name](step))
+            case ListTools():
+                return self.endpoint.listed(step)
+            case OpenSession():
+                return self.endpoint.opened(step, "s-1")
+            case CloseSession():
+                self.ended.append(step.session)
+                return self.endpoint.closed()
         return step
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Peer
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.methods.append(json.loads(body)["method"] if body else self.command)
-        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-        if self.path != "/mcp":
-            return self._send(
-                Reply(404, (("Content-Type", "application/json"),), (b'{"error":"not found: MCP is served at /mcp"}',))
-            )
-        return self._send(self.server.receive(self._head(len(body)), body))
-
-    do_DELETE = do_POST
-
-    def _head(self, length: int) -> RequestHead:
-        sent = self.headers.get
-        standard = StandardHeaders(sent("MCP-Protocol-Version"), sent("Mcp-Method"), sent("Mcp-Name"))
-        return RequestHead(
-            self.command,
-            host=sent("Host"),
-            authorization=sent("Authorization"),
-            content_type=sent("Content-Type"),
-            content_length=length,
-            session=sent("Mcp-Session-Id"),
-            standard=standard,
-        )
-
-    def _send(self, reply: Reply) -> None:
-        parts = [p if isinstance(p, bytes) else base64.b64encode(b"".join(p)) for p in reply.parts]
-        self.send_response(reply.status)
-        for name, value in (*reply.headers, ("Content-Length", str(sum(map(len, parts))))):
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(b"".join(parts))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return None
 
 
 @contextmanager
 def serving(peer: Peer) -> Iterator[Peer]:
-    """Serve in a thread until the block ends; every thread is joined."""
-    thread = threading.Thread(target=peer.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    """Serve in a thread until the block ends."""
+    with served.thread(peer) as peer.url:
         yield peer
-    finally:
-        peer.shutdown()
-        peer.server_close()
-        thread.join(WAIT_SECONDS)
-        assert not thread.is_alive()
 
 
 class Raw:

@@ -37,12 +37,9 @@ def simulate(*words: str, without: str = "") -> str:
     return done.stderr
 
 
-def test_without_pillow_the_fix_is_told() -> None:
-    assert "pip install 'mcpboard[simulator]'" in simulate(without="PIL")
-
-
-def test_a_boards_installation_has_no_simulator() -> None:
-    assert "came without the simulator" in simulate(without="mcpboard.simulator")
+@pytest.mark.parametrize(("module", "said"), [("PIL", "pip install 'mcpboard[simulator]'"), ("mcpboard.simulator", "came without the simulator")])  # fmt: skip
+def test_what_is_missing_is_told(module: str, said: str) -> None:
+    assert said in simulate(without=module)
 
 
 @pytest.mark.parametrize("option", ["--agent-port", "--config-web-port"])

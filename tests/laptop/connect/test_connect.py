@@ -25,7 +25,6 @@ from mcpboard.errors import ConfigError
 from mcpboard.laptop import connect
 from mcpboard.laptop.connect import client_files, edits
 from tests.laptop.connect.test_edits import WRITABLE, parsed
-from tests.laptop.test_portability import foreign
 from tests.support import rig
 from tests.support.piped import ENVIRONMENT
 from tests.support.processes import run
@@ -419,12 +418,6 @@ def test_without_the_extra_the_command_that_installs_it_is_said(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=r"pip install 'mcpboard\[connect\]'"):
         connect.write(BY_KEY[key], Target(NOBODY), str(file))
-
-
-def test_connect_works_where_only_windows_is(board: Board, file: Path) -> None:
-    done = foreign("connect", "codex", board.url, "--write", "--file", str(file))
-    assert done.returncode == 0, done.stderr
-    assert of(BY_KEY["codex"], file)["url"] == board.url
 
 
 def test_backups_of_other_files_are_not_ours(file: Path) -> None:
