@@ -143,7 +143,7 @@ def read_json(
     the open containers are kept in a list, and `decoder` reads their names and scalars.
     Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
     """
-    # A picture makes a document of megabytes: it is counted as it came, and then held as text alone.
+    # A picture makes a document of megabytes: it is counted as it came, and then held only as text.
     if not isinstance(document, str) and (encoding := json.detect_encoding(document)) != "utf-8":
         document = document.decode(encoding)
     if values is not None and len(document) > _LARGE and _has_more_values(document, values):

@@ -280,7 +280,7 @@ def image_of(data: object) -> Image | None:
         data = data.partition(",")[2]
     if "\n" in data or "\r" in data:
         data = "".join(data.split())
-    # Whole groups of four, padded at the end alone; nothing of the text is copied.
+    # Whole groups of four, padded only at the end; nothing of the text is copied.
     padding = data.count("=", -2)
     well_cut = len(data) % 4 == 0 and data.find("=", 0, len(data) - padding) < 0
     if not (well_cut and data.isascii()) or any(map(data.__contains__, _FOREIGN)):

@@ -114,7 +114,7 @@ class SettingsWatcher:
         if loaded != last:
             for row in SETTINGS:
                 if getattr(loaded, row.key) != getattr(last, row.key):
-                    # The key alone: a value may say more than a log should.
+                    # Only the key: a value may say more than a log should.
                     log.info("%s has changed%s", row.key, "" if row.live else "; it takes effect at the next start")
             if loaded.token != last.token:
                 log.info("the bearer token has changed")
@@ -131,7 +131,7 @@ class SettingsWatcher:
 
 
 class _Loader:
-    """Read the settings, the first time and again: each file alone, and all of it in one `Settings`.
+    """Read the settings, the first time and again: each file by itself, and all of it in one `Settings`.
 
     The first `read` raises ConfigError where our own file or the token's is not in order; a later one
     never does. `looks` is how each file looked just before it was read.

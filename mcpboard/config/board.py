@@ -26,7 +26,7 @@ SETTINGS = (
     Setting("agent_base_url", "http://127.0.0.1:8081", schema.base_url, "URL",
             "the Agent's HTTP API, on loopback", "--agent-base-url URL"),
     Setting("agent_config", "/userdata/agent/agent.toml", schema.file_path, "path",
-            "the Agent's settings file, read for the mcp_ keys alone", "--agent-config FILE"),
+            "the Agent's settings file, read only for the mcp_ keys", "--agent-config FILE"),
     Setting("strict_meta", False, schema.boolean, "true or false",
             "refuse modern requests whose _meta is missing, as the specification asks"),
     Setting("token_file", None, schema.file_path, "path",

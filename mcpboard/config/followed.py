@@ -1,6 +1,6 @@
 """The board's settings files, read again and again: what each says, or said before it was damaged.
 
-Each file and each key counts alone. `docs/settings.md` has the whole table.
+Each file and each key counts by itself. `docs/settings.md` has the whole table.
 """
 
 from __future__ import annotations

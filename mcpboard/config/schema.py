@@ -105,7 +105,7 @@ def address(value: object) -> Address:
     try:
         if found["v6"]:
             host = str(ipaddress.IPv6Address(host))
-        elif re.fullmatch(r"[0-9.]+", host):  # a name of digits alone is a mistyped IPv4 literal
+        elif re.fullmatch(r"[0-9.]+", host):  # a name of only digits is a mistyped IPv4 literal
             host = str(ipaddress.IPv4Address(host))
         elif host != "*" and not _HOST_NAME.fullmatch(host):
             raise ConfigError(_ADDRESS_FORMS)

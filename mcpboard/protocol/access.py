@@ -1,6 +1,6 @@
-"""Decide by the head of a request to `/mcp` alone, before its body is read, who is let in.
+"""Decide who is let in, by the head of a request to `/mcp` and before its body is read.
 
-`admit` is the ladder, in its order: switched off, Origin, method, bearer token, size, media type. The
+`admit` is the ladder, in its order: disabled, Origin, method, bearer token, size, media type. The
 first rung that refuses gives the response. `check_origin` holds for every other address as well.
 """
 
@@ -35,7 +35,7 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
     if policy.disabled is not None:
         if head.method != "POST" or too_large:
             raise Refused(404, {"error": policy.disabled})
-        return Admitted(head)  # the body is read for its id alone
+        return Admitted(head)  # the body is read only for its id
     check_origin(head)
     allowed = ("POST",) if policy.knows_session is None else ("POST", "DELETE")
     if head.method not in allowed:

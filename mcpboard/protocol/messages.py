@@ -122,7 +122,7 @@ class Policy:
     server: Mapping[str, str]  # serverInfo: name, title, version
     instructions: str
     disabled: str | None = None  # why MCP is disabled; None when it is enabled
-    strict_meta: bool = False  # refuse modern traffic that has the header alone, without an envelope
+    strict_meta: bool = False  # refuse modern traffic that has only the header and no envelope
     # Authorization header -> principal, None to refuse; everybody is let in when left out.
     authorize: Callable[[str | None], str | None] | None = None
     # True for a live session of this principal; left out by a role that mints none.

@@ -28,7 +28,7 @@ def negotiate(requested: str, echoed: Collection[str] = ()) -> str:
 class RequestVersion(NamedTuple):
     """Version that one request came in: decided per request, never per connection.
 
-    `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header alone;
+    `modern` is 2026-07-28 traffic, with its envelope (`enveloped`) or by header only;
     `header` is the header's value, None when there was none.
     """
 

@@ -51,7 +51,7 @@ class Role(Protocol):
         """Return the endpoint; never waits."""
 
     def refreshed_endpoint(self) -> Endpoint:
-        """Return the endpoint after a look for newer tools; called for `tools/list` alone."""
+        """Return the endpoint after a look for newer tools; called only for `tools/list`."""
 
     def run(self, call: ToolCall) -> Outcome:
         """Run the call, once; may raise ToolError or ProtocolError instead."""

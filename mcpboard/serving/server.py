@@ -282,7 +282,7 @@ class Server:
             self._look()
             _poll(0, self._map)
         for listener in self._listeners:
-            wasyncore.dispatcher.close(listener)  # the socket alone: channels still pull the trigger
+            wasyncore.dispatcher.close(listener)  # only the socket: channels still pull the trigger
         over = time.monotonic() + GRACE_SECONDS
         while time.monotonic() < over:
             for channel in self._channels():

@@ -1,4 +1,4 @@
-"""The vision extra behind one class: text and icons of a screenshot. Imported by the service alone, at first use.
+"""The vision extra behind one class: text and icons of a screenshot. Imported only by the service, at first use.
 
 The models of RapidOCR come inside its wheel: no network is needed, ever.
 """

@@ -48,7 +48,7 @@ class VisionService:
         self._create_engine = create_engine
         self._folder = folder
         self._wait_seconds = wait_seconds
-        self._engine: VisionEngine | None = None  # of the worker's thread alone
+        self._engine: VisionEngine | None = None  # of the worker's thread only
         self._slots = threading.Semaphore(1 + MOST_WAITING)
         self._worker = ThreadPoolExecutor(1, "vision")
         self._lock = threading.Lock()

@@ -35,7 +35,7 @@ class AdbDiscovery:
     """Follows the server's list; `changed` is called from its thread with every new one. To be closed.
 
     `devices` are the phones of this moment, each with its state: `device`, `unauthorized`, `silent` and so on;
-    `problem` is the reason why there is no list, None while the server answers. The thread alone sets them.
+    `problem` is the reason why there is no list, None while the server answers. Only the thread sets them.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from mcpboard.host.drivers.base import Point, refuse_untypeable
 
 CAPTURE = "screencap -p"
 DISPLAYS = "dumpsys SurfaceFlinger --display-id"
-# `uiautomator dump` writes to a file alone, and ends well whatever came of it.
+# `uiautomator dump` writes only to a file, and ends well whatever came of it.
 TREE = "f=${TMPDIR:-/data/local/tmp}/mcpboard-$$.xml; uiautomator dump $f 1>&2; cat $f; code=$?; rm -f $f; exit $code"
 PACKAGES = "pm list packages"
 
