@@ -157,7 +157,7 @@ class Tokens:
         return principal
 
     def is_main(self, token: str) -> bool:
-        """Return True for the token of the first start, the only one that opens the console; named ones are for clients."""
+        """Return True for the token of the first start, which opens the console, as no named one does."""
         self.follow()
         return hmac.compare_digest(_digest(token.encode()), self._main.digest)
 
