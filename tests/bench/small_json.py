@@ -47,17 +47,17 @@ def _filled(items: Iterator[str], size: int) -> str:
 
 
 def flood() -> Mapping[Hog, int]:
-    """The traffic; every answer ends its connection, and the next request comes on another."""
+    """The traffic; each request comes on a connection of its own, which leaves with the first bytes of the answer."""
     pings = [_post("ping", '{"x":' + value + "}") for value in values(BODY_LIMIT - ENVELOPE)]
     turns = [pings[start:] + pings[:start] for start in range(POSTERS)]
     turns += [[_call(tool, value) for value in values(ARGUMENTS_LIMIT - ENVELOPE)] for tool in TOOLS]
-    asking = {Hog(turn[0], others=tuple(turn[1:]), takes=1 << 28): turns.count(turn) for turn in turns}
+    asking = {Hog(turn[0], others=tuple(turn[1:]), takes=1 << 20, leaves=True): turns.count(turn) for turn in turns}
     return {**asking, **{Hog(ping[:-1], back_s=math.inf): UNFINISHED for ping in pings}}
 
 
 def _post(method: str, params: str) -> bytes:
     body = '{"jsonrpc":"2.0","id":1,"method":"' + method + '","params":' + params + "}"
-    return request(body.encode(), "Connection: close")
+    return request(body.encode())
 
 
 def _call(tool: str, value: str) -> bytes:

@@ -37,6 +37,7 @@ class Hog:
     receive_buffer: int | None = None
     back_s: float = 0.0  # until it connects again
     others: tuple[bytes, ...] = ()  # what the next connections send instead, in turn
+    leaves: bool = False  # with the first bytes of an answer
 
 
 def message(method: str, token: str | None = None, **params: object) -> bytes:
@@ -118,7 +119,7 @@ class _Connection:
             with contextlib.suppress(BlockingIOError):
                 if not self.sock.recv(due):
                     raise ConnectionResetError
-                self.answered = True
+                self.answered = self.hog.leaves
 
 
 class Crowd:
@@ -127,7 +128,7 @@ class Crowd:
     def __init__(self, port: int, hogs: Mapping[Hog, int]) -> None:
         self._connections = [_Connection(hog, port) for hog, count in hogs.items() for _ in range(count)]
         self.ended = 0  # connections that the server has ended so far
-        self.answered = 0  # those of them that had an answer before
+        self.answered = 0  # connections that left with an answer
         self._over = threading.Event()
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, name="hogs")
@@ -142,7 +143,7 @@ class Crowd:
         self._thread.join()
 
     def wait_for(self, answered: int, seconds: float) -> None:
-        """Return once so many connections had an answer and were ended."""
+        """Return once so many connections have left with an answer."""
         over = time.monotonic() + seconds
         while self.answered < answered:
             assert time.monotonic() < over, f"{self.answered} were answered"
@@ -170,12 +171,12 @@ class Crowd:
         for number, each in there.items():
             try:
                 each.work(now)  # what was answered before the end is read all the same
-                lost = number in gone
+                lost = number in gone or each.answered
             except OSError as error:
                 lost = not isinstance(error, BlockingIOError)
             if lost:
-                self.ended += 1
                 self.answered += each.answered
+                self.ended += not each.answered
                 each.end(now)
 
 
