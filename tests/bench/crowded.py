@@ -24,6 +24,7 @@ from tests.support.hogs import FRAME, IDLE, PING, UNFINISHED, UNREAD, Crowd, Hog
 
 LOOK_S = 0.1  # between two looks at the memory
 GROUP_BYTES = 64 << 20
+NO_GROUP = "no control group could be made"
 PICTURE = 3_000_000  # bytes: 4 MB as base64, the largest that a board passes on
 SHOT = hogs.call("screenshot")
 
@@ -52,7 +53,7 @@ class Crowded:
     honest: Waits
     ended: int = 0  # connections of strangers that the server has ended
     peak: float = 0.0  # MiB
-    group: str = "no control group could be made"
+    group: str = NO_GROUP
     wrong: str = ""
 
     def wrongs(self) -> Iterator[str]:
@@ -106,31 +107,24 @@ def limited() -> Iterator[tuple[Sequence[str], str]]:
 
     The prefix is empty where none can be made.
     """
-    group = _group()
-    if group is None:
-        yield (), "no control group could be made"
-        return
-    try:
-        yield ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"), "inside a control group of 64 MB"
-    finally:
-        group.rmdir()
-
-
-def _group() -> Path | None:
     parent, limits = Path("/sys/fs/cgroup"), {"memory.max": GROUP_BYTES, "memory.swap.max": 0}
     if not (parent / "cgroup.controllers").exists():  # version 1
         parent, limits = parent / "memory", {"memory.limit_in_bytes": GROUP_BYTES}
     group = parent / f"mcpboard-{os.getpid()}"
+    before: Sequence[str] = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+    words = "inside a control group of 64 MB"
     try:
         group.mkdir()
         for name, value in limits.items():
             if (group / name).exists() or name == "memory.max":  # a kernel without swap has no limit for it
                 (group / name).write_text(str(value), "ascii")
     except OSError:
-        with contextlib.suppress(OSError):
+        before, words = (), NO_GROUP
+    try:
+        yield before, words
+    finally:
+        with contextlib.suppress(OSError):  # it could not be made
             group.rmdir()
-        return None
-    return group
 
 
 if __name__ == "__main__":

@@ -38,12 +38,6 @@ class Board:
         url = f"http://127.0.0.1:{port}/health"
         return '"mcpboard"' in self.inside.try_("busybox", "wget", "-q", "-O", "-", url).stdout
 
-    def call_a_tool(self) -> None:
-        """One call, which finds no Agent."""
-        body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"phone_bridge_status"}}'
-        wget = ["wget", "-q", "-O", "-", "--header", "Content-Type: application/json", "--post-data", body]
-        assert '"id":1' in self.inside.run("busybox", *wget, "http://127.0.0.1:8080/mcp")
-
     def started(self, port: int = 8080) -> int:
         """The pid, once it answers."""
         until(lambda: self.answers(port), f"an answer on {port}: {self.log()}")
@@ -88,9 +82,20 @@ def _furnish(inside: Room) -> None:
 
 
 def test_a_whole_life(board: Board) -> None:
+    """As its own user, with the malloc variables, and a log in syslog."""
     assert board.call("start") == (0, "Starting mcpboard: OK\n")
     first = board.started()
     assert board.inside.read(PIDFILE).strip() == str(first)
+
+    process = board.inside.root / "proc" / str(first)
+    assert process.stat().st_uid == 4711
+    environ = process.joinpath("environ").read_bytes().split(b"\0")
+    assert {f"{name}={value}".encode() for name, value in MALLOC.items()} <= set(environ)
+    # A call, which finds no Agent, is a line in the log.
+    body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"phone_bridge_status"}}'
+    wget = ["wget", "-q", "-O", "-", "--header", "Content-Type: application/json", "--post-data", body]
+    assert '"id":1' in board.inside.run("busybox", *wget, "http://127.0.0.1:8080/mcp")
+    until(lambda: "mcpboard[" in board.log(), f"a line in the log: {board.log()}")
 
     code, _ = board.call("start")
     assert code != 0
@@ -108,16 +113,6 @@ def test_a_whole_life(board: Board) -> None:
 
     assert board.call("stop")[0] != 0
     assert board.call("bogus") == (1, f"Usage: {SCRIPT} {{start|stop|restart|reload}}\n")
-
-
-def test_it_runs_as_its_own_user_with_the_malloc_variables_and_logs_to_syslog(board: Board) -> None:
-    board.call("start")
-    process = board.inside.root / "proc" / str(board.started())
-    assert process.stat().st_uid == 4711
-    environ = process.joinpath("environ").read_bytes().split(b"\0")
-    assert {f"{name}={value}".encode() for name, value in MALLOC.items()} <= set(environ)
-    board.call_a_tool()
-    until(lambda: "mcpboard[" in board.log(), f"a line in the log: {board.log()}")
 
 
 def test_the_default_file_may_say_how_it_is_started(board: Board) -> None:
