@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -11,14 +9,13 @@ from typing import Any
 
 import pytest
 import responses
-from requests.exceptions import ConnectionError
 
 from mcpboard import board
 from mcpboard.simulator import Simulator
 from tests.support import rig
 from tests.support.clock import Clock
 from tests.support.gohttp import Exchange, GoServer
-from tests.support.http import LIMIT_S, Caller
+from tests.support.http import Caller
 
 URL = "http://127.0.0.1:8081"
 LIST = f"{URL}/api/tools"
@@ -70,17 +67,6 @@ def test_the_agent_is_read_once_a_minute_and_never_before_it_is_needed(
         assert len(agent.calls) == 2
 
 
-def test_a_live_schema_is_shown_and_a_changed_one_a_minute_later(clock: Clock, agent: responses.RequestsMock) -> None:
-    changed = {**SCHEMA, "properties": {"pace": {"type": "number", "description": "in m/s"}}}
-    agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": SCHEMA}))
-    with rig.in_front_of(URL) as client:
-        assert list(listed(client)["open_app"]["properties"]) == ["mood"]
-        agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": changed}))
-        assert list(listed(client)["open_app"]["properties"]) == ["mood"]
-        clock.now += 61
-        assert list(listed(client)["open_app"]["properties"]) == ["pace"]
-
-
 def test_a_live_schema_is_what_arguments_are_checked_against(agent: responses.RequestsMock) -> None:
     agent.upsert("GET", LIST, **offering({"name": "open_app", "args_schema": {**SCHEMA, "required": ["mood"]}}))
     with rig.in_front_of(URL) as client:
@@ -103,36 +89,11 @@ def test_a_hanging_agent_delays_the_list_by_a_second_and_the_next_one_not_at_all
     assert 0.9 < first - began < 2
 
 
-def test_one_list_waits_for_the_agent_and_the_others_do_not() -> None:
-    """Of many clients at once, one reads; the rest are served from what is known."""
-    release = threading.Event()
-
-    def late(went: Exchange) -> None:
-        release.wait(LIMIT_S)
-        went.reply(b'{"tools":[]}')
-
-    with GoServer(late) as agent, rig.in_front_of(agent.url) as client:
-        waiting = threading.Thread(target=client.ask, args=("tools/list",))
-        waiting.start()
-        agent.wait_for(1)
-        for _ in range(4):
-            assert list(listed(client)) == ALLOWLIST
-        release.set()
-        waiting.join(LIMIT_S)
-        assert len(agent.requests) == 1
-
-
 ODD = [
     pytest.param({"status": 503, "body": "Server is shutting down"}, id="503"),
-    pytest.param({"body": "<html>", "content_type": "text/html"}, id="a page"),
-    pytest.param({"json": {"tools": 7}}, id="tools that are no list"),
     pytest.param({"body": b"[" * 100_000}, id="nesting without end"),
     pytest.param({"body": b'{"tools":[' + b"1," * (3 << 20)}, id="6 MB"),
-    pytest.param({"body": ConnectionError()}, id="a broken connection"),
     pytest.param(offering({"name": "rm_rf", "args_schema": SCHEMA}), id="a tool that is not ours"),
-    pytest.param(offering({"name": "open_app"}), id="an old tool list without schemas"),
-    pytest.param(offering({"name": "open_app", "args_schema": {"type": "object", "anyOf": [], "properties": {}}}), id="a schema that makes clients drop the tool"),
-    pytest.param(offering({"name": "open_app", "args_schema": {"type": ["object", "null"]}}), id="a type array"),
 ]  # fmt: skip
 
 
@@ -146,20 +107,6 @@ def test_whatever_the_agent_says_the_list_is_whole_and_built_in(agent: responses
     with rig.in_front_of() as client:
         assert found == listed(client)
     assert list(found) == ALLOWLIST
-
-
-def test_a_good_copy_outlives_an_agent_that_is_gone(clock: Clock) -> None:
-    """Last good, not built in; and the reading is tried again soon, not with every list."""
-    tools = json.dumps({"tools": [{"name": "open_app", "args_schema": SCHEMA}]}).encode()
-    with GoServer(lambda went: went.reply(tools)) as agent, rig.in_front_of(agent.url) as client:
-        good = listed(client)
-        agent.script = Exchange.reset
-        clock.now += 61
-        assert listed(client) == listed(client) == good
-        assert len(agent.requests) == 2
-        clock.now += 6
-        assert listed(client) == good
-        assert len(agent.requests) == 3
 
 
 @pytest.fixture

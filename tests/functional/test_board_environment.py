@@ -119,13 +119,6 @@ def test_a_proxy_in_the_environment_is_never_asked(simulator: Simulator, tmp_pat
     assert not any("authorization" in request.headers for request in simulator.requests)
 
 
-def test_a_backend_named_localhost_is_found_at_once(simulator: Simulator) -> None:
-    """IPv4 first, and no name service is asked, so none can be slow or wrong."""
-    port = simulator.agent_url.rpartition(":")[2]
-    with rig.in_front_of(f"http://localhost:{port}") as client:
-        assert not client.call("screenshot").is_error
-
-
 @pytest.mark.tools
 def test_a_backend_on_ipv6_loopback_alone_is_found_by_name() -> None:
     """Needs a machine with IPv6, at least on loopback."""

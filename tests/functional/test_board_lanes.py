@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import re
 import threading
@@ -15,8 +14,7 @@ from typing import Any
 import pytest
 
 from mcpboard.errors import NOT_SENT
-from mcpboard.serving import concurrency, server
-from mcpboard.serving.connection import Channel
+from mcpboard.serving import concurrency
 from mcpboard.serving.server import TOOL_CALLS
 from mcpboard.simulator import Simulator
 from tests.support import rig
@@ -113,12 +111,6 @@ def test_six_slots_full_of_lanes_leave_room_for_small_things(simulator: Simulato
     assert answers_promptly(client)
 
 
-def test_lanes_do_not_mind_each_other(simulator: Simulator, client: Caller) -> None:
-    with held(simulator, client, "enter_text"):
-        for tool in ("screenshot", "device_status", "shell", "support_bundle"):
-            assert not client.call(tool, **ARGUMENTS.get(tool, {})).is_error
-
-
 def test_stalled_readers_of_pictures_hold_their_slots_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slot is kept until the last byte is sent; one is left for actions, and a thread for the small things."""
     monkeypatch.setattr(concurrency, "READING_SECONDS", 3600.0)  # so that none is broken off for another
@@ -147,62 +139,6 @@ def test_stalled_readers_of_pictures_hold_their_slots_and_nothing_else(monkeypat
                 each.leave()
             lines.wait_for("screenshot: ok", SLOTS_TO_LOOK)
         assert not client.call("screenshot").is_error
-
-
-def test_the_input_lane_is_free_again_after_its_caller_left(simulator: Simulator, client: Caller) -> None:
-    """Three callers who hang up; each action ran once, none was cancelled, each left one line in the log."""
-    with rig.log_lines() as lines:
-        for number in range(3):
-            with simulator.hold("enter_text") as hold, client.begin("enter_text", **ARGUMENTS["enter_text"]) as pending:
-                assert hold.entered.wait(LIMIT_S)
-                pending.leave(reset=number == 1)
-                assert "keyboard_tap was not started" in client.call("keyboard_tap", keys=["enter"]).text
-            lines.wait_for("enter_text: ", number + 1)
-        after = client.call("keyboard_tap", keys=["enter"])
-        assert len(lines.wait_for("", 3 + 3 + 1)) == 3 + 3 + 1
-    assert not after.is_error
-    assert [name for name, _ in simulator.calls] == ["enter_text"] * 3 + ["keyboard_tap"]
-    assert [how for _, how in simulator.finished] == ["ok"] * 4
-
-
-def test_a_call_still_queued_when_its_caller_leaves_is_never_made(
-    simulator: Simulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One thread in place of eight, so that a call has to wait for it at all."""
-    arrived, noticed, gone = threading.Semaphore(0), threading.Semaphore(0), set[Channel]()
-    received, close = Channel.received, Channel.handle_close
-
-    def receiving(channel: Channel, data: bytes) -> bool:
-        before = len(channel.requests)
-        taken = received(channel, data)
-        if len(channel.requests) > before:
-            arrived.release()
-        return taken
-
-    def closing(channel: Channel) -> None:
-        waiting = bool(channel.requests) and channel not in gone
-        close(channel)
-        if waiting:
-            gone.add(channel)
-            noticed.release()
-
-    monkeypatch.setattr(server, "Server", functools.partial(server.Server, threads=1))
-    monkeypatch.setattr(Channel, "received", receiving)
-    monkeypatch.setattr(Channel, "handle_close", closing)
-    with rig.in_front_of(simulator.agent_url) as client:
-        with simulator.hold("screenshot") as hold, client.begin("screenshot") as first:
-            assert hold.entered.wait(LIMIT_S)
-            while arrived.acquire(blocking=False):
-                pass
-            for reset in (False, True):
-                queued = client.begin("enter_text", **ARGUMENTS["enter_text"])
-                assert arrived.acquire(timeout=LIMIT_S)
-                queued.leave(reset=reset)
-                assert noticed.acquire(timeout=LIMIT_S), "the server has not seen that its client left"
-            hold.release()
-            assert not first.response().is_error
-        assert not client.call("keyboard_tap", keys=["enter"]).is_error
-    assert [name for name, _ in simulator.calls] == ["screenshot", "keyboard_tap"]
 
 
 # 64 MiB for all that the process writes to, in KiB; stacks of the usual 8 MiB a thread would be the whole of it.
@@ -235,23 +171,3 @@ def test_four_huge_pictures_at_once_are_two_answers_in_a_small_box(tmp_path: Pat
         assert served.client.call("open_app", app="Notes").text == "fine"
     assert all("was not started" in result.text for result in busy)
     assert all(words in result.text for result in done)
-
-
-def test_a_bundle_whose_reader_hangs_up_frees_the_single_flight(simulator: Simulator) -> None:
-    """Walk 2: the lane is let go in close(), which the server calls for a reader that has gone, too."""
-    with (
-        rig.in_front_of(simulator.agent_url, simulator.config_web_url, send_buffer=8192) as client,
-        rig.log_lines() as lines,
-    ):
-        simulator.faults.set("bundle", "support_bundle", 1, bytes=8 << 20)
-        with client.begin("support_bundle", receive_buffer=4096) as reader:
-            assert reader.sock.recv(1)
-            busy = client.call("support_bundle")
-            asked = sum(request.path == "/api/logs/support" for request in simulator.requests)
-            reader.leave()
-        lines.wait_for("support_bundle: ok")
-        after = client.call("support_bundle")
-    assert busy.is_error
-    assert "support_bundle has been running for" in busy.text
-    assert asked == 1
-    assert after.kinds == ["text", "resource"]

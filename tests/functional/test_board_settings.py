@@ -78,12 +78,6 @@ def test_switched_off_and_on_within_one_request(files: Files, client: Caller) ->
     assert client.post("ping").status == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
-def test_every_method_is_404_while_switched_off(files: Files, client: Caller, method: str) -> None:
-    files.write_agent("mcp_enabled = false")
-    assert client.send(method).status == 404
-
-
 def test_the_shell_appears_and_disappears(files: Files, client: Caller, agent: GoServer) -> None:
     """Gated off it does not exist: neither listed nor callable, and the Agent hears nothing of it."""
     assert "shell" not in tools(client)
@@ -96,35 +90,6 @@ def test_the_shell_appears_and_disappears(files: Files, client: Caller, agent: G
     assert client.call("shell", command="true").text == "done"
     files.write_agent("mcp_shell_enabled = false")
     assert "shell" not in tools(client)
-
-
-def test_a_file_of_the_agent_that_comes_and_goes(files: Files, client: Caller) -> None:
-    """Gone for a moment is no reason to open what it had closed."""
-    files.write_agent("mcp_enabled = false")
-    assert client.post("ping").status == 404
-    files.agent.unlink()
-    assert client.post("ping").status == 404
-    files.write_agent("mcp_enabled = true")
-    assert client.post("ping").status == 200
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        pytest.param('mcp_enabled = "false"', id="a quoted boolean"),
-        pytest.param("mcp_enabled = ", id="cut off"),
-        pytest.param("mcp_shell_enabled = 1", id="a number for a boolean"),
-    ],
-)
-def test_a_broken_file_leaves_the_last_good_settings_and_one_line(files: Files, client: Caller, broken: str) -> None:
-    with rig.log_lines() as lines:
-        files.write_agent(broken)
-        for _ in range(3):
-            assert client.post("ping").status == 200
-            assert "shell" not in tools(client)
-        assert len(lines.wait_for("last good settings")) == 1
-    files.write_agent("mcp_enabled = false")
-    assert client.post("ping").status == 404
 
 
 def test_the_token_gate_goes_up_changes_and_stays(files: Files, client: Caller) -> None:
@@ -142,16 +107,6 @@ def test_the_token_gate_goes_up_changes_and_stays(files: Files, client: Caller) 
     files.write_ours()  # which may be the file, cut off: only a restart opens the gate
     assert knock(client) == refused
     assert knock(client, OTHER)[0] == 200
-
-
-def test_a_token_file_that_is_emptied_keeps_the_gate_closed(files: Files, client: Caller) -> None:
-    files.write_token(TOKEN)
-    files.write_ours(f'token_file = "{files.token}"')
-    assert knock(client, TOKEN)[0] == 200
-    files.write_token("")
-    assert knock(client)[0] == 401
-    assert knock(client, "")[0] == 401
-    assert knock(client, TOKEN)[0] == 200
 
 
 def knock(client: Caller, token: str | None = None) -> tuple[int, bytes, str | None]:

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 import responses
-from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
 
-from mcpboard.board.tools import ROWS
 from mcpboard.errors import NOT_SENT, UNKNOWN
 from tests.support import rig
-from tests.support.gohttp import CHUNKED, Exchange, GoServer, Unread, chunked, head, tool_answer
+from tests.support.gohttp import CHUNKED, Exchange, GoServer, Unread, head, tool_answer
 
 pytestmark = pytest.mark.slow  # waits for real limits, links or processes
 
@@ -31,9 +29,6 @@ WELL = {  # what a board in order answers, by path; GOOD everywhere else
     "/api/device/status": b'{"ok":true}',
     "/api/tools/screenshot": PICTURE,
 }
-GZIP = {"Content-Encoding": "gzip"}
-PAGE = "<html>It works</html>"
-ELSEWHERE = {"Location": "http://127.0.0.1:9/caught"}
 
 
 @dataclass(frozen=True)
@@ -45,48 +40,18 @@ class Fault:
     delivery: str = UNKNOWN
 
 
+# One of each way in which an answer may fail; the others are asked of the backend and of the readers by themselves.
 FAULTS = [
     pytest.param(Fault(Exchange.reset, "broke off"), id="reset after reading"),
-    pytest.param(Fault(lambda went: went.sock.close(), "broke off"), id="closed after reading"),
     pytest.param(Fault(Exchange.hang, "within 0.4 s"), id="a hang"),
-    pytest.param(Fault(Exchange.drip, "within 0.4 s"), id="a head that drips"),
-    pytest.param(Fault(lambda went: went.raw(head()).drip(), "within 0.4 s"), id="a body that drips"),
     pytest.param(Fault(lambda went: went.raw(head(CHUNKED)).drip(b"1\r\n \r\n"), "within 0.4 s"), id="chunks that drip"),
-    pytest.param(Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD[:9]).hang(), "within 0.4 s"), id="a body that stops, its connection open"),
-    pytest.param(Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)), "broke off"), id="chunks without the last"),
-    pytest.param(Fault(lambda went: went.raw(head(CHUNKED), chunked(GOOD)[:-20]), "broke off"), id="cut within a chunk"),
     pytest.param(Fault(lambda went: went.raw(head("Content-Length: 999"), GOOD), "of 999 bytes"), id="shorter than announced"),
-    pytest.param(Fault(lambda went: went.raw(head(f"Content-Length: {len(GOOD) - 9}"), GOOD), "no sense"), id="longer than announced"),
-    pytest.param(Fault(lambda went: went.raw(head("Content-Length: -5"), GOOD[:9]), ""), id="an announced length below zero"),
-    pytest.param(Fault(lambda went: went.raw(head(), GOOD[:20]), "no sense"), id="no length, closed midway"),
     pytest.param(Fault(lambda went: went.raw(head(f"Content-Length: {10 << 20}")).hang(), "limit of 4194304 bytes"), id="10 MB announced"),
-    pytest.param(Fault(lambda went: went.raw(b"SSH-2.0-dropbear\r\n"), "broke off"), id="no HTTP at all"),
+    pytest.param(Fault(lambda went: went.raw(head(), GOOD[:20]), "no sense"), id="no length, closed midway"),
+    pytest.param(Fault(lambda went: went.error("500 Oops", "boom"), "boom"), id="500"),
+    pytest.param(Fault(lambda went: went.error("503 Busy", "Server is shutting down"), "try again", NOT_SENT), id="503 at the end"),
+    pytest.param(Fault(lambda went: went.error("307 Moved", "Location: http://127.0.0.1:9/"), "HTTP 307"), id="a redirect"),
 ]  # fmt: skip
-
-# Answers whose sockets do not matter: what `responses` is told, what the caller of an action hears, what became of it.
-ANSWERS = [
-    pytest.param({"body": b""}, "(nothing)", UNKNOWN, id="200 with nothing"),
-    pytest.param({"status": 204}, "HTTP 204", UNKNOWN, id="204"),
-    pytest.param({"body": PAGE, "content_type": "text/html"}, PAGE, UNKNOWN, id="a page for JSON"),
-    pytest.param({"json": [1]}, "[1]", UNKNOWN, id="JSON, but no object"),
-    pytest.param({"status": 500, "body": "boom"}, "boom", UNKNOWN, id="500"),
-    pytest.param({"status": 500, "body": "<p>" * 350_000}, "HTTP 500", UNKNOWN, id="500 with a page of 1 MB"),
-    pytest.param({"status": 401, "body": "who"}, "HTTP 401", UNKNOWN, id="401"),
-    pytest.param({"status": 503, "body": "Server is shutting down"}, "try again", NOT_SENT, id="503 at the end"),
-    pytest.param({"status": 404, "body": "Unknown tool: x"}, "does not offer", NOT_SENT, id="404"),
-    pytest.param({"status": 400, "body": "Invalid request: EOF"}, "arguments", NOT_SENT, id="400"),
-    pytest.param({"body": gzip.compress(GOOD), "headers": GZIP}, "compressed", UNKNOWN, id="gzip that was ruled out"),
-    pytest.param({"body": GOOD, "headers": GZIP}, "compressed", UNKNOWN, id="a gzip label on plain bytes"),
-    pytest.param({"body": b'{"output":"caf\xe9"}'}, "no sense", UNKNOWN, id="Latin-1 in JSON"),
-    pytest.param({"body": b'{"output":"' + b"x" * (10 << 20)}, "limit of 4194304 bytes", UNKNOWN, id="10 MB"),
-    pytest.param({"status": 301, "headers": ELSEWHERE}, "HTTP 301", UNKNOWN, id="moved"),
-    pytest.param({"status": 302, "headers": ELSEWHERE}, "HTTP 302", UNKNOWN, id="found"),
-    pytest.param({"status": 307, "headers": ELSEWHERE}, "HTTP 307", UNKNOWN, id="a temporary redirect"),
-    pytest.param({"status": 308, "headers": ELSEWHERE}, "HTTP 308", UNKNOWN, id="a permanent redirect"),
-    pytest.param({"body": ReadTimeout()}, "within 0.4 s", UNKNOWN, id="nothing in time"),
-    pytest.param({"body": ConnectTimeout()}, "cannot be reached", NOT_SENT, id="no connection"),
-    pytest.param({"body": ConnectionError()}, "broke off", UNKNOWN, id="a broken connection"),
-]
 
 CALLS = [
     pytest.param("enter_text", {"text": "hello", "focus": {"x": 1, "y": 2}}, True, id="an action"),
@@ -123,7 +88,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fault_is_one_clear_error_and_one_request(
     tool: str, arguments: dict[str, Any], acts: bool, fault: Fault
 ) -> None:
-    """Decisions 3, 7, 8, 11, 18, 19: a readable result in time, asked once, and the next call works."""
+    """The result is readable and comes in time, the backend was asked once, and the next call works."""
     with GoServer(once(fault.script)) as backend, rig.in_front_of(backend.url, backend.url) as client:
         began = time.monotonic()
         failed = client.call(tool, **arguments)
@@ -140,29 +105,6 @@ def test_a_fault_is_one_clear_error_and_one_request(
     assert ("look at the screen" in failed.text.lower()) is (acts and fault.delivery == UNKNOWN)
     if acts:
         assert fault.says in failed.text
-
-
-@pytest.mark.parametrize(("answer", "says", "delivery"), ANSWERS)
-@pytest.mark.parametrize(("tool", "arguments", "acts"), CALLS)
-def test_an_answer_that_is_none_is_one_clear_error_and_one_request(
-    tool: str, arguments: dict[str, Any], acts: bool, answer: dict[str, Any], says: str, delivery: str
-) -> None:
-    """A redirect is one of them: the server it points at is never asked."""
-    with responses.mock, rig.in_front_of(URL, URL) as client:
-        row = next(row for row in ROWS if row.tool.name == tool)
-        responses.add(row.method, URL + row.path, **answer)
-        responses.add(row.method, URL + row.path, body=WELL.get(row.path, GOOD))
-        failed = client.call(tool, **arguments)
-        asked = len(responses.calls)
-        after = client.call(tool, **arguments)
-    assert failed.is_error
-    assert asked == 1
-    assert not after.is_error, after.text
-    assert len(failed.text) < 900
-    assert failed.delivery == (delivery if acts else None)
-    assert ("look at the screen" in failed.text.lower()) is (acts and delivery == UNKNOWN)
-    if acts:
-        assert says in failed.text
 
 
 @pytest.mark.parametrize(("tool", "arguments", "acts"), CALLS)
@@ -200,17 +142,6 @@ def test_a_charset_label_is_not_believed(encoding: str) -> None:
         result = client.call("open_url", url="http://x/")
     assert not result.is_error
     assert "très bien" in result.text
-
-
-def test_every_request_is_plain_direct_and_closes() -> None:
-    """A fresh connection a request, and nothing that invites a retry, a cookie or compression."""
-    with GoServer(well) as agent, rig.in_front_of(agent.url) as client:
-        for _ in range(3):
-            client.call("keyboard_tap", keys=["enter"])
-        assert agent.connections == 3
-    for exchange in agent.requests:
-        assert (exchange.headers["connection"], exchange.headers["accept-encoding"]) == ("close", "identity")
-        assert not {"cookie", "authorization", "proxy-connection", "transfer-encoding"} & exchange.headers.keys()
 
 
 def test_a_picture_that_is_just_as_large_as_an_answer_may_be() -> None:

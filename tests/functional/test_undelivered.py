@@ -93,24 +93,6 @@ def test_a_client_that_gave_up_and_calls_again(board: Board) -> None:
     assert board.simulator.phone.text == "hellohello"
 
 
-def test_a_telling_that_is_lost_as_well_is_told_again(board: Board) -> None:
-    """The result that was to tell it had no caller either: the next one gets both, oldest first."""
-    board.abandoned("enter_text", **ENTER)
-    board.abandoned("keyboard_tap", keys=["enter"])
-    told = board.press_enter().text
-    assert told.startswith(OK)
-    assert told.index("The earlier keyboard_tap finished OK") > 0
-    assert "The earlier" not in board.press_enter().text
-
-
-def test_an_observation_that_lost_its_caller_is_no_orphan(board: Board) -> None:
-    board.simulator.faults.set("slow", "screenshot", 1, seconds=30)
-    with board.client.begin("screenshot") as pending:
-        board.simulator.wait_for_call("screenshot")
-        pending.leave()
-        assert "The earlier" not in board.press_enter().text
-
-
 @pytest.mark.parametrize("tool", ["screenshot", "device_status", "phone_bridge_status", "support_bundle"])
 def test_only_an_action_tells(board: Board, tool: str) -> None:
     """A look at the screen may not use up what the next action has to hear."""
@@ -145,9 +127,3 @@ def test_an_action_that_was_never_made_is_not_told() -> None:
         gone.set()
         lines.wait_for("keyboard_tap: BackendUnreachable")
         assert "The earlier" not in client.call("keyboard_tap", keys=["enter"]).text
-
-
-def test_a_caller_who_reads_to_the_end_and_leaves_is_no_orphan(board: Board) -> None:
-    with board.client.begin("enter_text", **ENTER) as pending:
-        assert not pending.response().is_error
-    assert "The earlier" not in board.press_enter().text

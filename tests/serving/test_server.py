@@ -258,3 +258,15 @@ def test_ping_waits_for_no_call(served: Served) -> None:
         served.role.release.set()
         assert sum(client.response().is_error for client in clients) == len(clients) - TOOL_CALLS
     assert served.limit.acquired == TOOL_CALLS
+
+
+def test_a_server_may_be_told_to_stop_at_any_time() -> None:
+    """Also when it is ending, or has ended: its number for waking up may be somebody else's by then."""
+    running = Server(lambda environ, start: [], listeners([("127.0.0.1", 0)]))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    running.stop()
+    running.stop()
+    thread.join(LIMIT_S)
+    running.stop()
+    assert not thread.is_alive()
