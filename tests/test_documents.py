@@ -18,6 +18,7 @@ import pytest
 import mcpboard
 from mcpboard import host, text
 from mcpboard.board.forward import LANE_CAPACITY
+from mcpboard.board.readers import NOTHING_MOVED
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import SETTINGS
 from mcpboard.config.schema import Setting
@@ -27,6 +28,7 @@ from mcpboard.laptop import relay
 from mcpboard.protocol import limits
 from mcpboard.serving import server
 from mcpboard.simulator.board.faults import KINDS
+from tests.protocol.test_rows import CASES
 from tests.support import ROOT
 from tests.support.processes import MCPBOARD, started
 
@@ -86,6 +88,29 @@ def _as_told(value: object) -> str:
 def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
     """`make pages` writes it."""
     assert PAGES["cli"] == runpy.run_path(str(ROOT / "docs/commands.py"))["page"]()
+
+
+def test_the_decision_table_has_every_row_of_the_tests_with_an_answer_that_they_send() -> None:
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGES["protocol"].splitlines()]
+    rows = {int(row[0]): row for row in cells if row[0].isdigit()}
+    assert sorted(rows) == list(range(1, 91))
+    sent: dict[int, set[tuple[str, str]]] = {}
+    for case in CASES:
+        sent.setdefault(case.row, set()).add((str(case.status), str(case.code or "-")))
+    assert [number for number, answers in sorted(sent.items()) if tuple(rows[number][2:4]) not in answers] == []
+
+
+def test_the_calls_to_backends_are_the_rows_of_the_board() -> None:
+    titles = {"agent": "the Agent", "config_web": "Config Web"}
+    assert table_rows(section("Calls", PAGES["agent-api"])) == [
+        [f"`{row.tool.name}`", f"`{row.method} {row.path}` of {titles[row.backend]}", row.lane, f"{row.deadline_s:g} s"]
+        for row in ROWS
+    ]
+
+
+def test_the_codes_that_refuse_are_those_of_the_code() -> None:
+    told = PAGES["agent-api"].partition('### Codes that mean "refused"')[2].partition("## ")[0]
+    assert set(re.findall(r"`(\w+)`", told)) == NOTHING_MOVED
 
 
 def test_every_page_is_in_the_site_and_in_the_readme() -> None:
