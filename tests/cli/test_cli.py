@@ -134,7 +134,7 @@ class TestRefusals:
     def test_serve_refuses_its_settings(self, tmp_path: Path, text: str, said: str) -> None:
         file = tmp_path / "m.toml"
         file.write_text(text)
-        for _ in range(5):
+        for _ in range(2):
             assert said in one_line(run("serve", "--config", str(file)))
 
     @pytest.mark.parametrize("name", ["/no/such.toml", "/no/such\nthing", b"/no/\xff"], ids=repr)
@@ -144,7 +144,7 @@ class TestRefusals:
     def test_a_port_in_use(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             address = f"127.0.0.1:{other.getsockname()[1]}"
-            for _ in range(5):
+            for _ in range(2):
                 assert address in one_line(run("serve", "--listen", address))
 
     @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def interim(*heads: bytes) -> Answer:
     return lambda number: lines + http(GOOD % number)
 
 
-def chunked(version: bytes, *headers: bytes) -> Answer:
-    head = b"\r\n".join((b"HTTP/" + version + b" 200 OK", b"Transfer-Encoding: chunked", *headers))
+def chunked(version: bytes, *headers: bytes, coding: bytes = b"chunked") -> Answer:
+    head = b"\r\n".join((b"HTTP/" + version + b" 200 OK", b"Transfer-Encoding: " + coding, *headers))
     return lambda n: head + b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD % n), GOOD % n)
 
 
@@ -170,6 +170,7 @@ ANSWERS: Mapping[str, tuple[Answer, str | None]] = {
     "a length beside chunks": (chunked(b"1.1", b"Content-Length: 5"), None),
     "a transfer coding in HTTP/1.0": (chunked(b"1.0"), "unknown"),
     "the same with a length": (chunked(b"1.0", b"Content-Length: 5"), "unknown"),
+    "a transfer coding that nobody asked for": (chunked(b"1.1", coding=b"gzip, chunked"), "unknown"),
     **{line: (status(line), "unknown") for line in LATE},
     **{f"{number}": (status(f"{number} No"), "not_sent") for number in EARLY},
     **{name: (saying(body), None) for name, body in RESULTS.items()},

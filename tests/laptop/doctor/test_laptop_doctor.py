@@ -19,7 +19,8 @@ from mcpboard.cli import main
 from mcpboard.doctor import CheckResult, CheckState
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
 from mcpboard.laptop import doctor
-from mcpboard.laptop.doctor import probes
+from mcpboard.laptop.doctor import probes, routing
+from mcpboard.laptop.doctor.routing import NetworkRoute
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.functional.namespaces import Namespace, ip, namespace
@@ -174,6 +175,16 @@ def test_a_stranger_that_strips_the_origin_is_found() -> None:
     """The peer builds its heads without an Origin, as something in between that takes it away would."""
     with stranger() as url, contextlib.closing(probes.ServerProbes(url, None, {}, "linux")) as looking:
         assert (looking.origins.same, looking.origins.foreign) == (200, 200)
+
+
+def test_only_a_board_that_answers_excuses_a_route_out_of_its_network(
+    simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway may answer for an address that is not its own."""
+    monkeypatch.setattr(routing, "probe", lambda *_: NetworkRoute("192.168.42.1", "linux", "10.1.1.9", "wlan0"))
+    for there, answers in ((speaking(PAGE), False), (fronted(simulator), True)):
+        with there as url, contextlib.closing(probes.ServerProbes(url, None, {}, "linux")) as looking:
+            assert looking.route.answers == answers
 
 
 # --- a host agent ----------------------------------------------------------------------------------
