@@ -110,7 +110,7 @@ def backups(path: str) -> list[Backup]:
     folder, name = os.path.split(path)
     form = re.compile(re.escape(name) + r"\.mcpboard-([0-9]+)-([0-9a-f]{16})(\.new)?")
     try:
-        found = [match for entry in os.listdir(folder or os.curdir) if (match := form.fullmatch(entry))]
+        found = [match for entry in os.listdir(folder) if (match := form.fullmatch(entry))]
     except OSError:  # the folder is not there yet
         found = []
     return [Backup(os.path.join(folder, each[0]), int(each[1]), each[2], each[3] is not None) for each in found]
