@@ -115,7 +115,7 @@ class Client:
 
     def open(self, timeout: float | None = None) -> None:
         """Negotiate the protocol version now; every other method does so by itself."""
-        self._negotiate(Deadline(self._timeout if timeout is None else timeout))
+        self._run(self._session.flows.open(), timeout)
 
     def close(self) -> None:
         """End the session that the server keeps for us, if it does; never raises ClientError."""
@@ -151,11 +151,8 @@ class Client:
 
     def _run(self, flow: RequestFlow[T], timeout: float | None, progress: Progress | None = None) -> T:
         deadline = Deadline(self._timeout if timeout is None else timeout)
-        self._negotiate(deadline)
+        self._session.negotiate(lambda opening: self._drive(opening, deadline), deadline.seconds)
         return self._drive(flow, deadline, progress)
-
-    def _negotiate(self, deadline: Deadline) -> None:
-        self._session.negotiate(lambda flow: self._drive(flow, deadline), deadline.seconds)
 
     def _drive(self, flow: RequestFlow[T], deadline: Deadline, progress: Progress | None = None) -> T:
         sent = False

@@ -29,12 +29,12 @@ EXTENSIONS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verbs `tools` and `call`."""
-    tools = add_verb(verbs, "tools", "List the tools of an MCP server.", "mcpboard tools http://192.168.42.1:8080/mcp")
+    example = "mcpboard tools http://192.168.42.1:8080/mcp"
+    tools = add_verb(verbs, "tools", "List the tools of an MCP server.", example, list_tools)
     _add_connection(tools)
     tools.add_argument("--json", action="store_true", help="as the server describes them")
-    tools.set_defaults(run=list_tools)
     example = "mcpboard call http://192.168.42.1:8080/mcp screenshot -o screen.jpg"
-    call = add_verb(verbs, "call", "Call one tool of an MCP server.", example)
+    call = add_verb(verbs, "call", "Call one tool of an MCP server.", example, call_tool)
     _add_connection(call)
     call.add_argument("tool", metavar="TOOL", help="its name, as `tools` lists it")
     call.add_argument(
@@ -43,7 +43,6 @@ def add_to(verbs: Verbs) -> None:
     )  # fmt: skip
     call.add_argument("--json", metavar="ARGS", help="arguments as one JSON object; KEY=VALUE goes over it")
     call.add_argument("-o", "--output", metavar="FILE", help="where to save the screenshot or file that comes back")
-    call.set_defaults(run=call_tool)
 
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:

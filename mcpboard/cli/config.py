@@ -5,29 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcpboard import config
 from mcpboard.net import HIGHEST_PORT
 
 Verbs = Any  # argparse keeps the type of its sub-parsers to itself
+Run = Callable[[argparse.Namespace], int]
 
 
 def add_to(verbs: Verbs) -> None:
     """Add the verb `config`."""
     sentence = "Print the effective settings, and where each comes from."
-    parser = add_verb(verbs, "config", sentence, "mcpboard config --config /etc/mcpboard/mcpboard.toml")
+    parser = add_verb(verbs, "config", sentence, "mcpboard config --config /etc/mcpboard/mcpboard.toml", show)
     add_flags(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
-    parser.set_defaults(run=show)
 
 
-def add_verb(verbs: Verbs, name: str, sentence: str, example: str) -> argparse.ArgumentParser:
-    """Add a verb; `sentence` stands in the menu and in the verb's own help, `example` only there."""
+def add_verb(verbs: Verbs, name: str, sentence: str, example: str, run: Run | None = None) -> argparse.ArgumentParser:
+    """Add a verb; `sentence` stands in the menu and in the verb's own help, `example` only there.
+
+    `run` returns its exit code; without it the verb has actions of its own.
+    """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name, description=sentence, epilog=f"example: {example}", formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.set_defaults(run=run)
     return parser
 
 
@@ -37,14 +41,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for row in config.SETTINGS:
         if row.flag:
             option, _, metavar = row.flag.partition(" ")
-            repeatable = row.key == "listen"
-            parser.add_argument(
-                option,
-                dest=row.key,
-                metavar=metavar,
-                action="append" if repeatable else "store",
-                help=row.meaning + (" (repeatable)" if repeatable else ""),
-            )
+            action, note = ("append", " (repeatable)") if row.key == "listen" else ("store", "")
+            parser.add_argument(option, dest=row.key, metavar=metavar, action=action, help=row.meaning + note)
 
 
 def port(text: str) -> int:

@@ -15,21 +15,15 @@ from mcpboard.errors import ConfigError
 def add_to(verbs: Verbs) -> None:
     """Add the verb `doctor`."""
     sentence = "Name what is wrong on the way to a phone, and what fixes it; exit code 1 when a check failed."
-    parser = add_verb(verbs, "doctor", sentence, f"mcpboard doctor {client_configs.USB_URL}")
-    parser.add_argument(
-        "url",
-        metavar="URL",
-        nargs="?",
-        default=client_configs.USB_URL,
-        help="board or host agent (default: %(default)s)",
-    )
+    parser = add_verb(verbs, "doctor", sentence, f"mcpboard doctor {client_configs.USB_URL}", doctor)
+    whose = "of a board or host agent (default: %(default)s)"
+    parser.add_argument("url", metavar="URL", nargs="?", default=client_configs.USB_URL, help=whose)
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
     parser.add_argument("--data", metavar="DIR", help="with --host: where its files are, if not in their usual place")
     parser.add_argument("--board", action="store_true", help="examine the board that this runs on")
     parser.add_argument("--config", metavar="FILE", help="with --board: the settings file that the server was given")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
-    parser.set_defaults(run=doctor)
 
 
 def doctor(arguments: argparse.Namespace) -> int:

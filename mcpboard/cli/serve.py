@@ -19,9 +19,8 @@ log = logging.getLogger(__name__)
 def add_to(verbs: Verbs) -> None:
     """Add the verb `serve`."""
     sentence = "Serve MCP in front of this board's Agent and Config Web."
-    parser = config_verb.add_verb(verbs, "serve", sentence, "mcpboard serve --listen 0.0.0.0:8090")
+    parser = config_verb.add_verb(verbs, "serve", sentence, "mcpboard serve --listen 0.0.0.0:8090", serve)
     config_verb.add_flags(parser)
-    parser.set_defaults(run=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:

@@ -36,8 +36,5 @@ class SurrogateWarning:
     def _look(self, text: bytes, start: int, end: int) -> None:
         if not self._given and any(start <= half < end for half in surrogate_halves(text)):
             self._given = True
-            log.warning(
-                "%s: an answer holds half a surrogate pair and is passed on as it is; some clients cannot read it. "
-                "The server should write U+FFFD instead.",
-                self._url,
-            )
+            consequence = "some clients cannot read it, and the server should write U+FFFD instead"
+            log.warning("%s: an answer holds half a surrogate pair, passed on as it is: %s", self._url, consequence)

@@ -253,10 +253,8 @@ def _translated(timeout: TotalTimeout, broken: str) -> AbstractContextManager[No
             return _unreachable(error)
         error_type: type[errors.ClientError]
         if isinstance(error, OSError) and error.errno in _DEAD_LINK:
-            error_type, message = (
-                errors.PeerBroken,
-                f"the other side has been silent for {DEAD_SECONDS} s: is its cable in?",
-            )
+            silent = f"the other side has been silent for {DEAD_SECONDS} s"
+            error_type, message = errors.PeerBroken, f"{silent}: is its cable in?"
         elif failure is FailureKind.TIMEOUT:
             error_type, message = errors.PeerTimeout, f"no whole answer within {timeout.deadline.seconds:g} s"
         elif isinstance(error, http.client.RemoteDisconnected):  # a BadStatusLine as well, but of another meaning

@@ -20,17 +20,13 @@ LONGEST_WAIT = 3600.0  # seconds; an hour without a board is no boot any more
 def add_to(verbs: Verbs) -> None:
     """Add the verb `bridge`."""
     sentence = "Serve MCP on standard input and output, in front of a server over HTTP."
-    parser = add_verb(verbs, "bridge", sentence, "mcpboard bridge http://192.168.42.1:8080/mcp")
+    parser = add_verb(verbs, "bridge", sentence, "mcpboard bridge http://192.168.42.1:8080/mcp", bridge)
     parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--header", metavar="K:V", action="append", default=[], help="sent along (repeatable)")
-    parser.add_argument(
-        "--wait", metavar="SECONDS", type=float, help="how long a request waits for a board that boots (default: 45)"
-    )
-    parser.add_argument(
-        "--longest-line", metavar="BYTES", type=int, help="a longer answer is an error (default: no limit)"
-    )
-    parser.set_defaults(run=bridge)
+    patience = "how long a request waits for a board that boots (default: 45)"
+    parser.add_argument("--wait", metavar="SECONDS", type=float, help=patience)
+    parser.add_argument("--longest-line", metavar="BYTES", type=int, help="a longer answer is an error (default: none)")
 
 
 def bridge(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ TOKEN_NOTES: Mapping[str, str] = {
 def add_to(verbs: Verbs) -> None:
     """Add the verb `connect`."""
     sentence = "Print the entry for a client's configuration, or write it into the client's file."
-    parser = add_verb(verbs, "connect", sentence, "mcpboard connect cursor --write")
+    parser = add_verb(verbs, "connect", sentence, "mcpboard connect cursor --write", connect)
     _add_word(parser, "client", help="one of those that --list prints")
     _add_word(parser, "url", default=client_configs.USB_URL, help="the server (default: %(default)s)")
     action = parser.add_mutually_exclusive_group()
@@ -41,7 +41,6 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
     parser.add_argument("--data", metavar="DIR", help="with --host: where its files are, if not in their usual place")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
-    parser.set_defaults(run=connect)
 
 
 def _add_word(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:

@@ -46,11 +46,10 @@ SESSION: Sequence[tuple[str, str, dict[str, Any]]] = (
 def add_to(verbs: Verbs) -> None:
     """Add the verb `demo`."""
     sentence = "Serve a simulated phone, and run one MCP session against it."
-    parser = add_verb(verbs, "demo", sentence, "mcpboard demo")
+    parser = add_verb(verbs, "demo", sentence, "mcpboard demo", demo)
     default = f"{PORT}, else any free one"
     parser.add_argument("--port", metavar="N", type=port, help=f"port on 127.0.0.1 (default: {default})")
     parser.add_argument("--folder", metavar="DIR", default="demo", help="where the screenshots go (default: demo)")
-    parser.set_defaults(run=demo)
 
 
 def demo(arguments: argparse.Namespace) -> int:

@@ -17,18 +17,12 @@ LISTEN = "127.0.0.1:8080"
 def add_to(verbs: Verbs) -> None:
     """Add the verb `relay`."""
     sentence = "Forward a port of this machine to a board, for every client here."
-    parser = add_verb(verbs, "relay", sentence, "mcpboard relay http://192.168.42.1:8080/mcp")
+    parser = add_verb(verbs, "relay", sentence, "mcpboard relay http://192.168.42.1:8080/mcp", relay)
     parser.add_argument("url", metavar="URL", help="such as http://192.168.42.1:8080/mcp")
     parser.add_argument("--listen", metavar="HOST:PORT", default=LISTEN, help=f"a loopback address (default: {LISTEN})")
-    parser.add_argument(
-        "--print-service",
-        metavar="KIND",
-        nargs="?",
-        const="auto",
-        choices=("auto", "launchd", "systemd"),
-        help="print a launchd daemon or systemd unit that runs this relay, and stop",
-    )
-    parser.set_defaults(run=relay)
+    text = "print a launchd daemon or systemd unit that runs this relay, and stop"
+    kinds = ("auto", "launchd", "systemd")
+    parser.add_argument("--print-service", metavar="KIND", nargs="?", const="auto", choices=kinds, help=text)
 
 
 def relay(arguments: argparse.Namespace) -> int:
@@ -46,7 +40,7 @@ def relay(arguments: argparse.Namespace) -> int:
     if kind is not None:
         if kind == "auto":
             kind = "launchd" if sys.platform == "darwin" else "systemd"
-        text, steps = autostart.SERVICES[kind](client.url, str(listen))
+        text, steps = autostart.service_file(kind, client.url, str(listen))
         sys.stdout.write(text)
         print(steps, file=sys.stderr)
         return 0

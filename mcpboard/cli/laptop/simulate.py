@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 def add_to(verbs: Verbs) -> None:
     """Add the verb `simulate`."""
     sentence = "Simulate an Agent and Config Web, and print their URLs as one JSON line."
-    parser = add_verb(verbs, "simulate", sentence, "mcpboard simulate")
+    parser = add_verb(verbs, "simulate", sentence, "mcpboard simulate", simulate)
     for option, whose in (("--agent-port", "the Agent"), ("--config-web-port", "Config Web")):
         parser.add_argument(option, metavar="N", type=port, default=0, help=f"port of {whose} (default: any)")
-    parser.set_defaults(run=simulate)
 
 
 def simulate(arguments: argparse.Namespace) -> int:

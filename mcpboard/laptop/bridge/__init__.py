@@ -58,7 +58,7 @@ class Bridge:
         self._upstream = upstream
         self._output = output
         self._longest = longest
-        self._surrogates = SurrogateWarning(upstream.url)
+        self._surrogates = SurrogateWarning(upstream.client.url)
         self._client: Mapping[str, Any] = translate.BRIDGE  # the name that an older client gives itself
         self._lock = threading.Lock()
         self._under_way: dict[Id, PendingRequest] = {}
@@ -81,7 +81,7 @@ class Bridge:
             for each in pending:
                 each.cancel_token.cancel()
             self._join(ABANDON_SECONDS)
-            self._upstream.close()
+            self._upstream.session.close(self._upstream.client)
 
     def _join(self, seconds: float) -> None:
         limit = Deadline(seconds)

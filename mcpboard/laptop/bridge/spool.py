@@ -56,10 +56,6 @@ class Spool:
     def close(self) -> None:
         self._file.close()
 
-    def response(self) -> HttpResponse:
-        """Return the response as a ClientSession takes it; of one that is too long for a handshake the beginning."""
-        return HttpResponse(self.status, self.headers, self._beginning(IN_MEMORY))
-
     def outdates(self, negotiated: NegotiatedSession) -> bool:
         """Tell if the server refused the request because it has changed since what was negotiated.
 
@@ -69,7 +65,7 @@ class Spool:
         document: Any = None
         if self.status != 200:
             with contextlib.suppress(ParseError):
-                document = jsonrpc.load_response(self._beginning(IN_MEMORY))
+                document = jsonrpc.load_response(self.beginning())
         message = document if isinstance(document, dict) else {}
         error = message.get("error")
         members = error if isinstance(error, dict) else {}
@@ -87,7 +83,7 @@ class Spool:
         is_stream = self.headers.get("content-type", "").lower().startswith("text/event-stream")
         if self.status == 200 and self.size > IN_MEMORY and not is_stream:
             return self._checked_large(request_id)
-        response = HttpResponse(self.status, self.headers, self._beginning(TEXT_LIMIT))
+        response = HttpResponse(self.status, self.headers, self.beginning(TEXT_LIMIT))
         text, message = results.answer_in(response, request_id)
         if _is_strict(message, request_id) and (self.status == 200 or "error" in message):
             return iter([text.removeprefix(codecs.BOM_UTF8).strip()])
@@ -117,7 +113,7 @@ class Spool:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             raise NotMcp("the answer is not UTF-8", status=self.status) from None
-        beginning = self._beginning(PIECE).removeprefix(codecs.BOM_UTF8).lstrip()
+        beginning = self.beginning(PIECE).removeprefix(codecs.BOM_UTF8).lstrip()
         if not beginning.startswith(b"{") or not last.endswith(b"}"):
             raise NotMcp("the answer is not one JSON object", status=self.status)
         if found := _EARLY_ID.match(beginning):
@@ -128,7 +124,8 @@ class Spool:
         next(pieces)  # which the beginning stands for
         return itertools.chain([beginning], pieces)
 
-    def _beginning(self, most: int) -> bytes:
+    def beginning(self, most: int = IN_MEMORY) -> bytes:
+        """Return at most so many bytes of the body."""
         self._file.seek(0)
         return self._file.read(most)
 

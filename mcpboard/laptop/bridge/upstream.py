@@ -22,12 +22,10 @@ WAIT_SECONDS = 45.0  # for a board that boots; below the minute that clients giv
 PAUSE_SECONDS = 0.5  # between two attempts to connect
 
 # What may be asked again when its response was lost; anything else might move the phone.
-READS = frozenset(
-    {
-        "completion/complete", "initialize", "ping", "prompts/get", "prompts/list", "resources/list",
-        "resources/read", "resources/templates/list", "server/discover", "tools/list",
-    }
-)  # fmt: skip
+READS = frozenset((
+    "completion/complete", "initialize", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read",
+    "resources/templates/list", "server/discover", "tools/list",
+))  # fmt: skip
 
 
 class Upstream:
@@ -38,8 +36,7 @@ class Upstream:
 
     def __init__(self, client: HttpClient, wait: float = WAIT_SECONDS) -> None:
         self.session = SharedSession("mcpboard bridge")
-        self.url = client.url
-        self._client = client
+        self.client = client
         self._wait = wait
         self._away = threading.Event()  # it is in the log already that the server is not there
 
@@ -52,7 +49,8 @@ class Upstream:
 
         def exchange(request: HttpRequest) -> HttpResponse:
             with self.send(request, cancel, repeatable=True) as spool:
-                return spool.response()
+                # Of a response that is too long for a handshake the beginning.
+                return HttpResponse(spool.status, spool.headers, spool.beginning())
 
         client_session.run(flow, exchange)
 
@@ -67,7 +65,7 @@ class Upstream:
         patience: Deadline | None = None
         while True:
             try:
-                with self._client.exchange(request, limit, cancel) as response:
+                with self.client.exchange(request, limit, cancel) as response:
                     spool = Spool(response)
                 break
             except (PeerUnreachable, PeerBroken) as error:
@@ -78,7 +76,7 @@ class Upstream:
         with closing(spool):
             if self._away.is_set():
                 self._away.clear()
-                log.warning("%s: the server is there", self._client.url)
+                log.warning("%s: the server is there", self.client.url)
             yield spool
 
     def _pause(self, error: ClientError, cancel: CancelToken, patience: Deadline) -> None:
@@ -89,10 +87,6 @@ class Upstream:
             raise error from None
         if not self._away.is_set():
             self._away.set()
-            log.warning("%s: %s; waiting up to %.0f s for it", self._client.url, error, left)
+            log.warning("%s: %s; waiting up to %.0f s for it", self.client.url, error, left)
         if cancel.wait(min(PAUSE_SECONDS, left)):
             raise error
-
-    def close(self) -> None:
-        """End the session that an older server keeps for us; never raises ClientError."""
-        self.session.close(self._client)

@@ -37,14 +37,10 @@ def probe(variables: Mapping[str, str], scheme: str, host: str, system: str) -> 
     entries = {
         name: value.replace(",", " ").lower().split() for name, value in variables.items() if name.lower() == EXCEPTION
     }
-    return ProxyFacts(
-        host,
-        system,
-        tuple(catching),
-        _without_password(variables[catching[0]]) if catching else "",
-        tuple(name for name, listed in entries.items() if any(_names(entry, host) for entry in listed)),
-        any(_spans(entry, host) for listed in entries.values() for entry in listed),
-    )
+    proxy = _without_password(variables[catching[0]]) if catching else ""
+    excepting = [name for name, listed in entries.items() if any(_names(entry, host) for entry in listed)]
+    ranged = any(_spans(entry, host) for listed in entries.values() for entry in listed)
+    return ProxyFacts(host, system, tuple(catching), proxy, tuple(excepting), ranged)
 
 
 def evaluate(facts: ProxyFacts) -> CheckResult:

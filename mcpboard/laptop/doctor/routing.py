@@ -65,10 +65,8 @@ def evaluate(route: NetworkRoute) -> CheckResult:
         return ok("this machine itself")
     over = f"over {route.interface}, " if route.interface else ""
     if route.is_astray and not route.answers:
-        return failed(
-            f"{route.address} would be looked for {over}from {route.source}: the board's USB network is not up",
-            hint(route.address, route.system),
-        )
+        astray = f"{route.address} would be looked for {over}from {route.source}"
+        return failed(f"{astray}: the board's USB network is not up", hint(route.address, route.system))
     return ok(f"{over}from {route.source}")
 
 

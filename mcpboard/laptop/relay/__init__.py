@@ -63,9 +63,7 @@ _HANDSHAKES = frozenset({"initialize", "server/discover"})
 def check_listener(host: str, port: int, client: HttpClient) -> None:
     """Raise ConfigError unless (host, port) is on loopback and not the very server that is relayed to."""
     if not is_loopback(host):
-        raise errors.ConfigError(
-            f"--listen: {host} is not loopback; a relay is for this machine only, so 127.0.0.1, ::1 or localhost"
-        )
+        raise errors.ConfigError(f"--listen: {host} is not loopback, and a relay is for this machine only: 127.0.0.1")
     if is_loopback(client.address[0]) and client.address[1] == port:
         raise errors.ConfigError("the relay would forward to itself; choose another port with --listen")
 
@@ -175,10 +173,9 @@ class Relay:
             reply = _own_response(error, document)
         except Exception as error:  # no memory, or a bug: the caller has to hear what became of the call
             log.exception("a request could not be relayed")
-            failed = errors.ClientError(
-                f"the relay failed ({type(error).__name__}), and its log has the details",
-                delivery=errors.UNKNOWN if forwarded.is_sent else errors.NOT_SENT,
-            )
+            delivery = errors.UNKNOWN if forwarded.is_sent else errors.NOT_SENT
+            text = f"the relay failed ({type(error).__name__}), and its log has the details"
+            failed = errors.ClientError(text, delivery=delivery)
             failed.ends_call = forwarded.tool is not None
             reply = _own_response(failed, document)
         content = b"".join(part for part in reply.parts if isinstance(part, bytes))

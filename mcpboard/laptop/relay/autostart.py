@@ -19,10 +19,25 @@ FILES = Path(__file__).parent
 LABEL = "mcpboard.relay"
 UNIT = "mcpboard-relay.service"
 
-ServiceFile = tuple[str, str]  # its text, and the steps that install it
+ServiceFile = tuple[str, tuple[str, ...]]  # its text, and the steps that install it
 
 
-def launchd(url: str, listen: str) -> ServiceFile:
+def service_file(kind: str, url: str, listen: str) -> tuple[str, str]:
+    """Return the file that starts a relay to `url` at `listen` with the machine, and how to install and use it.
+
+    `kind` is one of SERVICES. Raises ConfigError where this machine can have none.
+    """
+    text, steps = SERVICES[kind]([sys.executable, "-m", "mcpboard", "relay", url, "--listen", listen], listen)
+    port = listen.rpartition(":")[2]
+    more = (
+        f"Clients then use http://{listen}/mcp in place of {url}.",
+        "Without any daemon, where the board has an SSH server, a tunnel does the same while it runs:",
+        f"ssh -N -L {port}:127.0.0.1:8080 root@BOARD   (clients: http://127.0.0.1:{port}/mcp)",
+    )
+    return text, "\n".join((*steps, *more))
+
+
+def launchd(command: Sequence[str], listen: str) -> ServiceFile:
     """Return a system daemon for macOS that runs as this user: an agent of the user would be refused as well.
 
     Never as root, because whoever can write into this Python could then be root. Raises ConfigError
@@ -37,7 +52,7 @@ def launchd(url: str, listen: str) -> ServiceFile:
     content = plistlib.loads((FILES / f"{LABEL}.plist").read_bytes())
     content |= {
         "UserName": user.pw_name,
-        "ProgramArguments": _command(url, listen),
+        "ProgramArguments": command,
         "StandardErrorPath": f"{user.pw_dir}/Library/Logs/{LABEL}.log",  # /var/log is root's
     }
     file = f"/Library/LaunchDaemons/{LABEL}.plist"
@@ -46,32 +61,17 @@ def launchd(url: str, listen: str) -> ServiceFile:
         f"sudo launchctl bootstrap system {file}",
         f"To remove it: sudo launchctl bootout system/{LABEL}",
     )
-    return plistlib.dumps(content, sort_keys=False).decode(), _steps(url, listen, *steps)
+    return plistlib.dumps(content, sort_keys=False).decode(), steps
 
 
-def systemd(url: str, listen: str) -> ServiceFile:
+def systemd(command: Sequence[str], listen: str) -> ServiceFile:
     """Return a unit of the user; loopback needs no root."""
     # Quoted as systemd reads words, and none of its specifiers or variables.
     escapes = str.maketrans({"%": "%%", "\\": "\\\\", '"': '\\"', "$": "$$"})
-    words = [f'"{word.translate(escapes)}"' for word in _command(url, listen)]
+    words = [f'"{word.translate(escapes)}"' for word in command]
     text = (FILES / UNIT).read_text("utf-8").partition("\n")[2]
     text = text.replace("@LISTEN@", listen.replace("%", "%%")).replace("@COMMAND@", " ".join(words))
-    steps = (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
-    return text, _steps(url, listen, *steps)
+    return text, (f"Save it as ~/.config/systemd/user/{UNIT}, then:", f"systemctl --user enable --now {UNIT}")
 
 
-SERVICES: Mapping[str, Callable[[str, str], ServiceFile]] = {"launchd": launchd, "systemd": systemd}
-
-
-def _command(url: str, listen: str) -> Sequence[str]:
-    return [sys.executable, "-m", "mcpboard", "relay", url, "--listen", listen]
-
-
-def _steps(url: str, listen: str, *steps: str) -> str:
-    port = listen.rpartition(":")[2]
-    more = (
-        f"Clients then use http://{listen}/mcp in place of {url}.",
-        "Without any daemon, where the board has an SSH server, a tunnel does the same while it runs:",
-        f"ssh -N -L {port}:127.0.0.1:8080 root@BOARD   (clients: http://127.0.0.1:{port}/mcp)",
-    )
-    return "\n".join((*steps, *more))
+SERVICES: Mapping[str, Callable[[Sequence[str], str], ServiceFile]] = {"launchd": launchd, "systemd": systemd}

@@ -131,6 +131,7 @@ ROWS = [
     pytest.param(rules.screenshot, shot(498, 1080), CheckState.OK, "498 x 1080", id="a picture"),
     pytest.param(rules.screenshot, shot(498, 1080, 760_000), CheckState.FAILED, "over 1000 kB", id="a picture too heavy"),
     pytest.param(rules.screenshot, shot(498, 1080, 749_999), CheckState.OK, "1000 kB", id="a picture that just fits"),
+    pytest.param(rules.screenshot, shot(1080, 2000), CheckState.OK, "1080 x 2000", id="a picture just short enough"),
     pytest.param(rules.screenshot, shot(1080, 2001), CheckState.FAILED, "2000 px", id="a picture too long"),
     pytest.param(rules.screenshot, CallFacts("screenshot", result("", (Picture(b"RIFF", "image/webp"),))), CheckState.OK, "webp", id="a size not known"),
     pytest.param(rules.screenshot, CallFacts("screenshot", result("text")), CheckState.FAILED, "no image", id="no image"),
