@@ -120,17 +120,14 @@ class TestPlainVerbs:
 class TestRefusals:
     """What is wrong is one line on stderr and exit code 2, however often it is tried."""
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            pytest.param("[mcpboard\n", "not valid TOML", id="bad TOML"),
-            pytest.param("[mcpboard]\nport = 1\n", "unknown key 'port'", id="an unknown key"),
-            pytest.param('[mcpboard]\nlisten = "8080"\n', "an address is HOST:PORT", id="a bad address"),
-            pytest.param('[conversation_settings.agent]\nmcp_enabled = "no"\n', "mcp_enabled", id="a quoted boolean"),
-            pytest.param('[mcpboard]\ntoken_file = "/no/such"\n', "/no/such: no such file", id="no token file"),
-            pytest.param('[mcpboard]\nlog = "/no/such/log"\n', "/no/such/log cannot be written", id="no place to log"),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "said"), [
+        pytest.param("[mcpboard\n", "not valid TOML", id="bad TOML"),
+        pytest.param("[mcpboard]\nport = 1\n", "unknown key 'port'", id="an unknown key"),
+        pytest.param('[mcpboard]\nlisten = "8080"\n', "an address is HOST:PORT", id="a bad address"),
+        pytest.param('[conversation_settings.agent]\nmcp_enabled = "no"\n', "mcp_enabled", id="a quoted boolean"),
+        pytest.param('[mcpboard]\ntoken_file = "/no/such"\n', "/no/such: no such file", id="no token file"),
+        pytest.param('[mcpboard]\nlog = "/no/such/log"\n', "/no/such/log cannot be written", id="no place to log"),
+    ])  # fmt: skip
     def test_serve_refuses_its_settings(self, tmp_path: Path, text: str, said: str) -> None:
         file = tmp_path / "m.toml"
         file.write_text(text)
@@ -196,16 +193,13 @@ class TestStreams:
             os.close(writing)
         assert (done.returncode, done.stderr) == (141, "")
 
-    @pytest.mark.parametrize(
-        ("redirected", "code"),
-        [
-            pytest.param("mcpboard config <&-", 0, id="no stdin"),
-            pytest.param("mcpboard config >&-", 0, id="no stdout"),
-            pytest.param("mcpboard config <&- >&- 2>&-", 0, id="no stream at all"),
-            pytest.param("mcpboard fly 2>&-", 2, id="a complaint that nobody hears"),
-            pytest.param("mcpboard config --config /no/such 2>&-", 2, id="a refusal that nobody hears"),
-        ],
-    )
+    @pytest.mark.parametrize(("redirected", "code"), [
+        pytest.param("mcpboard config <&-", 0, id="no stdin"),
+        pytest.param("mcpboard config >&-", 0, id="no stdout"),
+        pytest.param("mcpboard config <&- >&- 2>&-", 0, id="no stream at all"),
+        pytest.param("mcpboard fly 2>&-", 2, id="a complaint that nobody hears"),
+        pytest.param("mcpboard config --config /no/such 2>&-", 2, id="a refusal that nobody hears"),
+    ])  # fmt: skip
     def test_closed_streams(self, redirected: str, code: int) -> None:
         done = through_shell(redirected)
         assert (done.returncode, done.stderr) == (code, "")

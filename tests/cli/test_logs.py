@@ -101,14 +101,11 @@ class TestBounded:
         monkeypatch.setattr(logs, "time", SimpleNamespace(monotonic=lambda: clock.now))
         yield clock
 
-    @pytest.mark.parametrize(
-        ("level", "most"),
-        [
-            pytest.param(logging.WARNING, logs.WARNINGS, id="warnings"),
-            pytest.param(logging.ERROR, logs.WARNINGS, id="errors"),
-            pytest.param(logging.INFO, logs.OTHERS, id="calls"),
-        ],
-    )
+    @pytest.mark.parametrize(("level", "most"), [
+        pytest.param(logging.WARNING, logs.WARNINGS, id="warnings"),
+        pytest.param(logging.ERROR, logs.WARNINGS, id="errors"),
+        pytest.param(logging.INFO, logs.OTHERS, id="calls"),
+    ])  # fmt: skip
     def test_lines_of_one_kind_are_so_many(self, tmp_path: Path, clock: SimpleNamespace, level: int, most: int) -> None:
         file = tmp_path / "log"
         logs.configure(str(file), "info")
