@@ -10,6 +10,7 @@ import runpy
 import subprocess
 import sys
 import tarfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 import mcpboard
 from mcpboard import host, text
+from mcpboard.board.backend import BACKENDS
 from mcpboard.board.forward import LANE_CAPACITY
 from mcpboard.board.readers import NOTHING_MOVED
 from mcpboard.board.tools import ROWS
@@ -28,7 +30,9 @@ from mcpboard.laptop import relay
 from mcpboard.protocol import limits
 from mcpboard.serving import server
 from mcpboard.simulator.board.faults import KINDS
-from tests.protocol.test_rows import CASES
+from tests.protocol import test_rows
+from tests.protocol.http_messages import head, message
+from tests.protocol.roles import BOARD, Role
 from tests.support import ROOT
 from tests.support.processes import MCPBOARD, started
 
@@ -85,32 +89,77 @@ def _as_told(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
-    """`make pages` writes it."""
-    assert PAGES["cli"] == runpy.run_path(str(ROOT / "docs/commands.py"))["page"]()
+def test_the_decision_table_is_that_of_the_tests() -> None:
+    """Each row of each, and each pair of HTTP status and JSON-RPC code that the cases of a row want."""
+    cases = defaultdict(set)
+    for case in test_rows.CASES:
+        cases[case.row].add((str(case.status), str(case.code or "–")))
+    written = defaultdict(set)
+    for row, _, status, code, _, _ in _decisions():
+        written[int(row)].add((status, code))
+    assert sorted(written) == sorted({*cases, *test_rows.ELSEWHERE})
+    assert {row: written[row] for row in cases} == cases
 
 
-def test_the_decision_table_has_every_row_of_the_tests_with_an_answer_that_they_send() -> None:
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGES["protocol"].splitlines()]
-    rows = {int(row[0]): row for row in cells if row[0].isdigit()}
-    assert sorted(rows) == list(range(1, 91))
-    sent: dict[int, set[tuple[str, str]]] = {}
-    for case in CASES:
-        sent.setdefault(case.row, set()).add((str(case.status), str(case.code or "-")))
-    assert [number for number, answers in sorted(sent.items()) if tuple(rows[number][2:4]) not in answers] == []
+def test_every_decision_has_a_source() -> None:
+    """A link, or a reason in words."""
+    page = PAGES["protocol"]
+    bare = [row for row, situation, *_, source in _decisions()
+            if not source.startswith(("[", "decision: ")) and not situation.startswith("part of row ")]  # fmt: skip
+    assert not bare
+    links = re.findall(r"\]\[([\w-]+)\]", page)
+    assert set(links) == set(re.findall(r"^\[([\w-]+)\]: https://", page, re.MULTILINE))
 
 
-def test_the_calls_to_backends_are_the_rows_of_the_board() -> None:
-    titles = {"agent": "the Agent", "config_web": "Config Web"}
-    assert table_rows(section("Calls", PAGES["agent-api"])) == [
-        [f"`{row.tool.name}`", f"`{row.method} {row.path}` of {titles[row.backend]}", row.lane, f"{row.deadline_s:g} s"]
+def _decisions() -> list[list[str]]:
+    lines = section("The decision table", PAGES["protocol"]).splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if re.match(r"\| \d", line)]
+
+
+def test_the_calls_of_the_board_are_those_of_the_code() -> None:
+    """Tool, request, backend, time limit and lane; then the slots of each lane."""
+    calls, _, lanes = section("The calls", PAGES["agent-api"]).partition("### Lanes")
+    assert table_rows(calls) == [
+        [
+            f"`{row.tool.name}`",
+            f"`{row.method} {row.path}` on {BACKENDS[row.backend][0]}",
+            f"{row.deadline_s:g}",
+            row.lane,
+        ]
         for row in ROWS
+    ]
+    assert table_rows(lanes) == [[f"`{lane}`", str(slots)] for lane, slots in LANE_CAPACITY.items()]
+
+
+def test_the_examples_of_messages_are_json_and_the_refused_one_is_as_shown() -> None:
+    examples = [json.loads(block) for name in ("protocol", "agent-api")
+                for block in re.findall(r"^```json\n(.*?)^```", PAGES[name], re.MULTILINE | re.DOTALL)]  # fmt: skip
+    (shown,) = [each for each in examples if "error" in each and "jsonrpc" in each]
+    assert Role(BOARD).post(head("2099-01-01"), message("tools/list", id=3)).json == shown
+
+
+def test_an_author_of_an_agent_is_told_each_argument_and_each_harmless_code() -> None:
+    page = section("`POST /api/tools/{name}`", PAGES["agent-api"])
+    for name, arguments, _ in (rows := table_rows(page.partition("### Output of each tool")[2])):
+        tool = next(row.tool for row in ROWS if row.tool.name == name.strip("`"))
+        assert re.findall(r"`(\w+)`", arguments) == list(tool.input_schema["properties"])
+    assert [name.strip("`") for name, *_ in rows] == [
+        row.tool.name for row in ROWS if row.path.startswith("/api/tools")
+    ]
+    assert sorted(NOTHING_MOVED) == [
+        code.strip("`") for line in page.splitlines() for code in line.split(" · ") if " · " in line
     ]
 
 
-def test_the_codes_that_refuse_are_those_of_the_code() -> None:
-    told = PAGES["agent-api"].partition('### Codes that mean "refused"')[2].partition("## ")[0]
-    assert set(re.findall(r"`(\w+)`", told)) == NOTHING_MOVED
+def test_every_page_that_code_names_is_there() -> None:
+    sources = [path for folder in ("mcpboard", "tests") for path in (ROOT / folder).rglob("*.py")]
+    named = {name for path in sources for name in re.findall(r"\bdocs/([\w-]+)\.md\b", path.read_text("utf-8"))}
+    assert {"protocol", "agent-api"} <= named <= {*PAGES, "NAME"}
+
+
+def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
+    """`make pages` writes it."""
+    assert PAGES["cli"] == runpy.run_path(str(ROOT / "docs/commands.py"))["page"]()
 
 
 def test_every_page_is_in_the_site_and_in_the_readme() -> None:

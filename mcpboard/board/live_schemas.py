@@ -1,7 +1,7 @@
 """The Agent's live schemas over the built-in ones.
 
 The allowlist decides which tools there are; the Agent may only say what they take, and only in
-a form that no client stumbles over.
+a form that no client stumbles over. `docs/agent-api.md` describes that form.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The Agent answers HTTP 200 for success and failure alike, with JSON in a string in JSON, and some
 failures look like successes; all of that is undone here, once. Every reader takes a whole response
-and either returns content or raises ToolError, never anything else.
+and either returns content or raises ToolError, never anything else. `docs/agent-api.md` has the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The allowlist: thirteen rows, each one tool and the backend call behind it."""
+"""The allowlist: thirteen rows, each one tool and the backend call behind it (`docs/agent-api.md`)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 `admit` is the ladder, in its order: disabled, Origin, method, bearer token, size, media type. The
 first rung that refuses gives the response. `check_origin` holds for every other address as well.
+`docs/protocol.md` has the specification or reason behind each rung.
 """
 
 from __future__ import annotations

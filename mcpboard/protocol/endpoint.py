@@ -5,6 +5,7 @@
     reply(call, outcome)     -> Reply                              after the role has run the tool
 
 An Endpoint is immutable and cheap: a role makes a new one when its settings or tools change.
+`docs/protocol.md` has every situation with its answer, and the specification or reason behind it.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class Endpoint:
 
     def _ping(self, request: Request, version: RequestVersion, session: str | None, principal: str) -> Step:
         # One family of clients rejects any member in the result of a ping sent under a legacy header;
-        # without such a header the result says that it is complete, as every other one does.
+        # without such a header the result says that it is complete, as every other one does (docs/protocol.md).
         bare = version.header in versions.KNOWN and not version.modern
         body = b"{}" if bare else b'{"resultType":"complete"}'
         return Reply(200, (JSON,), (jsonrpc.result(request.id, body),))

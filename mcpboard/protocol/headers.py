@@ -1,7 +1,7 @@
 """The ladder of the modern revision: header against header, header against body, then the envelope.
 
 Each rung is one function that raises or returns, `check` calls them in their order, and the first
-failure wins.
+failure wins. `docs/protocol.md` has the specification or reason behind each rung.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from mcpboard.protocol.tools import compact, verbatim
 from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT, TooNested, read_json
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
-# 200; the others are fixed by the 2026-07-28 revision of MCP.
+# 200; the others are fixed by the 2026-07-28 revision of MCP. `docs/protocol.md` says which client does what.
 HTTP_STATUS: Mapping[int, int] = {
     -32700: 400,  # parse error
     -32600: 400,  # not one JSON-RPC message; a batch

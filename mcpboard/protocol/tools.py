@@ -106,7 +106,7 @@ Block = Text | Image | Blob
 class Content:
     """Result of a tool call: blocks, and for plain JSON results the object itself.
 
-    Never put `structured` beside an Image: one major client then loses the image.
+    Never put `structured` beside an Image: one major client then loses the image (docs/protocol.md).
     """
 
     blocks: tuple[Block, ...]

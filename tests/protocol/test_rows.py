@@ -1,4 +1,4 @@
-"""The decision table of MCP over HTTP, compared with the core line by line."""
+"""The decision table of docs/protocol.md, compared with the core line by line."""
 
 from __future__ import annotations
 

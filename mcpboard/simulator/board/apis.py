@@ -1,4 +1,4 @@
-"""The simulated Agent and Config Web: their routes, and the faults around them."""
+"""The simulated Agent and Config Web: their routes (`docs/agent-api.md`), and the faults around them."""
 
 from __future__ import annotations
 
