@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -26,3 +27,14 @@ def strict_board(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Iter
     config = served.settings_file(tmp_path_factory.mktemp("strict"), board.simulator, strict_meta=True)
     with served.process(config) as url:
         yield Board(board.simulator, url)
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    """Take away what a verb that ran in this process added to the root logger: its stream ends with the test."""
+    root, level = logging.getLogger(), logging.getLogger().level
+    yield
+    for handler in [each for each in root.handlers if type(each).__module__.startswith(("logging", "mcpboard"))]:
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)

@@ -21,14 +21,9 @@ LIMIT = 20  # seconds
 
 @pytest.fixture(autouse=True)
 def own_logging() -> Iterator[None]:
-    """The root logger as it was, afterwards."""
-    root, handlers, level = logging.getLogger(), logging.getLogger().handlers[:], logging.getLogger().level
-    root.handlers = []
+    """The loggers of libraries as they were, afterwards."""
     yield
-    for handler in root.handlers:
-        handler.close()
-    root.handlers, logging.raiseExceptions = handlers, True
-    root.setLevel(level)
+    logging.raiseExceptions = True
     for name in logs.QUIETER:
         logging.getLogger(name).setLevel(logging.NOTSET)
 
