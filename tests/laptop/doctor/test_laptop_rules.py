@@ -169,6 +169,7 @@ REMEDIES = [
     pytest.param(rules.address, AddressFacts("nonsense", "x"), "doctor http://nonsense:8080/mcp", id="scheme and port"),
     pytest.param(rules.address, AddressFacts("[::1]", "x"), "doctor http://[::1]:8080/mcp", id="scheme and port, IPv6"),
     pytest.param(rules.address, AddressFacts("ftp://b", "x"), f"doctor {URL}", id="another scheme"),
+    pytest.param(rules.address, AddressFacts("", "x"), f"doctor {URL}", id="nothing given"),
     pytest.param(rules.address, AddressFacts("$(reboot)", "x"), f"doctor {URL}", id="nothing that a shell would run"),
     pytest.param(rules.identity, IdentityFacts(URL, TEXT, BROKEN, True), "doctor http://192.168.42.1:8090/mcp", id="beside"),
     pytest.param(rules.identity, IdentityFacts("http://[::1]/mcp", HTML, BROKEN, False), "doctor http://[::1]:8080/mcp", id="IPv6"),
