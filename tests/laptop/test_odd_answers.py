@@ -143,6 +143,7 @@ NO_ANSWERS = {
     "the id true": b'{"jsonrpc":"2.0","id":true,"result":{"content":[]}}%.0s',
     "the id a list": b'{"jsonrpc":"2.0","id":[],"result":{"content":[]}}%.0s',
     "a batch": b'[{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}]',
+    "large, without its end": (LARGE % (b"%s", b""))[:-2],
     "large, for another request": LARGE % (b"99", b"%.0s"),
     "large, the id a word": LARGE % (b'"x"', b"%.0s"),
     "large, the id null": LARGE % (b"null", b"%.0s"),
