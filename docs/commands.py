@@ -39,8 +39,8 @@ def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
     return dict(actions[0].choices) if actions else {}
 
 
-def _described(command: str, verb: argparse.ArgumentParser) -> Iterator[str]:
-    yield f"### {command}\n"
+def _described(command: str, verb: argparse.ArgumentParser, level: str = "###") -> Iterator[str]:
+    yield f"{level} {command}\n"
     yield f"{verb.description}\n"
     if verb.epilog:
         yield f"```sh\n{verb.epilog.removeprefix('example: ')}\n```\n"
@@ -48,12 +48,7 @@ def _described(command: str, verb: argparse.ArgumentParser) -> Iterator[str]:
     if rows:
         yield "\n".join(["| argument | meaning |", "|---|---|", *rows, ""])
     for name, action in _verbs(verb).items():
-        words = " ".join(
-            each.metavar for each in action._actions if not each.option_strings and isinstance(each.metavar, str)
-        )
-        yield f"- `{command} {name}{' ' + words if words else ''}`: {action.description}"
-    if _verbs(verb):
-        yield ""
+        yield from _described(f"{command} {name}", action, "####")
 
 
 def _row(action: argparse.Action) -> str:

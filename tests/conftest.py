@@ -12,6 +12,11 @@ from tests.support import served
 from tests.support.served import Board
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse ids that differ from process to process: several workers could not share the tests."""
+    assert not [each.nodeid for each in items if " at 0x" in each.nodeid]
+
+
 @pytest.fixture(scope="session")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
     """Every setting at its default, served by a process of its own."""

@@ -74,7 +74,7 @@ def _run(program: str, words: Sequence[str]) -> int:
     _fill_standard_streams()
     try:
         try:
-            if not words:
+            if not words or list(words) == ["help"]:
                 parser_for((), program).print_help()
                 return 0
             arguments = parser_for(words, program).parse_args(words)

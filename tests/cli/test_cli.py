@@ -60,7 +60,7 @@ class TestPlainVerbs:
         """By who uses them; each verb in one sentence, which its own help has too, with an example."""
         done = run()
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == run("--help").stdout
+        assert done.stdout == run("--help").stdout == run("help").stdout
         for title, group in MENU.items():
             assert f"\n{title}:\n" in done.stdout
             for verb in group:

@@ -14,7 +14,14 @@ from mcpboard.protocol.tools import Part
 from mcpboard.protocol.versions import MODERN
 
 ADDRESS = "192.168.42.1:8080"
-UNSENT: Any = object()  # a member or header that is left out, where None would be sent
+
+
+class _Unsent:
+    def __repr__(self) -> str:
+        return "nothing"  # as ids of tests say it: the same in every process, as a run by several workers needs
+
+
+UNSENT: Any = _Unsent()  # a member or header that is left out, where None would be sent
 
 
 def head(version: str | None = None, method: str | None = None, name: str | None = None, http: str = "POST", **more: Any) -> RequestHead:  # fmt: skip

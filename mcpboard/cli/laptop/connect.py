@@ -88,6 +88,7 @@ def _target(arguments: argparse.Namespace) -> Target:
 
     With --host, what the command line did not say is filled in from the host agent of this computer.
     """
+    shown_by = ""
     if arguments.host:
         from mcpboard.cli.host import local_agent
 
@@ -97,13 +98,13 @@ def _target(arguments: argparse.Namespace) -> Target:
         if arguments.name == client_configs.NAME:
             arguments.name = client_configs.HOST_NAME
         if arguments.token_file is None:
-            arguments.token_file = token_file
+            arguments.token_file, shown_by = token_file, _host_command("mcp-token", arguments)
     if not client_configs.is_name(arguments.name):
         raise ConfigError("--name: a letter, then letters, digits, hyphens and underscores, 64 in all at the most")
     token = None
     if arguments.token_file is not None:
         file = os.path.abspath(arguments.token_file)
-        token = Token(file, token_from(file), _host_command("mcp-token", arguments) if arguments.host else "")
+        token = Token(file, token_from(file), shown_by)
     url = HttpClient(arguments.url, None if token is None else token.value).url
     return Target(url, arguments.name, token, program())
 

@@ -276,11 +276,15 @@ def test_clients_are_configured_for_the_agent_that_runs(folder: Path, data: tupl
         secret, file = read_main_token(folder), str(folder / TOKEN_FILE)
         hermes, claude, desktop = (connect(form, *data) for form in ("hermes", "claude-code", "claude-desktop"))
         called = run(*MCPBOARD, "call", url, "list_devices", "--token-file", file)
+        named = folder.parent / "bob"
+        named.write_text(host("token", "add", "bob", *data).stdout)
+        bob = connect("claude-code", "--token-file", str(named), *data)
     lines = [line.strip() for line in hermes.stdout.splitlines()]
     headers = ["headers:", f'Authorization: "Bearer {secret}"']
     assert (hermes.returncode, lines[:5]) == (0, ["mcp_servers:", "apex_device:", f'url: "{url}"', *headers])
     assert f'export APEX_DEVICE_TOKEN="$({PROGRAM} mcp-token --data {folder})"' in claude.stderr
     assert secret not in claude.stdout + claude.stderr
+    assert f'export APEX_DEVICE_TOKEN="$(cat {named})"' in bob.stderr
     assert file in desktop.stdout
     assert called.stdout == "[]\n"
     assert 'url: "http://127.0.0.1:8765/mcp"' in connect("hermes", *data).stdout, "it has ended"
