@@ -257,7 +257,7 @@ def standard_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written() -> dict[tuple[str, str], str]:
     """(damage, file) -> the words of the page's first table."""
-    lines = [line for line in PAGE.partition("\n## Reference")[0].splitlines() if line.startswith("| ")]
+    lines = [line for line in PAGE.partition("\n## When a file is damaged")[2].splitlines() if line.startswith("| ")]
     head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert head == ["damage", *SUBJECTS]
     return {(row[0], name): cell for row in rows for name, cell in zip(SUBJECTS, row[1:], strict=True)}

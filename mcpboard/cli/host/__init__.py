@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_action", "add_to", "add_verb", "command", "local_agent", "settings"]
 
-NO_TOKEN = "start the host agent once, or name its folder with --data DIR"
+NO_TOKEN = "start the host agent once, or name the folder of the one that runs with --data DIR"
 USUAL_FOLDER = "default: the platform's, or tasks where that holds them"
 
 

@@ -9,7 +9,7 @@ import sys
 
 from mcpboard.cli import config
 from mcpboard.cli.config import Verbs
-from mcpboard.cli.host import add_action, settings
+from mcpboard.cli.host import add_action, command, settings
 from mcpboard.errors import ConfigError, ToolFailed
 from mcpboard.host.devices import registry
 from mcpboard.host.drivers import base, factory
@@ -37,13 +37,16 @@ def add(arguments: argparse.Namespace) -> int:
     """Write a device down; its address is checked, the device itself need not be there."""
     spec = registry.DeviceSpec(arguments.id, arguments.kind, arguments.url, arguments.serial, arguments.interface)
     factory.check(spec)
-    registry.add(settings(arguments).folder, spec)
+    effective = settings(arguments)
+    registry.add(effective.folder, spec)
+    print(f"{spec.id} is added; how it is: {command(effective, 'devices', 'test', spec.id)}")
     return 0
 
 
 def remove(arguments: argparse.Namespace) -> int:
     """Strike a device out."""
     registry.remove(settings(arguments).folder, arguments.id)
+    print(f"{arguments.id} is removed")
     return 0
 
 

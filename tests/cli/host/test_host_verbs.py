@@ -174,7 +174,8 @@ def test_a_missing_token_is_not_made_up(folder: Path, data: tuple[str, str]) -> 
 def test_devices_and_tokens_change_under_a_running_agent(folder: Path, data: tuple[str, str]) -> None:
     with host_agent(*data) as (_, url):
         caller = Caller(url, read_main_token(folder))
-        assert host("devices", "add", "p1", "--kind", "simulated", *data).returncode == 0
+        added = host("devices", "add", "p1", "--kind", "simulated", *data)
+        assert added.stdout == f"p1 is added; how it is: {PROGRAM} devices test p1 --data {folder}\n"
         assert caller.call("tap", x=1, y=1).text == "tapped 1,1 on p1"
         assert host("devices", "list", *data).stdout == "p1  kind=simulated\n"
         tested = host("devices", "test", "p1", *data)
@@ -184,7 +185,7 @@ def test_devices_and_tokens_change_under_a_running_agent(folder: Path, data: tup
         assert host("token", "list", *data).stdout.startswith("hermes  2")
         assert host("token", "remove", "hermes", *data).returncode == 0
         assert other.call("list_devices").status == 401
-        assert host("devices", "remove", "p1", *data).returncode == 0
+        assert host("devices", "remove", "p1", *data).stdout == "p1 is removed\n"
         assert caller.call("list_devices").text == "[]"
     listed = host("devices", "list", *data)
     assert (listed.returncode, listed.stdout) == (0, "")
