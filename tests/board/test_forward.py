@@ -14,7 +14,7 @@ from mcpboard.board.lanes import Lanes
 from mcpboard.board.tools import ROWS
 from mcpboard.errors import ToolError
 from mcpboard.protocol.messages import Outcome, ToolCall
-from mcpboard.protocol.tools import Content, Text
+from mcpboard.protocol.tools import Blob, Content, Text
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.serving.undelivered import UndeliveredOutcomes
 from tests.support.clock import Clock
@@ -102,3 +102,18 @@ def test_input_is_the_only_lane_whose_outcomes_are_kept(forward: Forwarder) -> N
     rows = [row for row in ROWS if row.lane != "support_bundle"]
     kept = [row.lane == "input" for row in rows]
     assert [run(forward, row.tool.name).on_delivered is not None for row in rows] == kept
+
+
+def test_a_bundle_keeps_its_slot_until_it_is_closed(forward: Forwarder) -> None:
+    """And one that never came, or is no archive, keeps none."""
+    archive: dict[str, Any] = {"body": b"\x1f\x8b archive"}
+    for broken in ({"body": ConnectionError("secret")}, {"body": b"<html>"}, {"status": 500, "body": b"\x1f\x8b"}):
+        assert isinstance(run(forward, "support_bundle", broken).result, ToolError)
+    bundle = run(forward, "support_bundle", archive).result
+    assert isinstance(bundle, Content)
+    assert "application/gzip: prompts and logs as they are" in text(Outcome(bundle))
+    (blob,) = (block for block in bundle.blocks if isinstance(block, Blob))
+    assert "support_bundle" in text(run(forward, "support_bundle", archive)), "refused while the first is read"
+    assert b"".join(blob.source) == archive["body"]
+    blob.source.close()
+    assert isinstance(run(forward, "support_bundle", archive).result, Content)
