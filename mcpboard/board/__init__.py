@@ -28,10 +28,10 @@ SERVER = {"name": "mcpboard", "title": "Phone board", "version": __version__}
 DISABLED = "MCP is disabled on this board (mcp_enabled = false)"
 
 INSTRUCTIONS = """\
-You see and drive one real phone. Look first: screenshot returns a picture of the screen. \
-Positions are normalised: x and y run from 0 to 1000 over the picture you see, left to right and top to \
+You see and drive one real phone. Look first: screenshot shows the screen. \
+Positions are normalized: x and y run from 0 to 1000 over the screenshot, left to right and top to \
 bottom, whatever its size in pixels. Act with touch_gesture, enter_text, keyboard_tap, quick_action \
-(home, back, app_switch), open_app or open_url: most answer with a picture of the screen afterwards, so \
+(home, back, app_switch), open_app or open_url: most answer with a screenshot taken afterwards, so \
 read it before you go on. After an animation call wait_for_stable_screen. One action runs at a time. \
 An error of an action says what became of it as `delivery`: not_sent may be called again, done must not, \
 unknown means take a screenshot before you decide. Never repeat an action blindly: it would happen twice. \

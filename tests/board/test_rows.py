@@ -73,7 +73,7 @@ def test_no_client_has_a_reason_to_drop_the_tool(row: BoardTool) -> None:
         assert all(re.fullmatch(r"[a-z0-9_]{1,25}", name) for name in properties)
         assert set(schema.get("required", ())) <= properties.keys()
         if "x" in properties:  # whoever has to send it is told how far it runs
-            assert "normalised: x and y run from 0 to 1000" in tool.description
+            assert "normalized: x and y run from 0 to 1000" in tool.description
 
 
 @pytest.mark.parametrize(("name", "words"), [

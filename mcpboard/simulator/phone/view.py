@@ -19,7 +19,7 @@ SHORT, LONG = 498, 1080  # points of the sides: a 1179x2556 phone in a video fra
 FRAME_WIDTH = 1920  # pixels of the video frame, which a phone on its side fills
 HUES = (262, 168, 18, 212)  # degrees; the wallpapers to choose from
 FIELDS = {"Notes": "notes", "Browser": "address", "Messages": "draft"}  # app -> the part of the view its field fills
-GREETING = ((False, "Welcome! This phone is pretended."), (False, "Write something, and I will answer."))
+GREETING = ((False, "Welcome! This phone is simulated."), (False, "Write something, and I will answer."))
 # Names, words and colors, where they decide nothing.
 CONTENT: Mapping[str, Any] = json.loads(Path(__file__).with_name("content.json").read_text("utf-8"))
 USUALLY_ON = frozenset(("Wi-Fi", "Bluetooth", "Mobile Data"))
