@@ -12,7 +12,7 @@ from mcpboard.errors import NOT_SENT, ClientError, PeerBroken, PeerTimeout
 from mcpboard.protocol import client_session
 from mcpboard.protocol.blob_stream import BlobStream
 from mcpboard.protocol.client_session import ClientSession, HttpRequest, RequestFlow
-from mcpboard.protocol.results import Attachment, CallResult, HttpResponse, Picture
+from mcpboard.protocol.results import Attachment, CallResult, HttpResponse, Picture, until_answer
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import TIMEOUT_SECONDS, HttpClient
 
@@ -162,7 +162,7 @@ class Client:
             sent = True
             with self._http.exchange(request, deadline) as response:
                 content, received = BlobStream(), 0
-                for piece in response.plain_pieces():
+                for piece in until_answer(response.plain_pieces(), response.headers, request.id):
                     content.feed(piece)
                     received += len(piece)
                     if progress is not None:

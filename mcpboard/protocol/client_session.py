@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from mcpboard.errors import ClientError, NotMcp, PeerBroken, PeerError, PeerRefused
 from mcpboard.protocol import headers
+from mcpboard.protocol.jsonrpc import Id
 from mcpboard.protocol.limits import PAGES_LIMIT
 from mcpboard.protocol.results import CallResult, HttpResponse, call_result, result_of
 from mcpboard.protocol.tools import verbatim
@@ -30,11 +31,15 @@ SESSION = "Mcp-Session-Id"
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request: its headers and body; the URL and the token are the caller's."""
+    """One HTTP request: its headers and body; the URL and the token are the caller's.
+
+    `id` is that of the JSON-RPC request in `body`; None where nothing answers it but a status.
+    """
 
     headers: Mapping[str, str]
     body: bytes
     method: str = "POST"
+    id: Id | None = None
 
 
 T = TypeVar("T")
@@ -183,7 +188,7 @@ class ClientSession:
             meta = {headers.VERSION_KEY: MODERN, headers.CLIENT_KEY: self._client, headers.CAPABILITIES_KEY: {}}
             params = {**params, "_meta": meta}
         message = {"jsonrpc": "2.0", "id": number, "method": method}
-        return HttpRequest(sent, verbatim(message | {"params": params} if params else message))
+        return HttpRequest(sent, verbatim(message | {"params": params} if params else message), id=number)
 
     def headers(self) -> dict[str, str]:
         """Return the headers of any request; both media types, as the specification demands of a client."""

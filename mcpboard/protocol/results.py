@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -32,6 +33,11 @@ STATUSES: Mapping[int, str] = {
 }
 
 
+# Between two events: three ways to end a line, one of which is the beginning of another.
+_EMPTY_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+_LARGE = 1 << 20  # bytes of an event that is taken for an answer unread, as no notification has an image or a file
+
+
 class HttpResponse(NamedTuple):
     """One whole HTTP response; header names in lower case, `blobs` what a BlobStream took out of `body`."""
 
@@ -53,9 +59,8 @@ class Answer(NamedTuple):
 
 def answer_in(response: HttpResponse, request_id: Id) -> Answer:
     """Return the error or result that answers our request; raises PeerRefused or NotMcp where there is none."""
-    streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     documents, problem = [], ""
-    for text in events(response.body) if streamed else (response.body,):
+    for text in events(response.body) if is_stream(response.headers) else (response.body,):
         try:
             document = jsonrpc.load_response(well_formed_json(text))
         except ParseError as error:
@@ -84,6 +89,37 @@ def result_of(response: HttpResponse, request_id: Id) -> Mapping[str, Any]:
     if response.status != 200:
         raise NotMcp(f"a result came with HTTP {response.status}, which MCP does not do", status=response.status)
     return cast("Mapping[str, Any]", message["result"])
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    """Tell if a response with these headers is a stream of events."""
+    return headers.get("content-type", "").lower().startswith("text/event-stream")
+
+
+def until_answer(pieces: Iterable[bytes], headers: Mapping[str, str], request_id: Id | None) -> Iterator[bytes]:
+    """Yield the pieces of a body; of a stream of events only up to the one that answers the request.
+
+    Some servers keep the stream open behind it, so its end may never come. Without a `request_id` there
+    is nothing to wait for.
+    """
+    if not is_stream(headers):
+        yield from pieces
+    if not is_stream(headers) or request_id is None:
+        return
+    event, is_large = b"", False  # what has come since the last empty line
+    for piece in pieces:
+        yield piece
+        *whole, event = _EMPTY_LINE.split(event + piece)
+        if whole and is_large:
+            return
+        for data in (data for each in whole for data in events(each)):
+            try:
+                if _answers(jsonrpc.load_response(well_formed_json(data)), request_id):
+                    return
+            except ParseError:
+                pass  # it is told of where the whole is read
+        if len(event) > _LARGE:
+            event, is_large = event[-2:], True  # an end of line that another may follow
 
 
 def events(body: bytes) -> Iterator[bytes]:

@@ -109,6 +109,11 @@ def saying(body: bytes) -> Answer:
     return lambda number: http(body % number)
 
 
+def events(text: bytes) -> Answer:
+    """A stream that is not over behind the answer, and breaks off then."""
+    return lambda n: http(text.replace(b"GOOD", GOOD) % n, kind="text/event-stream", length=1 << 30)
+
+
 def status(line: str) -> Answer:
     return lambda number: http(b'{"error":"no"}', line)
 
@@ -172,6 +177,19 @@ ANSWERS: Mapping[str, tuple[Answer, str | None]] = {
     "a transfer coding in HTTP/1.0": (chunked(b"1.0"), "unknown"),
     "the same with a length": (chunked(b"1.0", b"Content-Length: 5"), "unknown"),
     "a transfer coding that nobody asked for": (chunked(b"1.1", coding=b"gzip, chunked"), "unknown"),
+    "events": (events(b"data: GOOD\n\n"), None),
+    "events with other ends of lines": (events(b"event: message\r\ndata: GOOD\r\n\r\n: still here\r\n\r\n"), None),
+    "events with old ends of lines": (events(b"data: GOOD\r\r"), None),
+    "an event of several lines": (events(b'data: {"jsonrpc":"2.0",\ndata: "id":%s,"result":{"content":[]}}\n\n'), None),
+    "events behind others": (
+        events(
+            b': hi\n\nid: 1\ndata:\n\ndata: {"method":"x"}\n\ndata: {"id":99,"result":{}}\n\ndata: GOOD\n\n: on\n\n'
+        ),
+        None,
+    ),
+    "a large event": (events(b"data: " + LARGE % (b"%s", b"") + b"\n\n: on\n\n"), None),
+    "events for others": (events(b'data: {"id":99,"result":{}}%.0s\n\n'), "unknown"),
+    "an event without its end": (events(b"data: GOOD\n"), "unknown"),
     **{line: (status(line), "unknown") for line in LATE},
     **{f"{number}": (status(f"{number} No"), "not_sent") for number in EARLY},
     **{name: (saying(body), None) for name, body in RESULTS.items()},

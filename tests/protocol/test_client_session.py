@@ -14,7 +14,7 @@ from mcpboard.protocol.client_session import ClientSession, HttpRequest, run
 from mcpboard.protocol.headers import StandardHeaders
 from mcpboard.protocol.limits import PAGES_LIMIT
 from mcpboard.protocol.messages import CloseSession, RequestHead
-from mcpboard.protocol.results import HttpResponse, result_of
+from mcpboard.protocol.results import HttpResponse, result_of, until_answer
 from mcpboard.protocol.tools import Blob, Content, Image, Text, Tool, ToolList
 from mcpboard.protocol.versions import LEGACY, MODERN
 from tests.protocol.http_messages import odd
@@ -351,6 +351,20 @@ def test_a_session_id_that_no_header_could_carry_is_ignored() -> None:
 )
 def test_a_response_may_come_as_an_event_stream(body: bytes) -> None:
     assert result_of(HttpResponse(200, {"content-type": "text/event-stream; charset=utf-8"}, body), 1) == {"a": 1}
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_stream_of_events_is_read_up_to_the_answer(end: bytes) -> None:
+    """However it is cut into pieces; of another body all is read, and nothing of what answers a notification."""
+    answer = end.join([b": hi", b"", b'data: {"method":"n"}', b"", b'data: {"id":1,', b'data: "result":{}}', b"", b""])
+    stream = {"content-type": "text/event-stream"}
+    for size in range(1, len(answer) + 1):
+        body = answer + b": on" + end * 2
+        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        read = b"".join(until_answer(iter(pieces), stream, 1))
+        assert len(answer) - len(end) < len(read) < len(answer) + size
+        assert [*until_answer(pieces, JSON, 1)] == pieces
+        assert [*until_answer(pieces, stream, None)] == []
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ class Bridge:
         """Forward an older client's request under `session`; False when that is over, unless it is the `last` try."""
         request = pending.request
         if session.version != MODERN:
-            return self._exchange(pending, HttpRequest(session.headers, line), None if last else session)
+            return self._exchange(pending, HttpRequest(session.headers, line, id=request.id), None if last else session)
         if request.method == "ping":
             # The modern revision has no ping, so the server is asked for its name; the response is as bare as ever.
             self._upstream.run(self._upstream.session.flows.ping(), pending.cancel_token)

@@ -35,13 +35,13 @@ _EARLY_ID = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?P<
 class Spool:
     """One response, whole; close it after use. Raises ClientError where it does not come whole."""
 
-    def __init__(self, response: StreamedResponse) -> None:
+    def __init__(self, response: StreamedResponse, request_id: Id | None) -> None:
         self.status = response.status
         self.headers = response.headers
         self.size = 0  # bytes of the body
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)
         try:
-            for piece in response.plain_pieces():
+            for piece in results.until_answer(response.plain_pieces(), response.headers, request_id):
                 self.size += len(piece)
                 if self.size > BODY_LIMIT:
                     raise PeerBroken(f"the answer is over the limit of {BODY_LIMIT} bytes")
@@ -80,8 +80,7 @@ class Spool:
 
         Raises ClientError where the response holds none.
         """
-        is_stream = self.headers.get("content-type", "").lower().startswith("text/event-stream")
-        if self.status == 200 and self.size > IN_MEMORY and not is_stream:
+        if self.status == 200 and self.size > IN_MEMORY and not results.is_stream(self.headers):
             return self._checked_large(request_id)
         response = HttpResponse(self.status, self.headers, self.beginning(TEXT_LIMIT))
         text, message = results.answer_in(response, request_id)

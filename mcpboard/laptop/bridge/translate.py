@@ -40,7 +40,7 @@ def unchanged(request: Request, line: bytes) -> HttpRequest:
     version = request.params["_meta"][headers.VERSION_KEY]
     if not isinstance(version, str) or not _fits_a_header(version):
         raise InvalidEnvelope(f"_meta {headers.VERSION_KEY} must be a protocol version")
-    return HttpRequest(_modern_headers(request, version), line)
+    return HttpRequest(_modern_headers(request, version), line, id=request.id)
 
 
 def with_envelope(request: Request, client: Mapping[str, Any]) -> HttpRequest:
@@ -61,7 +61,7 @@ def with_envelope(request: Request, client: Mapping[str, Any]) -> HttpRequest:
         raise InvalidParams("the parameters hold a number that is not finite") from error
     except RecursionError as error:
         raise InvalidParams("the parameters are nested too deeply") from error
-    return HttpRequest(sent, body)
+    return HttpRequest(sent, body, id=request.id)
 
 
 def _modern_headers(request: Request, version: str) -> Mapping[str, str]:

@@ -66,7 +66,7 @@ class Upstream:
         while True:
             try:
                 with self.client.exchange(request, limit, cancel) as response:
-                    spool = Spool(response)
+                    spool = Spool(response, request.id)
                 break
             except (PeerUnreachable, PeerBroken) as error:
                 if error.delivery != NOT_SENT and not repeatable:
