@@ -144,9 +144,10 @@ def _bound(family: int, address: Any, freebind: bool, dual: bool = False) -> soc
 
 
 def url(sock: socket.socket) -> str:
-    """Return the MCP URL that reaches `sock`, with the real port."""
-    host, port = sock.getsockname()[:2]
-    return f"http://{host_port(host, port)}/mcp"
+    """Return the MCP URL that reaches `sock`, with the real port, and with the interface of a link-local address."""
+    host, port, *more = sock.getsockname()
+    zone = f"%25{socket.if_indextoname(more[1])}" if more and more[1] else ""
+    return f"http://{host_port(host + zone, port)}/mcp"
 
 
 def local_url(sock: socket.socket) -> str:

@@ -145,6 +145,13 @@ class TotalTimeout(float):
             self.sock.hang_up()
 
 
+def resolve(host: str, port: int) -> list[str]:
+    """Return the IP literals of a host, an IPv6 one with its zone (`fe80::1%3`); OSError or UnicodeError for none."""
+    targets = [info[4] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    # The zone of (address, port, flow, zone) is a number apart; without it no link-local address can be reached.
+    return [f"{target[0]}%{target[3]}" if len(target) == 4 and target[3] else str(target[0]) for target in targets]
+
+
 def connect(
     addresses: Iterable[str],
     port: int,
@@ -179,7 +186,8 @@ def _connect_one(address: str, port: int, deadline: Deadline, seconds: float, in
             else:
                 raise OSError(errno.ENOTSUP, "this system cannot keep a connection to one interface")
         sock.settimeout(min(seconds, deadline.remaining()))
-        sock.connect((address, port))
+        address, _, zone = address.partition("%")
+        sock.connect((address, port, 0, int(zone)) if zone else (address, port))
     except BaseException:
         sock.close()
         raise

@@ -17,13 +17,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from mcpboard import __version__, errors
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.text import one_line
 from mcpboard.transport import FailureKind, open_session, translate_errors
-from mcpboard.transport.deadline import DEAD_SECONDS, Deadline, DeadlineMixin, DeadlineSocket, TotalTimeout, connect
+from mcpboard.transport.deadline import (
+    DEAD_SECONDS,
+    Deadline,
+    DeadlineMixin,
+    DeadlineSocket,
+    TotalTimeout,
+    connect,
+    resolve,
+)
 
 if TYPE_CHECKING:
     import requests
@@ -36,6 +44,8 @@ PIECE = 64 << 10  # bytes read at a time, what a BlobStream takes
 
 # What the kernel says of a connection that it has given up, as when the cable was pulled.
 _DEAD_LINK = frozenset({errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
+
+_ZONE = re.compile(r"%[^]]*")  # written %25 in a URL, or as curl takes it, too, % alone
 
 # Headers that frame a message or name its target; ours alone to set.
 _RESERVED = frozenset(
@@ -62,9 +72,11 @@ class HttpClient:
     ) -> None:
         parts = _checked_url(url)
         self.url = parts.geturl()  # with its path
-        self.origin = f"{parts.scheme}://{parts.netloc}"  # as a browser would name it for a page of that server
-        self.address = (str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80))
+        # The zone of an address says which cable here leads to it (fe80::1%usb0), which is nothing to the server.
+        authority = _ZONE.sub("", parts.netloc)
+        self.origin = f"{parts.scheme}://{authority}"  # as a browser would name it for a page of that server
         self._over_tls = parts.scheme == "https"
+        self.address = (str(parts.hostname).replace("%25", "%", 1), parts.port or (443 if self._over_tls else 80))
         # Linux takes 15 bytes of nearly anything; one of digits and points alone was meant as an address.
         if interface is not None and not re.fullmatch(r"(?=.*[A-Za-z])[!-.0-9;-~]{1,15}", interface):
             raise errors.ConfigError("a network interface is expected, such as usb0, and no address or path")
@@ -75,6 +87,8 @@ class HttpClient:
             self._headers["Authorization"] = f"Bearer {token}"
         for name, value in self._headers.items():
             _check_header(name, value)
+        if authority != parts.netloc:
+            self._headers["Host"] = authority
 
     @contextmanager
     def exchange(
@@ -86,7 +100,7 @@ class HttpClient:
         PeerUnreachable, PeerTimeout, PeerBroken and NotMcp, each with its `delivery`.
         """
         cancel = cancel or CancelToken()
-        url = self.url if path is None else self.origin + path
+        url = self.url if path is None else urljoin(self.url, path)
         timeout = TotalTimeout(deadline, cancel.attach)
         try:
             with _translated(timeout, "the connection broke"):
@@ -108,8 +122,7 @@ class HttpClient:
         if self._connect is not None:
             sock = self._connect(host, port, deadline)
         else:
-            addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-            sock = connect(addresses, port, deadline, CONNECT_SECONDS, self._interface)
+            sock = connect(resolve(host, port), port, deadline, CONNECT_SECONDS, self._interface)
         sock.watch_link()
         return _wrap_tls(sock, host) if self._over_tls else sock
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import socket
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tests.functional.namespaces import namespace
 from tests.support import rig
 from tests.support.gohttp import GoServer
 from tests.support.http import Caller
+from tests.support.processes import BARE, MCPBOARD, run, started
 
 HEBREW = "שלום 👩‍👩‍👧"
 
@@ -130,6 +133,39 @@ def test_a_backend_on_ipv6_loopback_alone_is_found_by_name() -> None:
     ):
         assert not client.call("screenshot").is_error
         assert not client.call("device_status").is_error
+
+
+@pytest.mark.tools
+def test_a_board_is_reached_at_the_link_local_address_of_its_cable(tmp_path: Path) -> None:
+    """By every way in, with the interface spelled as URLs want it, as curl takes it, too, and by its number."""
+    with namespace("cable") as cable:
+        cable.ip(
+            "link add usb0 type veth peer name usb1",
+            "link set usb0 up",
+            "link set usb1 up",
+            "addr add fe80::1/64 dev usb0 nodad",
+        )
+        inside, number = ("ip", "netns", "exec", cable.name), cable.run(socket.if_nametoindex, "usb0")
+        environ = {**BARE, "PATH": PATH, "HOME": str(tmp_path)}
+        with started(*inside, *MCPBOARD, "serve", "--listen", "[fe80::1%usb0]:0", env=environ) as board:
+            announced = board.url
+            zones = ["%25usb0", "%usb0", f"%25{number}"]
+            urls = [announced.replace("%25usb0", zone) for zone in zones]
+            assert announced.startswith("http://[fe80::1%25usb0]:")
+            for url in urls:
+                listed = run(*inside, *MCPBOARD, "tools", url, env=environ)
+                assert "screenshot" in listed.stdout, listed
+                checked = run(*inside, *MCPBOARD, "doctor", url, "--json", env=environ)
+                states = {each["check"]: each["state"] for each in json.loads(checked.stdout)["checks"]}
+                assert (states["route"], states["tcp"], states["handshake"]) == ("ok", "ok", "ok"), checked.stdout
+            line = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+            bridged = run(*inside, *MCPBOARD, "bridge", announced, input=line, env=environ)
+            assert '"screenshot"' in bridged.stdout, bridged
+            with started(*inside, *MCPBOARD, "relay", announced, "--listen", "127.0.0.1:0", env=environ) as relay:
+                near = "http://127.0.0.1:" + relay.line.partition("relaying http://127.0.0.1:")[2].partition("/")[0]
+                # As a page of the relay would: to the board it is one of its own.
+                page = cable.run(partial(Caller(f"{near}/mcp").get, "/health", Origin=near))
+                assert page.status == 200, page
 
 
 def test_a_backend_that_drops_what_it_is_sent_is_given_up_soon() -> None:

@@ -163,8 +163,10 @@ def test_a_request_that_is_cut_at_any_byte_but_the_last_was_not_sent(
 @pytest.mark.parametrize(("url", "address", "host"), [
     ("http://[::1]/mcp", ("::1", 80), b"[::1]"),
     ("http://[::1]:8080/mcp", ("::1", 8080), b"[::1]:8080"),
-    ("http://[fe80::1%usb0]:8080/mcp", ("fe80::1%usb0", 8080), None),  # a board at the end of a cable
-    ("http://[fe80::1%eth0]/mcp", ("fe80::1%eth0", 80), None),
+    ("http://[fe80::1%usb0]:8080/mcp", ("fe80::1%usb0", 8080), b"[fe80::1]:8080"),  # a board at the end of a cable
+    ("http://[fe80::1%25usb0]:8080/mcp", ("fe80::1%usb0", 8080), b"[fe80::1]:8080"),
+    ("http://[FE80::1%25Eth0]/mcp", ("fe80::1%Eth0", 80), b"[FE80::1]"),
+    ("http://[fe80::1%253]/mcp", ("fe80::1%3", 80), b"[fe80::1]"),
     ("http://board/mcp", ("board", 80), b"board"),
     ("http://board.local.:80/mcp", ("board.local.", 80), None),
 ])  # fmt: skip

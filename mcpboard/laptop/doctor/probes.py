@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import statistics
 import time
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.tools import compact
 from mcpboard.protocol.versions import MODERN
 from mcpboard.text import json_object
-from mcpboard.transport.deadline import Deadline, connect
+from mcpboard.transport.deadline import Deadline, connect, resolve
 from mcpboard.transport.http import HttpClient
 
 CONNECT_S = 5.0  # seconds for one TCP connection; a board at the end of a cable answers in milliseconds
@@ -171,8 +170,7 @@ class ServerProbes:
         host, port = self.http.address
         started = time.monotonic()
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            with closing(connect([str(entry[4][0]) for entry in found], port, Deadline(2 * CONNECT_S), CONNECT_S)):
+            with closing(connect(resolve(host, port), port, Deadline(2 * CONNECT_S), CONNECT_S)):
                 return TcpFacts(host, port, self.system, time.monotonic() - started)
         except (OSError, UnicodeError) as error:
             return TcpFacts(host, port, self.system, error=error)
