@@ -110,6 +110,7 @@ class HostRole:
     def run(self, call: ToolCall) -> Outcome:
         """Run one tool call; an action's outcome begins with those of the same device that reached nobody."""
         row = self._rows[call.name]
+        self.owners.note_client(call)
         with self._in_its_words(call, NOT_SENT):
             self.follow()
         if isinstance(row, StatusTool):
@@ -250,11 +251,11 @@ def build(
     serials: dict[str, str] = {}  # of Android phones by network, by their addresses
     registry = Registry(folder, manager, lambda spec: factory.driver(spec, adb), serials)
     discovery = autodiscovery.discover(manager, registry.specs, adb, serials) if settings.adb_discover else None
-    statuses = DeviceStatuses(manager)
+    statuses = DeviceStatuses(manager, owners.clients)
     vision = vision or create_service(folder / ICONS)
     enrolled = enrolled or enrollment.read(folder)
     cloud = Worker(manager, statuses.devices, vision, enrolled, folder, settings.cloud_proxy) if enrolled else None
-    presenter = Presenter(manager, statuses, owners.sessions, clock, cloud.status if cloud else None)
+    presenter = Presenter(manager, statuses, owners.sessions, owners.clients, clock, cloud.status if cloud else None)
     usual_command = shlex.join(("device-host-agent", "mcp-token", "--data", str(folder)))
     pages = console.build(presenter, tokens, folder, registry.follow, token_command or usual_command)
     return HostRole(manager, owners, tokens, statuses, vision, pages, registry.follow, cloud, discovery, clock)

@@ -110,10 +110,7 @@ class Endpoint:
         negotiated = versions.negotiate(requested, self.policy.echoed_versions)
         if version.modern or self.policy.knows_session is None:
             return self._handshake(request.id, negotiated, modern=version.modern)
-        info = request.params.get("clientInfo")
-        names = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
-        client = one_line(" ".join(name for name in names if isinstance(name, str))[:CLIENT_NAME_LIMIT])
-        return OpenSession(request.id, negotiated, client, principal)
+        return OpenSession(request.id, negotiated, _client(request.params.get("clientInfo")), principal)
 
     def _handshake(self, request_id: Id, version: str, *extra: tuple[str, str], modern: bool = False) -> Reply:
         server, text = dict(self.policy.server), self.policy.instructions
@@ -145,7 +142,9 @@ class Endpoint:
         if tool is None:
             raise errors.InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
         arguments = arguments or {}
-        call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal)
+        meta = request.params.get("_meta")
+        client = _client(meta.get(headers.CLIENT_KEY)) if isinstance(meta, dict) else ""
+        call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal, client=client)
         try:
             check_arguments(tool.input_schema, arguments)
         except errors.BadArgument as error:
@@ -211,6 +210,12 @@ def result_parts(request_id: Id, content: Content, fixed: bytes) -> tuple[Part, 
     structured = () if content.structured is None else (b'"structuredContent":', compact(content.structured), b",")
     end = (b'"isError":true,' if content.is_error else b"") + fixed + b"}}"
     return (jsonrpc.result_head(request_id) + b'{"content":[', *blocks, b"],", *structured, end)
+
+
+def _client(info: object) -> str:
+    """Return name and version of a `clientInfo`, in one line; "" where it gives none."""
+    names = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
+    return one_line(" ".join(name for name in names if isinstance(name, str))[:CLIENT_NAME_LIMIT])
 
 
 def _acknowledge(message: Notification | Response, version: str | None) -> Reply:

@@ -66,6 +66,7 @@ class ToolCall(NamedTuple):
     principal: str
     # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
     gone: Callable[[], bool] = never
+    client: str = ""  # name and version as the call itself gives them, "" when it does not
 
     @property
     def arguments(self) -> Mapping[str, Any]:

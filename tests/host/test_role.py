@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from mcpboard.host.access import tokens
-from mcpboard.host.access.owners import principal_owner
+from mcpboard.host.access.owners import SHARED_TOKEN, principal_owner
 from mcpboard.host.devices import status
 from mcpboard.host.devices.manager import DeviceManager
 from mcpboard.host.drivers.base import READY, Probe
+from mcpboard.protocol.headers import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY
 from tests.host.rig import CLOUD_OWNER, Agent, Fake, agent, result, threads
-from tests.support.http import LEGACY, LIMIT_S, MODERN, Caller
+from tests.support.http import LEGACY, LIMIT_S, MODERN, Caller, Response
 
 # The tools that lease their device, with the arguments that they need.
 LEASING: dict[str, dict[str, Any]] = {
@@ -389,6 +390,41 @@ def test_a_session_id_that_came_to_nothing_is_forgotten(host: Agent, phone: Fake
     first.call("tap", x=1, y=1)
     assert busy(host.caller.call("tap", x=1, y=1, session_id="new"))
     assert [session.id for session in host.role.owners.sessions()] == [first.session]
+
+
+def named(caller: Caller, client: str, tool: str, **arguments: Any) -> Response:
+    """A call without a session, by a client that says who it is."""
+    meta = {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, CLIENT_KEY: {"name": client, "version": "1"}}
+    return caller.modern().post("tools/call", name=tool, arguments=arguments, _meta=meta)
+
+
+def test_clients_that_share_a_token_are_named_with_the_remedy(tmp_path: Path) -> None:
+    """For a minute; by the device that they have, in its status and on the dashboard; and no more than eight."""
+    with agent(tmp_path, X=Fake(), Y=Fake()) as host:
+
+        def told() -> list[str] | None:
+            status = named(host.caller, "late", "device_status", device_id="X").result["structuredContent"]
+            assert status.get("hint") == (SHARED_TOKEN if "clients_of_owner" in status else None)
+            page = host.browser().get("/").text
+            assert (SHARED_TOKEN in page) == ("clients_of_owner" in status)
+            assert ", ".join(status.get("clients_of_owner", ["late 1"])) in page
+            clients: list[str] | None = status.get("clients_of_owner")
+            return clients
+
+        named(host.caller, "late", "tap", x=1, y=1, device_id="X")
+        assert told() is None
+        named(host.caller, "early", "tap", x=1, y=1, device_id="X")
+        host.caller.open().call("tap", x=1, y=1, device_id="Y")  # in a session of its own
+        assert told() == ["early 1", "late 1"]
+        host.clock.pass_by(30)
+        named(host.caller, "late", "tap", x=1, y=1, device_id="X")
+        host.clock.pass_by(31)
+        assert told() is None
+        for number in range(20):
+            named(host.caller, f"c{number}", "list_devices")
+        assert told() == [*(f"c{number} 1" for number in range(13, 20)), "late 1"]
+        y = host.caller.call("device_status", device_id="Y").result["structuredContent"]
+        assert "clients_of_owner" not in y
 
 
 def test_hold_scope_token_makes_the_sessions_of_one_token_one_owner(tmp_path: Path) -> None:

@@ -76,6 +76,10 @@ def connect(arguments: argparse.Namespace) -> int:
         note = TOKEN_NOTES["file" if client.format == "steps" else client.token]
         token = target.token
         _say(note.format(variable=target.variable, command=token.command, file=token.file, client=client.title))
+        if token.shown_by:  # the main token, which all clients get that are not given one of their own
+            from mcpboard.host.access.owners import SHARED_TOKEN
+
+            _say(SHARED_TOKEN)
     _say(*client.notes)
     doctor = _host_command("doctor", arguments) if arguments.host else f"mcpboard doctor {target.url}"
     connected, message = laptop.handshake(target, doctor)

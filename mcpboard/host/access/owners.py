@@ -23,6 +23,13 @@ NEW = "new"  # the session_id that starts one
 NAMED_PREFIX = "hs_"  # of a session_id that was started so
 SHOWN = 8  # characters of a key that others may see
 
+SEEN_SECONDS = 60.0  # how long a client without a session is named after its latest call
+MOST_CLIENTS = 8  # names kept for a token: whoever invents one for each call finds room for no more
+SHARED_TOKEN = (
+    "Clients with the same token may count as one user and share its devices. "
+    "To keep one apart, give it a token of its own: device-host-agent token add NAME"
+)
+
 
 class Owners:
     """The sessions of the moment, and the owner that each call is made for; safe to share between threads.
@@ -43,6 +50,7 @@ class Owners:
         self._lock = threading.Lock()
         self._legacy = SessionBook()
         self._named = SessionBook()  # by session_id argument
+        self._clients: dict[str, dict[str, float]] = {}  # principal -> client without a session -> its latest call
 
     # --- sessions ------------------------------------------------------------------------------
 
@@ -65,6 +73,7 @@ class Owners:
         """End every session of a principal whose token has gone; return the owners whose leases end with them."""
         owners = [principal_owner(principal)]
         with self._lock:
+            self._clients.pop(principal, None)
             for book in (self._legacy, self._named):
                 for session in [each for each in book.values() if each.principal == principal]:
                     del book[session.id]
@@ -75,6 +84,27 @@ class Owners:
         """Return every session, oldest first, the legacy ones before the others."""
         with self._lock:
             return [*self._legacy.values(), *self._named.values()]
+
+    # --- clients that share an owner -------------------------------------------------------------
+
+    def note_client(self, call: ToolCall) -> None:
+        """Remember who made a call for which its token stands."""
+        if call.session is not None and self._hold_scope == SESSION:
+            return
+        with self._lock:
+            session = self._legacy.get(call.session or "")
+            client = call.client or (session.client if session else "") or "unknown client"
+            seen = self._clients.setdefault(call.principal, {})
+            seen.pop(client, None)  # the latest comes last
+            seen[client] = self._clock()
+            if len(seen) > MOST_CLIENTS:
+                del seen[next(iter(seen))]
+
+    def clients(self, owner: Owner) -> list[str]:
+        """Return who called for this owner in the last minute; nobody for one that is a session."""
+        with self._lock:
+            seen = self._clients.get(owner.principal, {}) if owner == principal_owner(owner.principal) else {}
+            return [client for client, at in seen.items() if self._clock() - at <= SEEN_SECONDS]
 
     # --- the owner of a call -------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from mcpboard.errors import McpboardError, UnknownDevice
 from mcpboard.host.access.owners import SHOWN
 from mcpboard.host.cloud.worker import CloudStatus
 from mcpboard.host.console.cache import RevalidatingCache
-from mcpboard.host.devices.leases import IDLE_SECONDS, MCP
+from mcpboard.host.devices.leases import IDLE_SECONDS, MCP, Owner
 from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.devices.status import DeviceStatuses
 from mcpboard.host.drivers.base import OFFLINE, READY, Screenshot
@@ -53,6 +53,7 @@ class Presenter:
     manager: DeviceManager
     statuses: DeviceStatuses
     sessions: Callable[[], Sequence[Session]]
+    clients: Callable[[Owner], list[str]]
     clock: Callable[[], float]
     cloud: Callable[[], CloudStatus] | None
     _states: RevalidatingCache[dict[str, Any]] = field(init=False)
@@ -141,19 +142,22 @@ class Presenter:
         rows = []
         for loose in dict.fromkeys(owner for owner in leases.values() if owner.kind == MCP and owner.key not in ids):
             idle = [each.idle_s for each in self.manager.states() if each.owner == loose and each.idle_s is not None]
-            rows.append((loose.key, loose.prefix, "without a session", "", min(idle, default=0.0)))
+            clients = [each[:LONGEST_NAME] for each in self.clients(loose)]
+            client = ", ".join(clients) or "without a session"
+            rows.append((loose.key, loose.prefix, client, "", min(idle, default=0.0), len(clients) > 1))
         for each in sessions:
             client = each.client[:LONGEST_NAME] or "unknown client"
-            rows.append((each.id, each.id[:SHOWN], client, each.version, self.clock() - each.used))
+            rows.append((each.id, each.id[:SHOWN], client, each.version, self.clock() - each.used, False))
         shown = [
             {
                 "prefix": prefix,
                 "client": client,
                 "version": version or NO_VERSION,
                 "last_call_s": last_call_s,
+                "is_shared": is_shared,  # by several clients that have one token
                 "devices": [device for device, owner in leases.items() if owner.key == key],
             }
-            for key, prefix, client, version, last_call_s in rows
+            for key, prefix, client, version, last_call_s, is_shared in rows
         ]
         shown.sort(key=lambda row: (not row["devices"], row["last_call_s"]))
         return shown[:MOST_ROWS], max(0, len(shown) - MOST_ROWS)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpboard import __version__
+from mcpboard.host.access.owners import SHARED_TOKEN
 from mcpboard.host.console.routes import url_for
 from mcpboard.host.devices.leases import CLOUD, Owner
 from mcpboard.text import well_formed
@@ -37,7 +38,7 @@ def renderer() -> Renderer | None:
         auto_reload=False,
     )
     environment.filters.update(ago=ago, person=person)
-    environment.globals.update(version=__version__, url_for=url_for)
+    environment.globals.update(version=__version__, url_for=url_for, shared_token=SHARED_TOKEN)
     # A page is UTF-8, which has no half of a surrogate pair: what a phone shows may hold one.
     return lambda template, context: well_formed(environment.get_template(template).render(context))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
+from mcpboard.host.access.owners import SHARED_TOKEN
+from mcpboard.host.devices.leases import Owner
 from mcpboard.host.devices.manager import DeviceManager, DeviceState
 from mcpboard.host.drivers.base import Driver, Probe
 
@@ -17,10 +19,11 @@ SILENT = Probe("no answer")
 
 
 class DeviceStatuses:
-    """Probe devices without a lease; one probe a device at a time."""
+    """Probe devices without a lease; one probe a device at a time. `clients` names those that share an owner."""
 
-    def __init__(self, manager: DeviceManager) -> None:
+    def __init__(self, manager: DeviceManager, clients: Callable[[Owner], list[str]] = lambda owner: []) -> None:
         self._manager = manager
+        self._clients = clients
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="probe")
         self._under_way: dict[Driver, Future[Probe]] = {}
@@ -37,6 +40,9 @@ class DeviceStatuses:
         probe = self._probe([state])[device_id]
         ended = self._manager.last_ended(device_id)
         status = {**probe.details, **_summary(state, probe), "free_in_s": state.free_in_s}
+        clients = [] if state.owner is None else self._clients(state.owner)
+        if len(clients) > 1:
+            status |= {"clients_of_owner": clients, "hint": SHARED_TOKEN}
         if ended is not None:
             status["last_hold"] = {"held_by": ended.owner.label, "ended": ended.why}
         return status

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from mcpboard.host import running as running_agent
+from mcpboard.host.access.owners import SHARED_TOKEN
 from mcpboard.host.access.tokens import TOKEN_FILE, read_main_token
 from mcpboard.host.running import RUNNING_FILE, RunningAgent
 from mcpboard.simulator import Simulator
@@ -286,6 +287,7 @@ def test_clients_are_configured_for_the_agent_that_runs(folder: Path, data: tupl
     assert f'export APEX_DEVICE_TOKEN="$({PROGRAM} mcp-token --data {folder})"' in claude.stderr
     assert secret not in claude.stdout + claude.stderr
     assert f'export APEX_DEVICE_TOKEN="$(cat {named})"' in bob.stderr
+    assert (SHARED_TOKEN in claude.stderr, SHARED_TOKEN in bob.stderr) == (True, False)
     assert file in desktop.stdout
     assert called.stdout == "[]\n"
     assert 'url: "http://127.0.0.1:8765/mcp"' in connect("hermes", *data).stdout, "it has ended"

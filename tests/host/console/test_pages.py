@@ -97,7 +97,7 @@ def test_sessions_are_shown_with_client_version_last_call_and_devices(host: Agen
     principal = host.role.manager.leases()["Y"]
     rows = re.findall(r"<tr>(.*?)</tr>", host.browser().get("/").html, re.DOTALL)[1:]
     assert [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows] == [
-        f"{principal.prefix} without a session 2026-07-28 or none just now Y",
+        f"{principal.prefix} unknown client 2026-07-28 or none just now Y",
         f"{str(first.session)[:8]} test 1 2025-11-25 30 s ago X",
         f"{str(second.session)[:8]} test 1 2025-11-25 just now no device",
     ]
