@@ -7,6 +7,7 @@
     ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
     │   ├── ParseError          -32700
     │   ├── InvalidRequest      -32600
+    │   │   └── UnsupportedMediaType  -32600 at 415: the body says that it is no JSON
     │   ├── SessionGone         -32600 at 404: the legacy session is unknown or over
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
@@ -105,6 +106,12 @@ class InvalidRequest(ProtocolError):
     """JSON, but not one JSON-RPC 2.0 message."""
 
     code = -32600
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """The body says that it is no JSON; HTTP 415."""
+
+    status = 415
 
 
 class SessionGone(ProtocolError):

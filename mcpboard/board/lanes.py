@@ -17,8 +17,8 @@ from mcpboard.transport.deadline import Clock
 # Advice to a caller who is turned away, by lane; every other lane takes ADVICE.
 ADVICE = "call again when it is over"
 LANE_ADVICE = {
-    "input": "it may have changed the screen already: look at the screen first (screenshot), "
-    "then decide whether this is still needed"
+    "input": "{running} may have changed the screen already: look at the screen first (screenshot), "
+    "then decide whether {tool} is still needed"
 }
 
 
@@ -57,7 +57,8 @@ class Lanes:
                 runs = " and ".join(
                     f"{other.tool} has been running for {max(0.0, now - other.since):.0f} s" for other in running
                 )
-                advice = LANE_ADVICE.get(lane, ADVICE)
+                names = " and ".join(other.tool for other in running)
+                advice = LANE_ADVICE.get(lane, ADVICE).format(running=names, tool=tool)
                 raise Busy(f"{tool} was not started: {runs}. Nothing was sent; {advice}.")
             running.append(slot)
         return slot

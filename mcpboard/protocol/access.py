@@ -1,7 +1,8 @@
 """Decide who is let in, by the head of a request to `/mcp` and before its body is read.
 
-`admit` is the ladder, in its order: disabled, Origin, method, bearer token, size, media type. The
-first rung that refuses gives the response. `check_origin` holds for every other address as well.
+`admit` is the ladder, in its order: disabled, Origin, method, bearer token, size. The first rung that
+refuses gives the response; the media type comes next, with the id of the body. `check_origin` holds for
+every other address as well.
 `docs/protocol.md` has the specification or reason behind each rung.
 """
 
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcpboard.errors import Refused
+from mcpboard.errors import Refused, UnsupportedMediaType
 from mcpboard.net import Authority, parse_authority
 from mcpboard.protocol.limits import BODY_LIMIT
 from mcpboard.protocol.messages import Admitted, Policy, RequestHead
@@ -27,6 +28,10 @@ MCP_PATHS = ("/mcp", "/mcp/")
 ORIGIN_REFUSED = "cross-origin request refused: open the board by its IP address or localhost; Origin must equal Host"
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
+# One media type with its parameters, or several; what is quoted may hold commas.
+_JSON_ONLY = re.compile(
+    r'(?:\s*application/json\s*(?:;(?:[^,"]|"(?:[^"\\]|\\.)*")*)?(?:,(?!$)|$))+', re.ASCII | re.IGNORECASE
+)
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
@@ -40,15 +45,13 @@ def admit(policy: Policy, head: RequestHead) -> Admitted:
     check_origin(head)
     allowed = ("POST",) if policy.knows_session is None else ("POST", "DELETE")
     if head.method not in allowed:
-        hint = f"{head.method} is not served here: POST one JSON-RPC message"
+        hint = f"{head.method} is not served here: POST one JSON-RPC message; the page for people is at /"
         raise Refused(405, {"error": hint}, [("Allow", ", ".join(allowed))])
     principal = "" if policy.authorize is None else policy.authorize(head.authorization)
     if principal is None:
         raise Refused(401, {"error": "invalid token"}, [("WWW-Authenticate", "Bearer")])
-    if head.method == "POST":
-        if too_large:
-            raise Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
-        _check_media_type(head)
+    if head.method == "POST" and too_large:
+        raise Refused(413, _rpc_error(f"the body is over the limit of {BODY_LIMIT} bytes"))
     return Admitted(head, principal)
 
 
@@ -58,13 +61,15 @@ def check_origin(head: RequestHead) -> None:
         raise Refused(403, _rpc_error(ORIGIN_REFUSED))
 
 
-def _check_media_type(head: RequestHead) -> None:
-    """Raise Refused with 415 for every media type but JSON; simple clients on devices send none, and pass."""
+def check_media_type(head: RequestHead) -> None:
+    """Raise UnsupportedMediaType for every media type but JSON; simple clients on devices send none, and pass.
+
+    A header that is sent twice arrives joined by a comma; each of its values has to name JSON.
+    """
     if head.content_encoding and head.content_encoding.strip().lower() != "identity":
-        raise Refused(415, _rpc_error("send the body without Content-Encoding"))
-    media_type, _, _ = (head.content_type or "").partition(";")
-    if head.content_type is not None and media_type.strip().lower() != "application/json":
-        raise Refused(415, _rpc_error("send the header Content-Type: application/json"))
+        raise UnsupportedMediaType("send the body without Content-Encoding")
+    if head.content_type is not None and not _JSON_ONLY.fullmatch(head.content_type):
+        raise UnsupportedMediaType("send the header Content-Type: application/json")
 
 
 # --- Origin and Host -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 
 from mcpboard import errors
 from mcpboard.errors import UNKNOWN, ProtocolError, ToolError
-from mcpboard.protocol import headers, jsonrpc, versions
+from mcpboard.protocol import access, headers, jsonrpc, versions
 from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
 from mcpboard.protocol.limits import ARGUMENTS_LIMIT, CLIENT_NAME_LIMIT
 from mcpboard.protocol.messages import Admitted, CloseSession, ListTools, OpenSession, Policy, Reply, Step, ToolCall
@@ -65,6 +65,7 @@ class Endpoint:
                 broken = error
             if self.policy.disabled is not None:
                 raise errors.MethodNotFound(self.policy.disabled)
+            access.check_media_type(head)
             session = self._session(admitted, document)  # a dead one is reported before a broken body
             if broken is not None:
                 raise broken
@@ -108,7 +109,8 @@ class Endpoint:
         if not isinstance(requested, str):
             raise errors.InvalidParams("initialize needs protocolVersion, a string")
         negotiated = versions.negotiate(requested, self.policy.echoed_versions)
-        if version.modern or self.policy.knows_session is None:
+        # In the modern revision there are no sessions; only an older one gets an id.
+        if versions.MODERN in (version.header, negotiated) or self.policy.knows_session is None:
             return self._handshake(request.id, negotiated, modern=version.modern)
         return OpenSession(request.id, negotiated, _client(request.params.get("clientInfo")), principal)
 

@@ -40,7 +40,8 @@ def check(sent: StandardHeaders, request: Request, *, strict_meta: bool = False)
 
     Raises HeaderMismatch, UnsupportedVersion or InvalidEnvelope.
     """
-    meta = request.params.get("_meta", {})
+    # Here and in the envelope null is what some clients write for a member that is left out.
+    meta = {} if request.params.get("_meta") is None else request.params["_meta"]
     envelope = meta if isinstance(meta, dict) else {}
     # A legacy handshake settles the version in its body, so its header is not judged.
     is_handshake = request.method == "initialize" and sent.method is None and VERSION_KEY not in envelope
@@ -131,11 +132,11 @@ def _check_envelope(sent: StandardHeaders, meta: Mapping[str, Any], strict_meta:
             raise InvalidEnvelope(f"_meta needs {CAPABILITIES_KEY}, an object")
     elif not modern:
         return
-    elif strict_meta or any(key in meta for key in _RESERVED):
+    elif strict_meta or any(meta.get(key) is not None for key in _RESERVED):
         raise InvalidEnvelope(f"_meta lacks {VERSION_KEY}")
     client = meta.get(CLIENT_KEY)
     named = isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
-    if CLIENT_KEY in meta and not named:
+    if client is not None and not named:
         raise InvalidEnvelope(f"_meta {CLIENT_KEY} must be an object with name and version")
-    if LOG_LEVEL_KEY in meta and meta[LOG_LEVEL_KEY] not in LOG_LEVELS:
+    if meta.get(LOG_LEVEL_KEY) is not None and meta[LOG_LEVEL_KEY] not in LOG_LEVELS:
         raise InvalidEnvelope(f"_meta {LOG_LEVEL_KEY} is not a log level")

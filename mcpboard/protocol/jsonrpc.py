@@ -137,8 +137,7 @@ def parse_message(document: Any) -> Message:
     is_request = "id" in document
     if is_request and not valid_id(document["id"]):
         raise InvalidRequest(f'"id" must be an integer, or a string of at most {ID_LIMIT} characters')
-    # Null stands for no params only in a notification.
-    if not isinstance(params, dict) and (params is not None or (is_request and "params" in document)):
+    if params is not None and not isinstance(params, dict):  # null is what some clients write for none
         raise InvalidRequest('"params" must be an object')
     return Request(document["id"], method, params or {}) if is_request else Notification(method)
 

@@ -19,7 +19,17 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import get_content_length
 
-from mcpboard.errors import Busy, ProtocolError, Refused, ToolError
+from mcpboard.errors import (
+    BackendBroken,
+    BackendTimeout,
+    BackendUnreachable,
+    Busy,
+    DeviceBusy,
+    ProtocolError,
+    Refused,
+    ToolError,
+    ToolFailed,
+)
 from mcpboard.protocol.access import MCP_PATHS, admit, check_origin
 from mcpboard.protocol.endpoint import INTERNAL, JSON, Endpoint
 from mcpboard.protocol.headers import StandardHeaders
@@ -189,7 +199,7 @@ class Application:
             reply, outcome = _reply(endpoint, call, outcome)
             body = ReplyBody(reply.parts)
             connection = environ.get(CONNECTION)
-            afterwards.callback(_log_call, call.name, _ended(outcome.result), started, body)
+            afterwards.callback(_log_call, call.name, outcome.result, started, body)
             if (on_delivered := outcome.on_delivered) is not None:
                 # How to learn whether the reply has arrived, None where it was not handed over whole.
                 receipt = on_trust if connection is None else connection.receipt
@@ -228,18 +238,16 @@ def _reply(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply,
         return endpoint.reply(call, crashed), Outcome(crashed)
 
 
-def _ended(result: Content | ToolError | ProtocolError) -> str:
-    """Return how a call ended, in a word for the log."""
+def _log_call(name: str, result: Content | ToolError | ProtocolError, started: float, body: ReplyBody) -> None:
+    """Write the one log line of a tool call, a warning where a backend or device failed: no argument, no token."""
+    ended = type(result).__name__
     if isinstance(result, Content):
-        return "error" if result.is_error else "ok"
-    return type(result).__name__
-
-
-def _log_call(name: str, ended: str, started: float, body: ReplyBody) -> None:
-    """Write the one log line of a tool call: never an argument, never a token."""
+        ended = "error" if result.is_error else "ok"
+    failed = isinstance(result, (BackendUnreachable, BackendTimeout, BackendBroken, ToolFailed))
+    level = logging.WARNING if failed and not isinstance(result, DeviceBusy) else logging.INFO
     milliseconds = (time.monotonic() - started) * 1000
     lost = "" if body.is_whole else ", not handed over whole"
-    log.info("%s: %s, %d bytes, %.0f ms%s", name, ended, body.sent, milliseconds, lost)
+    log.log(level, "%s: %s, %d bytes, %.0f ms%s", name, ended, body.sent, milliseconds, lost)
 
 
 def _nowhere(request: Request, error: HTTPException) -> Response:
@@ -298,7 +306,7 @@ def _http_error(request: Request, error: HTTPException) -> Reply:
     if isinstance(error, NotFound):
         told = "not found: MCP is served at /mcp"
     elif isinstance(error, MethodNotAllowed):
-        told = f"{request.method} is not served here"
+        told = f"{request.method} is not served here; MCP is served at /mcp"
         error.valid_methods = sorted(error.valid_methods or ())
     headers = [each for each in error.get_headers(request.environ) if each[0] != "Content-Type"]
     return refusal(Refused(error.code or 500, {"error": told}, headers))

@@ -34,7 +34,7 @@ def test_a_full_lane_names_all_that_runs_and_advises(lanes: Lanes, clock: Clock,
     with pytest.raises(Busy) as refused:
         lanes.acquire(lane, "another")
     assert f"another was not started: {runs}. Nothing was sent; " in refused.value.text
-    assert ("look at the screen first" in refused.value.text) is looks
+    assert ("enter_text may have changed the screen already: look at the screen first" in refused.value.text) is looks
     assert refused.value.delivery == NOT_SENT
     lanes.acquire("status", "device_status")  # lanes do not mind each other
 

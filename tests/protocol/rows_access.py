@@ -62,7 +62,7 @@ def _crossed(row: int, **sent: Any) -> Case:
 
 
 def _media(**sent: Any) -> Case:
-    return Case(13, f"a body with {sent}", _sent(**sent), status=415, code=-32600, id=UNSENT, says="Content-")
+    return Case(13, f"a body with {sent}", _sent(**sent), status=415, code=-32600, says="Content-")
 
 
 CASES = [
@@ -75,7 +75,7 @@ CASES = [
     _off(1, "another media type", head(content_type="text/plain")),
     _off(1, "a huge body", head(content_length=BODY_LIMIT + 1), code=None),
     *(_off(2, method, head(http=method), b"", None) for method in ("GET", "DELETE", "OPTIONS")),
-    Case(3, "GET on a board", head(http="GET"), status=405, headers=[POST]),
+    Case(3, "GET on a board", head(http="GET"), status=405, headers=[POST], says="the page for people is at /"),
     Case(3, "GET on a host, before its token", head(http="GET"), status=405, headers=[POST_DELETE], policy=HOST),
     Case(4, "DELETE on a board", head(http="DELETE", session="s-1"), status=405, headers=[POST]),
     *(Case(5, f"{method} on a board", head(http=method), status=405, headers=[POST]) for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post", "")),
@@ -92,8 +92,12 @@ CASES = [
     Case(12, "a declared length one byte over the limit", head(content_length=BODY_LIMIT + 1), b"", 413, -32600, id=UNSENT),
     Case(12, "a declared length at the limit", head(content_length=BODY_LIMIT)),
     Case(12, "the length before the media type", head(content_length=1 << 31, content_type="text/plain"), b"", 413, -32600, id=UNSENT),
-    *(_media(content_type=word) for word in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json, application/json", "json", "")),
+    *(_media(content_type=word) for word in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", "", "application/json, text/plain", "text/plain,application/json", "application/json,", ",application/json", "application/json text/plain", 'application/json; x="a, text/plain')),
     _media(content_encoding="gzip"),
+    Case(13, "a form", head(content_type="application/x-www-form-urlencoded"), b"a=b", 415, -32600, id=None),
+    Case(13, "another media type and a text id", head(content_type="text/plain"), message("ping", id="a"), 415, -32600, id="a"),
+    Case(13, "another media type and a batch", head(content_type="text/plain"), b"[]", 415, -32600, id=None),
+    *(Case(13, f"Content-Type, sent more than once: {word}", head(content_type=word)) for word in ("application/json, application/json", "application/json; charset=utf-8,application/json", 'application/json; x="a, b" , Application/JSON;y=1, application/json')),
     Case(13, "the encoding that is none", head(content_encoding=" Identity ")),
     *(Case(13, f"Content-Type {word}", head(content_type=word)) for word in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=1")),
     Case(14, "no Content-Type and no length", head(content_type=None, content_length=None), headers=[JSON]),

@@ -55,9 +55,9 @@ def _unknown(row: int, phrase: str, sent: Any, body: bytes = LIST) -> Case:
 
 def _agreed(row: int, asked: str, answer: str, sent: Any = PLAIN, policy: Any = BOARD, end: bytes = COMPLETE) -> Case:
     exact = b'"protocolVersion":"%s",' % answer.encode() + ABLE + b'"serverInfo":' + WHO + b"," + TEXT + end
-    headers = [("Mcp-Session-Id", "minted")] if policy is HOST else []
+    headers = [("Mcp-Session-Id", "minted")] if policy is HOST and answer != MODERN else []
     sent = sent._replace(authorization=ALICE)
-    phrase = f"{asked!r} asked for under {sent.standard}, {'by a host' if headers else 'strictly' * policy.strict_meta}"
+    phrase = f"{asked!r} asked for under {sent.standard}, {'of a host' if policy is HOST else 'strictly' * policy.strict_meta}"
     body = message("initialize", {**HANDSHAKE, "protocolVersion": asked})
     return Case(row, phrase, sent, body, policy=policy, exact=exact, headers=headers)
 
@@ -106,14 +106,19 @@ ENVELOPES = [
     _incomplete(42, "capabilities without a version", meta(None)),
     _incomplete(42, "clientInfo without a version", meta(None, None, {"name": "c", "version": "1"})),
     _incomplete(42, "capabilities without a version, by header alone", meta(None), modern()),
-    *(_incomplete(43, f"_meta is {word!r}", word) for word in odd("x", [], 5, None, True)),
+    *(_incomplete(43, f"_meta is {word!r}", word) for word in odd("x", [], 5, True)),
+    _listed(43, "_meta is null", sent=modern(), envelope=None),
+    *(Case(43, f"_meta is null under {version}", head(version), enveloped("tools/list", None)) for version in (LEGACY, None)),
+    Case(43, "_meta is null on a handshake", PLAIN, message("initialize", {**HANDSHAKE, "_meta": None})),
     *(_incomplete(43, f"_meta is text under {version}", "x", head(version)) for version in (LEGACY, None)),
     Case(43, "_meta is text on a handshake", PLAIN, message("initialize", {**HANDSHAKE, "_meta": "x"}), 400, -32602),
     *(_incomplete(44, f"the version is {word!r}", meta(None) | {VERSION_KEY: word}) for word in odd(*ODD, None)),
     _incomplete(44, "the version is a number and there is no header", meta(5), PLAIN),
     _listed(45, "no clientInfo", envelope=meta(client=UNSENT)),
-    *(_incomplete(46, f"clientInfo is {word!r}", meta() | {CLIENT_KEY: word}) for word in odd("c", [], {}, {"name": "c"}, {"version": "1"}, {"name": 1, "version": "1"}, {"name": "c", "version": None}, None)),
-    *(_incomplete(46, f"logLevel is {word!r}", meta(**{LOG_LEVEL_KEY: word})) for word in odd("loud", "", 7, None, ["debug"])),
+    *(_incomplete(46, f"clientInfo is {word!r}", meta() | {CLIENT_KEY: word}) for word in odd("c", [], {}, {"name": "c"}, {"version": "1"}, {"name": 1, "version": "1"}, {"name": "c", "version": None})),
+    *(_listed(46, f"{key} is null", envelope=meta() | {key: None}) for key in (CLIENT_KEY, LOG_LEVEL_KEY)),
+    _listed(46, "clientInfo is null, without an envelope", sent=modern(), envelope={CLIENT_KEY: None}),
+    *(_incomplete(46, f"logLevel is {word!r}", meta(**{LOG_LEVEL_KEY: word})) for word in odd("loud", "", 7, ["debug"])),
     *(_listed(46, f"the log level {level}", envelope=meta(**{LOG_LEVEL_KEY: level})) for level in LEVELS),
     _listed(46, "clientInfo with more than it needs", envelope=meta(client={"name": "c", "version": "1", "title": 5})),
     # A legacy request without an envelope may put there what it likes.

@@ -92,6 +92,7 @@ def test_error_bytes_are_exact() -> None:
 STATUSES: dict[ProtocolError, tuple[int, int]] = {
     errors.ParseError("x"): (-32700, 400),
     errors.InvalidRequest("x"): (-32600, 400),
+    errors.UnsupportedMediaType("x"): (-32600, 415),
     errors.SessionGone("x"): (-32600, 404),
     errors.MethodNotFound("x"): (-32601, 404),
     errors.InvalidParams("x"): (-32602, 200),

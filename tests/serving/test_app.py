@@ -16,7 +16,16 @@ import pytest
 from waitress.channel import ClientDisconnected
 from werkzeug.test import run_wsgi_app
 
-from mcpboard.errors import InvalidParams
+from mcpboard.errors import (
+    BackendBroken,
+    BackendTimeout,
+    BackendUnreachable,
+    Busy,
+    DeviceBusy,
+    InvalidParams,
+    ToolFailed,
+    ToolRefused,
+)
 from mcpboard.protocol import jsonrpc
 from mcpboard.protocol.limits import BODY_LIMIT, LARGE_BODY
 from mcpboard.protocol.messages import Outcome, ToolCall
@@ -71,10 +80,26 @@ class TestAnswers:
             assert response.status == status
             assert isinstance(response.json, dict)
             assert response.headers.get("allow") == allow
+            if status in (404, 405) and not sent.split()[1].startswith(b"/mcp"):
+                assert "MCP is served at /mcp" in response.json["error"]
             assert not [name for name in response.headers if name.startswith("access-control-")]
             assert response.headers.keys().isdisjoint({"server", "via", "location", "www-authenticate"})
             assert (response.headers.get("connection") != "close") == kept
             assert client.post(message("ping")).status == 200 if kept else client.ended()
+
+    @pytest.mark.parametrize(("error", "level"), [
+        *((each("gone"), logging.WARNING) for each in (BackendUnreachable, BackendTimeout, BackendBroken, ToolFailed)),
+        *((each("no"), logging.INFO) for each in (Busy, ToolRefused, InvalidParams)),
+        (DeviceBusy("no", "somebody", 5), logging.INFO),
+    ])  # fmt: skip
+    def test_a_backend_or_device_that_fails_is_a_warning(self, served: Served, lines: Lines, monkeypatch: pytest.MonkeyPatch, error: Exception, level: int) -> None:  # fmt: skip
+        def fail(call: ToolCall) -> Outcome:
+            raise error
+
+        monkeypatch.setattr(served.role, "run", fail)
+        served.post(call("echo"))
+        line = lines.next()
+        assert (line.levelno, line.getMessage().partition(",")[0]) == (level, f"echo: {type(error).__name__}")
 
     def test_a_wrong_token_ends_the_connection(self) -> None:
         with serving(FakeRole(authorize=lambda header: None)) as served, served.client() as client:

@@ -212,7 +212,9 @@ class Views:
 
     def method_not_allowed(self, request: Request, error: MethodNotAllowed) -> Response:
         """Return the page for an address that somebody has typed though it is for forms, or the other way round."""
-        page = self.problem(request, 405, "Not this way", f"{request.method} is not served here.")
+        page = self.problem(
+            request, 405, "Not this way", f"{request.method} is not served here. MCP is served at /mcp."
+        )
         page.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
         return page
 

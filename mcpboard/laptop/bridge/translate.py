@@ -48,7 +48,7 @@ def with_envelope(request: Request, client: Mapping[str, Any]) -> HttpRequest:
 
     Raises as `unchanged` does.
     """
-    meta = request.params.get("_meta", {})
+    meta = {} if request.params.get("_meta") is None else request.params["_meta"]
     if not isinstance(meta, dict):
         raise InvalidParams('"_meta" must be an object')
     # No capabilities: what a modern server would ask of the client, an older one does not understand.

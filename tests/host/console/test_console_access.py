@@ -165,7 +165,7 @@ def test_other_methods_are_told_which_are_served(host: Agent) -> None:
         for method in {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} - served:
             page = browser.get(path, method)
             assert (page.status, page.headers["allow"]) == (405, ", ".join(sorted(served)))
-            assert f"Not this way {method} is not served here." in page.text
+            assert f"Not this way {method} is not served here. MCP is served at /mcp." in page.text
 
 
 NOWHERE = ["/elsewhere", "/.well-known/oauth-protected-resource", "/devices/", "/devices/a/b", "/devices//X", "/devices/X//", "/static/../x",

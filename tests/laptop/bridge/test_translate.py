@@ -61,6 +61,8 @@ def test_an_older_clients_request_gets_an_envelope_and_keeps_the_rest() -> None:
     assert (body["id"], body["params"]["arguments"], body["params"]["_meta"]["progressToken"]) == ("x", {"x": 1.5}, 3)
     assert body["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] == CLIENT
     assert body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+    bare = json.loads(translate.with_envelope(Request(1, "tools/list", {"_meta": None}), CLIENT).body)
+    assert bare["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] == CLIENT, "null is what is left out"
 
 
 def test_a_handshake_promises_nothing_that_the_bridge_cannot_carry() -> None:
