@@ -8,7 +8,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from mcpboard.config.files import look
@@ -23,7 +23,7 @@ SHORTEST_TOKEN = 32  # characters; fewer could be tried out, and an empty one mu
 MAIN = "main"  # how the first start's token is called among the named ones
 _VISIBLE = re.compile(r"[!-~]+")  # what a header can carry
 _DAMAGED = "holds an entry that is no token; delete it and add the tokens again"
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")  # as we write it; one that was written by hand may be in capitals
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -107,6 +107,7 @@ def _read_named(folder: Path) -> tuple[list[NamedToken], list[dict[str, object]]
     for entry in entries:
         try:
             token = NamedToken(**{each.name: str(entry[each.name]) for each in fields(NamedToken)})
+            token = replace(token, digest=token.digest.strip().lower())
             if not _DIGEST.fullmatch(token.digest):  # an empty one would match what it must not
                 raise ValueError
             tokens.append(token)

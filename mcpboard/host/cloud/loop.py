@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from mcpboard.errors import ClientError, PeerRefused
 from mcpboard.host.cloud.api import short
@@ -35,44 +36,53 @@ class WorkerClock:
         event.wait(max(0.0, seconds) / self._speed)
 
 
+class Due(NamedTuple):
+    """When the next step is due: `pause_s` seconds from now, which only the end cuts short, and `wait_s` more.
+
+    `asked` is False after a step that had nothing to ask of the cloud, and so tells nothing of it.
+    """
+
+    wait_s: float = 0.0
+    pause_s: float = 0.0
+    asked: bool = True
+
+
+AT_ONCE = Due()
+
+
 class Loop:
     """One thread that takes a step whenever one is due, until `end` is set, and then what is due where it has a `last`.
 
-    `step` returns the seconds until the next is due, 0 for at once; `wake` brings it forward. Steps begin `apart_s`
-    seconds apart at least. Whatever a step raises, it is tried again after a pause that doubles with each failure up to
-    `longest_s` seconds; `problem` is why the last one failed, empty when it did not. Once `stopping` is set connections
-    are cut on purpose, and failures are not logged any more.
+    `step` returns when the next is due; `wake` brings it forward. Whatever a step raises, it is tried again after a
+    pause that doubles with each failure up to `longest_s` seconds; `problem` is why the last one failed, empty when
+    it did not. Once `stopping` is set connections are cut on purpose, and failures are not logged any more.
     """
 
     def __init__(
-        self, name: str, step: Callable[[], float], clock: WorkerClock, stopping: threading.Event, end: threading.Event,
-        *, apart_s: float = 0.0, longest_s: float = LONGEST_PAUSE, last: bool = True,
+        self, name: str, step: Callable[[], Due], clock: WorkerClock, stopping: threading.Event, end: threading.Event,
+        *, longest_s: float = LONGEST_PAUSE, last: bool = True,
     ) -> None:  # fmt: skip
         self.wake = threading.Event()
         self.problem = ""
         self.thread = daemon(self._run, name)
         self._name, self._step, self._clock, self._stopping, self._end = name, step, clock, stopping, end
-        self._apart_s, self._longest_s, self._last = apart_s, longest_s, last
+        self._longest_s, self._last = longest_s, last
         self._failures = 0  # in a row
 
     def _run(self) -> None:
         while not (ended := self._end.is_set()) or self._last:
             self.wake.clear()
-            began = self._clock.now()
-            due_s = self._attempt()
-            if ended and due_s != 0:
+            due = self._attempt() or Due(pause_s=pause(self._failures, self._longest_s))
+            if ended and due != AT_ONCE:
                 return
-            if due_s is None:
-                self._clock.wait(self._end, pause(self._failures, self._longest_s))
-                continue
-            self._clock.wait(self._end, began + self._apart_s - self._clock.now())
+            self._clock.wait(self._end, due.pause_s)
             if not self._end.is_set():  # whoever sets it sets `wake` after it, perhaps before that was cleared
-                self._clock.wait(self.wake, due_s)
+                self._clock.wait(self.wake, due.wait_s)
 
-    def _attempt(self) -> float | None:
-        """Return the seconds until the next step is due, None when this one failed; never raises."""
+    def _attempt(self) -> Due | None:
+        """Return when the next step is due, None when this one failed; never raises."""
         try:
-            due_s = self._step()
+            due = self._step()
         except ClientError as error:
             problem = short(error)
             if isinstance(error, PeerRefused) and error.status in UNKNOWN_HOST:
@@ -81,10 +91,11 @@ class Loop:
             log.exception("cloud %s", self._name)
             problem = BUG
         else:
-            if self.problem:
-                log.info("cloud %s: works again", self._name)
-            self.problem, self._failures = "", 0
-            return due_s
+            if due.asked:
+                if self.problem:
+                    log.info("cloud %s: works again", self._name)
+                self.problem, self._failures = "", 0
+            return due
         if not self.problem and not self._stopping.is_set():  # one line for an outage, none for each attempt
             log.warning("cloud %s: %s; it is tried again, and outcomes are kept until then", self._name, problem)
         self.problem = problem

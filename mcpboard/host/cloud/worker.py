@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcpboard.errors import ClientError, PeerRefused
+from mcpboard.errors import PeerRefused
 from mcpboard.host.cloud.api import LIMIT_SECONDS, CloudApi
 from mcpboard.host.cloud.assignment import CANCELLED, CUT_SHORT, FAILED, AssignmentRun
 from mcpboard.host.cloud.enrollment import HEARTBEAT_SECONDS, Enrollment
-from mcpboard.host.cloud.loop import SHORTEST_PAUSE, Loop, WorkerClock, join
+from mcpboard.host.cloud.loop import AT_ONCE, SHORTEST_PAUSE, Due, Loop, WorkerClock, join
 from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox
 from mcpboard.host.cloud.runner import MOST_RUNS, Runner
 from mcpboard.host.devices.leases import MCP
@@ -36,6 +36,8 @@ LEAVE_SECONDS = 0.5  # for the threads to end
 PARTIAL_SECONDS = 5.0  # a claim waits no longer while devices are taken: they are offered with the next one
 
 NOT_ANSWERED = frozenset({401, 403, 408, 425, 429})  # statuses, besides 5xx, after which an outcome is sent again
+
+IDLE = Due(HEARTBEAT_SECONDS, asked=False)
 
 SHUTTING_DOWN = (FAILED, "the host agent is shutting down", "shutting_down")
 
@@ -92,9 +94,7 @@ class Worker:
         self._draining = threading.Event()  # nothing new is to be claimed
         self._stopping = stopping = threading.Event()  # `close` has begun
         self._closing = closing = threading.Event()  # nothing runs any more: report the rest, end
-        self._heartbeat = Loop(
-            "heartbeat", self._beat, clock, stopping, closing, apart_s=SHORTEST_PAUSE, longest_s=enrollment.heartbeat_s
-        )
+        self._heartbeat = Loop("heartbeat", self._beat, clock, stopping, closing, longest_s=enrollment.heartbeat_s)
         self._claims = Loop("claims", self._claim, clock, stopping, stopping, last=False)
         self._delivery = Loop("delivery", self._deliver, clock, stopping, closing)
         self._loops = (self._heartbeat, self._claims, self._delivery)
@@ -145,7 +145,8 @@ class Worker:
 
     # --- heartbeat: our state, at once when a lease changes, and a last time at the end ---
 
-    def _beat(self) -> float:
+    def _beat(self) -> Due:
+        began = self._clock.now()
         runs, devices, sent_at = self._runner.runs(), self._devices(), self._clock.now()
         self._seq += 1
         busy = sorted(device for device, owner in self._manager.leases().items() if owner.kind == MCP)  # as it is now
@@ -173,7 +174,7 @@ class Worker:
         commands = response.get("commands")
         for command in commands if isinstance(commands, list) else []:
             self._obey(command if isinstance(command, dict) else {})
-        return self._enrollment.heartbeat_s
+        return Due(self._enrollment.heartbeat_s, began + SHORTEST_PAUSE - self._clock.now())
 
     def _devices(self) -> list[dict[str, str]]:
         """Return id, kind and state of every device; probed anew when the last states are half a heartbeat old."""
@@ -201,13 +202,13 @@ class Worker:
 
     # --- claims: new work, as long as a device is free ---
 
-    def _claim(self) -> float:
+    def _claim(self) -> Due:
         """Claim once; a claim may stay unanswered for as long as the cloud asked for at the enrolment."""
         runs, ids = self._runner.runs(), self._manager.ids()
         full = len(runs) >= MOST_RUNS or len(self._outbox.pending()) >= MOST_PENDING
         free = sorted(set(ids) - {run.device for run in runs} - set(self._manager.leases()))
         if not free or full or self._draining.is_set():
-            return HEARTBEAT_SECONDS
+            return IDLE
         began, wait_s = self._clock.now(), self._enrollment.claim_wait_s
         if len(free) < len(ids):
             wait_s = min(wait_s, PARTIAL_SECONDS)
@@ -219,26 +220,26 @@ class Worker:
             elif self._stopping.is_set():
                 self._runner.settle(run, run.outcome(*SHUTTING_DOWN))
             elif self._runner.begin(run):
-                return 0.0
+                return AT_ONCE
             log.info("assignment %s is not executed: it was given out before, or we are about to end", run.id)
         # A claim that was answered at once, with nothing new, is not repeated at once.
-        return began + SHORTEST_PAUSE - self._clock.now()
+        return Due(pause_s=began + SHORTEST_PAUSE - self._clock.now())
 
     # --- delivery: outcomes, each until it is answered, whatever the response ---
 
-    def _deliver(self) -> float:
+    def _deliver(self) -> Due:
         pending = self._outbox.pending()
         if not pending:
-            return HEARTBEAT_SECONDS
+            return IDLE
         entry = pending[0]
         try:
             self._cloud.finish(entry.assignment, entry.finish)
-        except ClientError as error:
+        except Exception as error:
             status = error.status if isinstance(error, PeerRefused) else None
             if status is None or status in NOT_ANSWERED or not 400 <= status < 500:
-                self._outbox.postpone(entry.lease)
+                self._outbox.postpone(entry.lease)  # it must not hold up the others
                 raise
             log.warning("the outcome of %s was not taken: HTTP %s", entry.assignment, status)
         self._outbox.remove(entry.lease)
         self._claims.wake.set()
-        return 0.0
+        return AT_ONCE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING
 
 from mcpboard.errors import ToolFailed
@@ -14,6 +15,7 @@ DARKEST_BYTES = 200_000  # an image that is black all over is far smaller; large
 MOST_UNPACKED = 16_000_000  # pixels of those; more would take a tenth of a second and 64 MB to tell
 MOST_PIXELS = 40_000_000  # of one image; a screen of 8K has 33 million, and each takes three bytes or four unpacked
 LONGEST_SIDE = 20_000  # pixels
+MOST_READS = 10_000  # of the head, some four a piece; a color profile alone may have 255 pieces
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"IEND\xaeB`\x82"
@@ -37,9 +39,10 @@ def _opened(image: bytes) -> ImageFile:
         from PIL.PngImagePlugin import PngImageFile
     except ImportError:
         raise ToolFailed(NO_PILLOW) from None
-    reader = PngImageFile if image.startswith(PNG_MAGIC) else JpegImageFile
+    reader, head = PngImageFile if image.startswith(PNG_MAGIC) else JpegImageFile, _Head(image)
     try:
-        found = reader(io.BytesIO(image))
+        found = reader(head)
+        head.reads = math.inf  # those of the pixels are bounded by their number
     except (OSError, SyntaxError, ValueError):
         raise ToolFailed("the device sent something that is no JPEG and no PNG; take the screenshot again") from None
     width, height = found.size
@@ -49,6 +52,18 @@ def _opened(image: bytes) -> ImageFile:
             f"more than {MOST_PIXELS // 1_000_000} million, or than {LONGEST_SIDE} in a row, are not taken"
         )
     return found
+
+
+class _Head(io.BytesIO):
+    """An image that is not read when its head has more pieces than a camera writes: each takes time, in Python."""
+
+    reads: float = MOST_READS
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads -= 1
+        if self.reads < 0:
+            raise ValueError
+        return super().read(size)
 
 
 def mime_type(image: bytes) -> str:
@@ -68,8 +83,10 @@ def extract_png(output: bytes) -> bytes:
 
 def is_black(image: bytes) -> bool:
     """Return true where no pixel has any light, whatever its opacity."""
+    if len(image) > DARKEST_BYTES:
+        return False
     found = _opened(image)
-    if len(image) > DARKEST_BYTES or found.width * found.height > MOST_UNPACKED:
+    if found.width * found.height > MOST_UNPACKED:
         return False
     try:
         return found.convert("RGB").getbbox() is None

@@ -313,6 +313,16 @@ def test_a_damaged_main_token_stays_and_holds_up_no_named_one(
     assert book.authorize(f"Bearer {GOOD}") is not None
 
 
+def test_a_digest_may_be_in_capitals(tmp_path: Path) -> None:
+    """As some tools print it, for whoever writes the file by hand."""
+    token = tokens.add_named(tmp_path, "hermes")
+    file = tmp_path / NAMED_FILE
+    document = json.loads(file.read_text())
+    document["tokens"][0]["digest"] = f" {document['tokens'][0]['digest'].upper()}"
+    file.write_text(json.dumps(document))
+    assert Tokens(tmp_path).authorize(f"Bearer {token}")
+
+
 SPOILS: list[dict[str, object]] = [{"digest": "no hex"}, {"digest": "00"}, {"digest": 7}, {"name": "another", "digest": ""}, {"id": "another", "digest": ""}]  # fmt: skip
 
 

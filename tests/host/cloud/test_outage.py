@@ -9,7 +9,7 @@ import stat
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from mcpboard.host.access.tokens import read_main_token
-from mcpboard.host.cloud.api import CloudHttp
+from mcpboard.host.cloud.api import CloudApi, CloudHttp
 from mcpboard.host.cloud.assignment import AssignmentRun
 from mcpboard.host.cloud.loop import LONGEST_PAUSE, SHORTEST_PAUSE, WorkerClock, pause
 from mcpboard.host.cloud.outbox import MOST_PENDING, Outbox, OutboxEntry
@@ -110,6 +110,37 @@ def test_a_cloud_that_answers_claims_at_once_is_asked_once_a_second(
     assert claims <= 3 + (time.monotonic() - began)
 
 
+def test_leases_that_come_and_go_hurry_no_claim(host: Agent, scheduler: Scheduler, posted: list[str]) -> None:
+    """Of a cloud that answers at once, with nothing."""
+    began, before = time.monotonic(), len(posted)
+    scheduler.hurry()
+    while sum(path.endswith("claim") for path in posted[before:]) < 4:
+        caller = host.caller.open()
+        caller.call("tap", x=1, y=2, device_id="X")
+        caller.end()
+    claims = sum(path.endswith("claim") for path in posted[before:])
+    assert claims <= 3 + (time.monotonic() - began)
+
+
+def test_an_outage_ends_when_the_cloud_has_answered(tmp_path: Path, scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:  # fmt: skip
+    """And not when there was nothing to ask it: one line says that it is gone, one that it is back."""
+    scheduler.fail("claim", 503, 1000)
+    with caplog.at_level("INFO"), working(tmp_path / "data", scheduler, WorkerClock(SPEED), X=Fake()) as (worker, manager):  # fmt: skip
+        scheduler.wait_for_request("claim", 1)
+        for number in range(3):
+            owner = session(f"s{number}")
+            manager.run("X", owner, lambda driver: None)
+            scheduler.wait_for_request("heartbeat", 2)
+            assert "503" in worker.status().problem
+            manager.end_owner(owner, "done")
+            scheduler.wait_for_request("claim", 1)
+        assert "works again" not in caplog.text
+        scheduler.recover()
+        scheduler.outcome(scheduler.dispatch("X", [TAP]))
+        assert not worker.status().problem
+    assert (caplog.text.count("answered with HTTP 503"), caplog.text.count("works again")) == (1, 1)
+
+
 REFUSED = [
     pytest.param(500, True, id="500 is no response"),
     pytest.param(503, True, id="503 is no response"),
@@ -145,6 +176,27 @@ def test_an_answer_that_was_lost_makes_no_second_outcome(tmp_path: Path, schedul
         first, second = finishes(scheduler, job)
     assert first == second == scheduler.outcome(job)
     assert phone.done == [("tap", (1, 2))]
+
+
+def test_one_outcome_that_cannot_be_sent_holds_up_no_other(
+    tmp_path: Path, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one from a file that somebody has damaged."""
+    found = enrolled(tmp_path / "data", scheduler)
+    outbox = Outbox(tmp_path / "data", found.host_id)
+    for name in ("first", "second"):
+        outbox.post(OutboxEntry(found.host_id, name, f"lease of {name}", {"lease_id": f"lease of {name}"}))
+    real = CloudApi.finish
+
+    def finish(api: CloudApi, assignment: str, body: Mapping[str, Any]) -> None:
+        if assignment == "first":
+            raise ValueError("no URL can be made of this")
+        real(api, assignment, body)
+
+    monkeypatch.setattr(CloudApi, "finish", finish)
+    with working(tmp_path / "data", scheduler, WorkerClock(SPEED)):
+        scheduler.wait_until(lambda: len(scheduler.posts("finish")) == 1, LIMIT_S, "the finish of the second")
+        assert [post.subject for post in scheduler.posts("finish")] == ["second"]
 
 
 def test_one_outcome_that_the_cloud_chokes_on_holds_up_no_other(tmp_path: Path, scheduler: Scheduler) -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,10 +58,10 @@ def memory_of(work: Callable[[], object]) -> int:
 IMAGE_MEMORY = 8 << 20  # bytes; a hundredth of what the largest image here has unpacked
 
 
-def png(width: int, height: int, rows: bytes = b"", bits: int = 8, color: int = 6) -> bytes:
-    """A PNG that says what it is told to, with these packed rows."""
+def png(width: int, height: int, rows: bytes = b"", bits: int = 8, color: int = 6, more: Iterable[tuple[bytes, bytes]] = ()) -> bytes:  # fmt: skip
+    """A PNG that says what it is told to, with these packed rows, and `more` chunks before them."""
     head = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", rows), (b"IEND", b""))
+    chunks = ((b"IHDR", head), *more, (b"IDAT", rows), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
     )
@@ -108,6 +108,9 @@ FOREIGN = [
     pytest.param(png(0, 10), NO_IMAGE, id="no pixel"),
     pytest.param(jpeg(frame(10, 10))[:6], NO_IMAGE, id="a cut JPEG"),
     pytest.param(b"\xff\xd8" + b"\xff" * 1000, NO_IMAGE, id="nothing but FF"),
+    pytest.param(jpeg(*[(0xFE, b"")] * 9_999, frame(10, 10)), NO_IMAGE, id="a JPEG with more pieces than any has"),
+    pytest.param(jpeg(frame(10, 10), fill=99_999), NO_IMAGE, id="a JPEG after a hundred thousand FF"),
+    pytest.param(png(10, 10, more=[(b"tEXt", b"a\0b")] * 9_999), NO_IMAGE, id="a PNG with more chunks than any has"),
     pytest.param(b"", NO_IMAGE, id="nothing"),
 ]
 
@@ -118,7 +121,14 @@ def test_only_whole_images_that_a_screen_may_have_reach_a_decoder(image: bytes, 
 
 
 def test_the_largest_screens_are_taken_and_named_by_their_bytes() -> None:
-    for image, size, mime in ((png(7680, 4320), (7680, 4320), "png"), (jpeg(frame(4320, 7680)), (4320, 7680), "jpeg")):
+    profile = [(0xE2, b"ICC_PROFILE\0" + bytes(1 << 10))] * 255
+    described = [(b"iTXt", b"XML\0\0\0\0\0" + b"x" * (300 << 10))]
+    for image, size, mime in (
+        (png(7680, 4320), (7680, 4320), "png"),
+        (png(10, 20, more=described), (10, 20), "png"),
+        (jpeg(frame(4320, 7680)), (4320, 7680), "jpeg"),
+        (jpeg(*profile, frame(10, 20)), (10, 20), "jpeg"),
+    ):
         assert (image_size(image), mime_type(image)) == (size, f"image/{mime}")
 
 

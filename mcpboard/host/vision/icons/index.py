@@ -22,7 +22,7 @@ MOST_SHAPES = 8  # reported of one icon
 LEAST_LIKENESS = 0.5  # of 1; less is like everything
 STEPS = 15  # of brightness in the file: four bits a pixel
 LONGEST_SIDE = 1024  # pixels of a user's icon; it ends as 32
-HEAD = 1 << 16  # bytes of a file, in which its size is told
+LARGEST_FILE = 16 << 20  # bytes of a drawing; before its pixels may stand much that a program wrote about it
 
 
 class IconIndex:
@@ -70,7 +70,7 @@ def load_drawing(path: Path) -> Array | None:
     """Return the drawing in a PNG: what is not transparent, or else what stands out from its ground."""
     try:
         with path.open("rb") as file:
-            image_size(file.read(HEAD))  # refuses one that is too large before anything is unpacked
+            image_size(file.read(LARGEST_FILE))  # refuses one that is too large before anything is unpacked
         with Image.open(path) as image:
             image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
             pixels = np.asarray(image.convert("RGBA"))
