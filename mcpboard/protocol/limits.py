@@ -53,8 +53,14 @@ OUTPUT_LIMIT = 256 * 1024
 QUOTE_LIMIT = 500
 QUOTED_BYTES = 4 * QUOTE_LIMIT
 
-# Schemas in schemas; the Agent's deepest has 4.
-SCHEMA_DEPTH_LIMIT = 16
+# Schemas in schemas; the deepest that a board has built in has 5. OpenAI and Moonshot take 10.
+SCHEMA_DEPTH_LIMIT = 10
+
+# Characters of a description or title in a schema: what OpenAI takes.
+DESCRIPTION_LIMIT = 1024
+
+# Lengths and numbers of items that a schema names are less: llama.cpp repeats a rule of its grammar as often.
+COUNT_LIMIT = 2000
 
 # --- what a server answers to a client of ours, on a laptop or a host -----------------------------
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import pathlib
+import re
 import threading
 from dataclasses import replace
 from typing import Any
@@ -12,8 +15,9 @@ import responses
 from requests.exceptions import ConnectTimeout
 
 from mcpboard.board.backend import Backend
-from mcpboard.board.live_schemas import FRESH_S, RETRY_S, Catalog, is_usable
+from mcpboard.board.live_schemas import FRESH_S, KEYWORDS, RETRY_S, Catalog, outside
 from mcpboard.board.tools import ROWS, TOOLS, BoardTool, allowed
+from mcpboard.host.tools import rows as host_rows
 from tests.support.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
@@ -105,42 +109,87 @@ def test_entries_that_are_no_tools_are_passed_over() -> None:
     assert agent.schema("open_app") == unexplained("title")
 
 
-def _deep(levels: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(levels):
-        schema = {"type": "object", "properties": {"inner": schema}}
-    return schema
-
-
-ROOT = {"type": "object", "properties": {}}
-
-
 def inside(rule: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"a": rule}}
 
 
+def deep(levels: int) -> dict[str, Any]:
+    """Return a tool's schema with so many schemas in each other."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels - 1):
+        schema = {"type": "object", "properties": {"inner": schema}}
+    return schema
+
+
+DOCUMENTED = (pathlib.Path(__file__).parents[2] / "docs" / "protocol.md").read_text("utf-8")
+# where -> the JSON of each form that the page says is refused
+REFUSED = re.findall(r"^\| (tool|argument) \| `([^`]+)`", DOCUMENTED, re.MULTILINE)
+
+
+def test_the_documented_keywords_are_those_of_the_code() -> None:
+    table = DOCUMENTED.partition("| keyword |")[2].partition("\n\n")[0]
+    documented: dict[str, str] = {}
+    for keywords, types in re.findall(r"^\| (`.+?) \| (.+?) \|", table, re.MULTILINE):
+        words = re.findall(r"`(\w+)`", types) or KEYWORDS["type"][0].split()
+        documented |= dict.fromkeys(re.findall(r"`(\w+)`", keywords), " ".join(words))
+    assert documented == {keyword: types for keyword, (types, _) in KEYWORDS.items()}
+
+
 @pytest.mark.parametrize("schema", [
-    pytest.param(None, id="none, as in old catalogs"),
-    [], {}, {"type": "object"}, {"type": "string", "properties": {}}, {"type": ["object"], "properties": {}},
-    *({**text_schema(), word: [{"required": ["app"]}]} for word in ("anyOf", "oneOf", "allOf", "not", "if")),
-    {**text_schema(), "$defs": {}}, text_schema(**{"$ref": "#/$defs/app"}),
-    inside({"items": {"$ref": "#"}}), inside({"anyOf": [{"$ref": "#"}]}), inside({"type": ["string", "null"]}),
-    inside(True), inside({"properties": None}), {"type": "object", "properties": [1]},
-    {**ROOT, "required": None}, {**ROOT, "required": True}, {**ROOT, "required": [1]},
-    text_schema("with blank"), text_schema("n" * 65), text_schema(description=7),
-    pytest.param(_deep(17), id="nested too deep"),
+    *(json.loads(form) if where == "tool" else inside(json.loads(form)) for where, form in REFUSED),
+    *({**text_schema(), word: [{"required": ["app"]}]} for word in ("oneOf", "allOf", "not", "if")),
+    [], {}, {"type": "string", "properties": {}}, {"type": ["object"], "properties": {}}, {"type": "null", "properties": {}},
+    {"type": "object", "properties": [1]}, {"type": "object", "properties": None}, {"type": "object", "properties": {}, "nullable": True},
+    inside(True), inside(None), inside({"type": "object", "properties": {}}), inside({"type": "array", "items": [{"type": "string"}]}),
+    inside({"type": "array", "items": {"type": "array"}}), inside({"type": "array", "items": {"$ref": "#"}}),
+    inside({"type": "string", "minimum": 0}), inside({"type": "string", "default": 1}), inside({"type": "integer", "default": True}),
+    inside({"type": "number", "minimum": "0"}), inside({"type": "string", "enum": ["on", "on"]}), inside({"type": "boolean", "enum": [True]}),
+    inside({"type": "string", "examples": [{"type": ["x"]}]}), inside({"type": "array", "items": {"type": "string"}, "minItems": True}),
+    inside({"type": "array", "items": {"type": "string"}, "maxItems": -1}), inside({"type": "string", "title": None}),
+    inside({"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
+    inside({"type": "object", "properties": {"b": {"type": "string"}}, "required": ["a"]}), inside({"type": "string", "required": True}),
+    {**text_schema(), "required": ["app", "app"]}, {**text_schema(), "required": [1]}, {**text_schema(), "required": [["app"]]},
+    *(text_schema(name) for name in ("with blank", "n" * 65, "", "1st", "a-b", "\u00e9", "a\n")),
+    text_schema(description=7), pytest.param(text_schema(description="x" * 1025), id="1,025 characters"), pytest.param(deep(11), id="11 levels"),
 ], ids=json.dumps)  # fmt: skip
-def test_an_unusable_schema_leaves_the_built_in_one(schema: Any) -> None:
+def test_a_form_that_some_client_refuses_leaves_the_built_in_schema(
+    schema: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     agent = Agent(entry("open_app", schema), entry("open_url", text_schema("address")))
     assert agent.schema("open_app") == built_in("open_app")
     assert agent.schema("open_url") == unexplained("address")
+    assert len(REFUSED) > 20
+    (line,) = caplog.messages
+    assert line.startswith("open_app: the Agent's schema is not shown")
 
 
 @pytest.mark.parametrize("schema", [
-    text_schema("type"), text_schema("required"), inside({"anyOf": [{"type": "string"}]}), text_schema(examples=[{"type": ["x"], "$ref": 1}]),
-], ids=json.dumps)  # fmt: skip
-def test_a_schema_that_only_looks_odd_is_usable(schema: dict[str, Any]) -> None:
-    assert is_usable(schema)
+    text_schema("type"), text_schema("required"), text_schema(examples=["x"], default="", title="App", minLength=1, maxLength=1999),
+    inside({"type": "integer", "exclusiveMinimum": 0, "maximum": 1.5, "default": 3}), inside({"type": "number", "default": 1}),
+    inside({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}, "minItems": 0, "examples": [[]]}),
+    {"type": "object", "properties": {}, "required": [], "additionalProperties": True}, text_schema(description="x" * 1024), deep(10),
+    *(pytest.param(row.tool.input_schema, id=row.tool.name) for row in (*ROWS, *host_rows.ROWS)),
+])  # fmt: skip
+def test_a_schema_of_good_forms_is_taken_and_ours_are_of_them(schema: dict[str, Any]) -> None:
+    assert outside(schema) == ""
+
+
+@pytest.mark.parametrize(("schema", "place"), [
+    (None, None), (5, "root: type"), (inside({"type": "string", "pattern": "SECRET"}), "a: pattern"),
+    (inside({"type": "array", "items": {"type": "object", "properties": {"b": {"description": "SECRET"}}}}), "a[].b: type"),
+    ({**text_schema("app"), "\u2028" * 50: 1}, "root: " + "\\u2028" * 6 + "\\u20"), (inside({"type": "array"}), "a: no items"),
+    (text_schema(description="SECRET" * 4000), "app: description"), (text_schema("SECRET words"), "root: properties"),
+])  # fmt: skip
+def test_the_log_names_the_place_once_and_no_content(
+    schema: Any, place: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    agent = Agent(entry("open_app", schema))
+    agent.refreshed()
+    agent.refreshed(after=FRESH_S)
+    refused = "open_app: the Agent's schema is not shown, some clients refuse it ({}); the built-in one is"
+    assert caplog.messages == ([refused.format(place)] if place else [])
 
 
 def test_a_copy_is_read_again_when_it_is_old_and_unchanged_rows_stay_the_same() -> None:

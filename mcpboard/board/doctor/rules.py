@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from mcpboard.board.backend import BackendResponse
 from mcpboard.board.doctor.probes import BackendFacts, LogFacts, MemoryFacts, PortFacts, StockAgentFacts
-from mcpboard.board.live_schemas import is_usable, live_schemas
+from mcpboard.board.live_schemas import live_schemas, outside
 from mcpboard.board.tools import ROWS
 from mcpboard.config.board import SETTINGS, Settings
 from mcpboard.doctor import CheckResult, failed, ok
@@ -84,7 +84,7 @@ def tool_list(facts: BackendFacts) -> CheckResult:
     missing = [name for name in needed if name not in schemas]
     if missing:
         return failed(f"this board's Agent does not have: {', '.join(missing)}", UPDATE)
-    builtin = [name for name in needed if not is_usable(schemas[name])]
+    builtin = [name for name in needed if outside(schemas[name])]
     return ok(f"all {len(needed)} tools" + (f"; built-in schemas for {', '.join(builtin)}" if builtin else ""))
 
 
