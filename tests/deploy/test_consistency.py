@@ -298,7 +298,8 @@ SCRIPTS = {
     "buildroot/package/mcpboard/S90mcpboard": ("sh", ""),
     "openwrt/mcpboard/files/mcpboard.init": ("dash", "2034,1091"),
     "openwrt/mcpboard/files/mcpboard.defaults": ("dash", "1091,2317"),
-    **dict.fromkeys(("openwrt/mcpboard/test.sh", "mcpb/build"), ("dash", "")),
+    **dict.fromkeys(("openwrt/mcpboard/test.sh", "openwrt/python-waitress/test.sh", "mcpb/build"), ("dash", "")),
+    "openwrt/python-waitress/test-version.sh": ("dash", ""),
     **dict.fromkeys(("debian/build", "debian/postinst", "debian/prerm", "debian/postrm"), ("dash", "")),
 }
 
@@ -311,3 +312,5 @@ def test_shellcheck_finds_nothing_and_busyboxs_shell_can_read_it() -> None:
         options = ["-s", shell, *(["-e", unknowable] if unknowable else [])]
         tree.run(tree.tool("shellcheck", "shellcheck"), *options, tree.DEPLOY / path)
         tree.run(tree.tool("busybox", "busybox-static"), "ash", "-n", tree.DEPLOY / path)
+        if path.startswith("openwrt/"):  # as its feeds want scripts to be laid out
+            tree.run(tree.tool("shfmt", "shfmt"), "-d", "-sr", "-s", "-ln", "posix", tree.DEPLOY / path)

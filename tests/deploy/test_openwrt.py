@@ -164,12 +164,22 @@ def test_the_program_knows_every_flag_that_the_script_gives(capsys: pytest.Captu
 
 
 @pytest.mark.tools
-def test_a_token_is_made_where_a_file_for_it_is_named_and_none_is_there(tmp_path: Path) -> None:
+def test_the_first_boot_protects_the_settings_and_makes_the_token_that_is_named(tmp_path: Path) -> None:
+    settings = tmp_path / "mcpboard.toml"
+    here = {". /lib/functions.sh\n": "", "SETTINGS=/etc/mcpboard/mcpboard.toml": f"SETTINGS={settings}"}
+
     def first_boot(**content: str) -> None:
-        ash(tmp_path, "mcpboard.defaults", {". /lib/functions.sh\n": ""}, "", {"SECTIONS": "main", **content})
+        ash(tmp_path, "mcpboard.defaults", here, "", {"SECTIONS": "main", **content})
 
     first_boot()
     assert list(tmp_path.iterdir()) == []
+    settings.write_text("")
+    settings.chmod(0o644)
+    first_boot()
+    assert settings.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "chown").read_text("ascii") == f"root:mcpboard {settings}\n"
+    settings.unlink()
+    (tmp_path / "chown").unlink()
 
     token = tmp_path / "deep/token"
     first_boot(main_token_file=str(token))

@@ -32,7 +32,7 @@ def umask() -> Iterator[None]:
 
 
 def openwrt(root: Path, build: Path) -> None:
-    tree.openwrt("mcpboard", "install", BUILD_DIR=build, ROOT=root)
+    tree.openwrt("mcpboard", "install", BUILD_DIR=build, ROOT=root, RELEASE="25.12")
 
 
 def buildroot(profile: str) -> Callable[[Path, Path], None]:
@@ -54,7 +54,7 @@ def debian(root: Path, build: Path) -> None:
 
 OPENWRTS = {
     "/etc/config/mcpboard": 0o600, "/etc/init.d/mcpboard": 0o755, "/etc/uci-defaults/90-mcpboard": 0o755, "/usr/bin/mcpboard": 0o755,
-    "/etc/mcpboard/mcpboard.toml": 0o644,  # FILE_MODES makes it 0640 once the user exists
+    "/etc/mcpboard/mcpboard.toml": 0o644,  # the script in uci-defaults makes it 0640 once the user exists
 }  # fmt: skip
 BUILDROOTS = {
     "/etc/init.d/S90mcpboard": 0o755, "/etc/mcpboard/mcpboard.toml": 0o640, "/usr/bin/mcpboard": 0o755,
@@ -96,12 +96,36 @@ def test_what_boards_lack_is_there_elsewhere() -> None:
 # --- OpenWrt ---------------------------------------------------------------------------------
 
 
-def test_openwrt_knows_user_modes_and_what_an_upgrade_keeps() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["24.10", "25.12"])
+@pytest.mark.parametrize("recipe", ["mcpboard", "python-waitress"])
+def test_openwrt_packs_a_recipe_and_its_sources(recipe: str, release: str, tmp_path: Path) -> None:
+    """As both are packed where every package is selected, which is how the SDK comes."""
+    folders = {name: tmp_path / name for name in ("packed", "build", "root")}
+    told = tree.described(tree.openwrt(recipe, "describe"))
+    sdist = shelf.sdist(told["PYPI_NAME"], told["PKG_VERSION"]) if "PYPI_NAME" in told else ""
+    tree.openwrt(recipe, "pack", PACKED=folders["packed"], BUILD_DIR=folders["build"], ROOT=folders["root"], RELEASE=release, SDIST=sdist)  # fmt: skip
+    package, sources = told["PACKAGES"].split()
+    assert sources == f"{package}-src"
+    assert {path.rpartition(".")[2] for path in tree.files(folders["packed"] / sources)} == {"py"}
+    settings = folders["packed"] / package / "etc/mcpboard/mcpboard.toml"
+    assert not settings.exists() or settings.stat().st_mode & 0o777 == 0o644
+
+
+def test_openwrt_knows_whom_to_ask_and_which_holes_to_look_for() -> None:
+    for recipe in ("mcpboard", "python-waitress"):
+        told = tree.described(tree.openwrt(recipe, "describe"))
+        package = told["PACKAGES"].split()[0]
+        assert re.fullmatch(r"[^<>]+ <[^<>@ ]+@[a-z.]+>", told["PKG_MAINTAINER"])
+        assert told[f"{package}_URL"].startswith("https://")
+        assert told.get("PKG_CPE_ID") == {"python-waitress": "cpe:/a:agendaless:waitress"}.get(recipe)
+
+
+def test_openwrt_knows_the_user_and_what_an_upgrade_keeps() -> None:
     recipe = tree.described(tree.openwrt("mcpboard", "describe"))
     assert recipe["PACKAGES"].split() == ["mcpboard", "mcpboard-src"]
     assert recipe["mcpboard_PKGARCH"] == "all"
     assert re.fullmatch(r"mcpboard=(\d+):mcpboard=\1", recipe["mcpboard_USERID"])
-    assert recipe["mcpboard_FILE_MODES"] == "/etc/mcpboard/mcpboard.toml:root:mcpboard:0640"
     kept = {"/etc/config/mcpboard", "/etc/mcpboard/mcpboard.toml", "/etc/mcpboard/"}
     assert set(recipe["mcpboard_conffiles"].split()) == kept
 
@@ -112,7 +136,7 @@ def test_the_waitress_recipe_builds_the_source_whose_hash_it_names(tmp_path: Pat
     described = tree.described(tree.openwrt("python-waitress", "describe"))
     sdist = shelf.sdist(described["PYPI_NAME"], described["PKG_VERSION"])
     assert hashlib.sha256(sdist.read_bytes()).hexdigest() == described["PKG_HASH"]
-    tree.openwrt("python-waitress", "install", BUILD_DIR=tmp_path / "build", ROOT=tmp_path / "root", SDIST=sdist)
+    tree.openwrt("python-waitress", "install", BUILD_DIR=tmp_path / "build", ROOT=tmp_path / "root", SDIST=sdist, RELEASE="25.12")  # fmt: skip
     found = tree.files(tmp_path / "root")
     assert f"{tree.SITE}/waitress/server.py" in found
     assert found["/usr/bin/waitress-serve"] == 0o755

@@ -14,7 +14,7 @@ mcpboard serve --listen 127.0.0.1:8099 --log stderr &
 server=$!
 trap 'kill "$server"' EXIT
 
-python3 - <<'PYTHON'
+python3 - << 'PYTHON'
 import json, time, urllib.request
 
 def health():
