@@ -146,10 +146,10 @@ def test_one_version_and_licence(openwrt: dict[str, str], buildroot: dict[str, s
     assert buildroot["VERSION"] == tree.VERSION
     assert (openwrt["PKG_LICENSE"], openwrt["PKG_LICENSE_FILES"]) == (licence, "LICENSE")
     assert (buildroot["LICENSE"], buildroot["LICENSE_FILES"]) == (licence, "LICENSE")
-    named = {path.parent.name: re.findall(r"mcpboard[_-](\d[\w.~]*?)(?:-r\d+)?(?:_all)?\.(?:ipk|apk|deb)", text(path))
-             for path in tree.DEPLOY.glob("*/README.md")}  # fmt: skip
-    assert set(named["openwrt"]) == {tree.apk_version(tree.VERSION)}
-    assert set(named["debian"]) == {tree.debian_version(tree.VERSION)}
+    pages = text(tree.ROOT / "docs/packages.md") + text(tree.DEBIAN / "README.md")
+    named = {kind: set(re.findall(rf"mcpboard[_-](\d[\w.~]*?)(?:-r\d+)?(?:_all)?\.{kind}", pages)) for kind in ("ipk", "apk", "deb")}  # fmt: skip
+    assert named["ipk"] == named["apk"] == {tree.apk_version(tree.VERSION)}
+    assert named["deb"] == {tree.debian_version(tree.VERSION)}
 
 
 def test_one_list_of_dependencies_with_one_floor_each(openwrt: dict[str, str]) -> None:

@@ -39,6 +39,22 @@ def test_it_comes_switched_off_standalone_and_on_the_lan_and_its_examples_can_be
     assert options < set(uci(re.sub(r"#(?=option)", "", shipped))["main"])
 
 
+def test_the_page_for_packagers_sets_what_there_is() -> None:
+    """Its lines for the USB link are UCI's, by section, and those of ours name options that are read."""
+    page = (tree.ROOT / "docs/packages.md").read_text("utf-8")
+    _, _, rest = page.partition("uci batch <<'EOF'\n")
+    lines = rest.partition("EOF\n")[0].splitlines()
+    made = {"mcpboard.main"}
+    for line in lines[:-1]:
+        found = re.fullmatch(r"(set|add_list|delete) (\w+\.\w+)(?:\.(\w+))?(?:='?([^']*)'?)?", line)
+        assert found, line
+        _, section, option, _ = found.groups()
+        made |= set() if option else {section}
+        assert section in made, line
+        assert not section.startswith("mcpboard.") or option in {"interface", "enabled"}
+    assert lines[-1] == "commit"
+
+
 # --- the procd script under a recorder -------------------------------------------------------
 
 COMMAND = "procd_set_param command /usr/bin/mcpboard serve --config /etc/mcpboard/mcpboard.toml --log syslog"
