@@ -21,7 +21,16 @@ from mcpboard.protocol import access, headers, jsonrpc, versions
 from mcpboard.protocol.jsonrpc import Id, Notification, Request, Response
 from mcpboard.protocol.limits import ARGUMENTS_LIMIT, CLIENT_NAME_LIMIT
 from mcpboard.protocol.messages import Admitted, CloseSession, ListTools, OpenSession, Policy, Reply, Step, ToolCall
-from mcpboard.protocol.tools import ADVICE, Content, Part, ToolList, check_arguments, compact, error_content
+from mcpboard.protocol.tools import (
+    ADVICE,
+    Content,
+    Part,
+    ToolList,
+    check_arguments,
+    compact,
+    error_content,
+    normalize_arguments,
+)
 from mcpboard.protocol.versions import RequestVersion
 from mcpboard.text import one_line
 
@@ -143,7 +152,7 @@ class Endpoint:
         tool = self.tool_list.tools.get(name)
         if tool is None:
             raise errors.InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
-        arguments = arguments or {}
+        arguments = normalize_arguments(tool.input_schema, arguments or {})
         meta = request.params.get("_meta")
         client = _client(meta.get(headers.CLIENT_KEY)) if isinstance(meta, dict) else ""
         call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal, client=client)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from mcpboard.errors import InvalidRequest, ParseError, ProtocolError
-from mcpboard.protocol.limits import CONTAINERS_LIMIT, DIGITS_LIMIT, ID_LIMIT, LARGE_BODY
-from mcpboard.protocol.tools import compact, verbatim
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, ID_LIMIT, LARGE_BODY
+from mcpboard.protocol.tools import compact, decoder, verbatim
 from mcpboard.text import DEEP_LIMIT, DEPTH_LIMIT, TooNested, read_json
 
 # Legacy clients read 4xx and 5xx as a dead transport, so what a working session can meet rides on
@@ -51,19 +51,6 @@ Message = Request | Notification | Response
 _BOM = b"\xef\xbb\xbf"
 
 
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > DIGITS_LIMIT:
-        raise ValueError("the integer is too long")
-    return int(digits)
-
-
-_decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
-
-
 def load_response(body: bytes) -> Any:
     """Return the JSON document in the body of a response, as `load` does, but of up to 1,000 levels and any size.
 
@@ -83,8 +70,8 @@ def load(body: bytes, depth: int = DEPTH_LIMIT, containers: int | None = CONTAIN
         # Few brackets are few levels; so is nearly every request, and what `read_json` does besides costs
         # a fiftieth of it.
         if len(body) <= LARGE_BODY and text.count("[") + text.count("{") <= DEPTH_LIMIT:
-            return _decoder.decode(text)
-        return read_json(text, _decoder, depth=depth, containers=containers)
+            return decoder.decode(text)
+        return read_json(text, decoder, depth=depth, containers=containers)
     except UnicodeDecodeError as error:
         raise ParseError("the body is not UTF-8") from error
     except TooNested as error:

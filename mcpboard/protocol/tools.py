@@ -6,10 +6,11 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, ToolError
-from mcpboard.text import well_formed_json
+from mcpboard.protocol.limits import CONTAINERS_LIMIT, DIGITS_LIMIT
+from mcpboard.text import DEPTH_LIMIT, nesting, read_json, well_formed_json
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,19 @@ Part = bytes | ByteSource
 
 
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > DIGITS_LIMIT:
+        raise ValueError("the integer is too long")
+    return int(digits)
+
+
+decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
 
 
 def verbatim(value: object) -> bytes:
@@ -145,6 +159,37 @@ TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "object": (lambda v: isinstance(v, dict), "an object"),
     "array": (lambda v: isinstance(v, list), "a list"),
 }
+
+
+def normalize_arguments(
+    schema: Mapping[str, Any], value: Any, room: list[int] | None = None, depth: int = DEPTH_LIMIT - 2
+) -> Any:
+    """Return the arguments of a call as their schema means them; what needs no change is what came.
+
+    An optional null is left out, and JSON text becomes the object or list that it spells where only such
+    may stand: some clients send null for what they leave out, others everything nested as text.
+    `depth` levels are left to `value`, since arguments are the third of a message, and `room` lists and
+    objects to all texts; a text beyond either stays text, which the check then refuses.
+    """
+    room = [CONTAINERS_LIMIT] if room is None else room
+    wanted, rules, items = schema.get("type"), schema.get("properties", {}), schema.get("items")
+    if isinstance(value, str) and wanted in ("object", "array"):
+        try:
+            spelled = read_json(value, decoder, depth=depth, containers=room[0])
+        except ValueError:
+            return value
+        room[0] -= nesting(value)[1]
+        value = spelled if TYPES[wanted][0](spelled) else value
+    if isinstance(value, dict):
+        kept = schema.get("required", ())
+        return {
+            name: normalize_arguments(rules[name], part, room, depth - 1) if name in rules else part
+            for name, part in value.items()
+            if part is not None or name in kept or name not in rules
+        }
+    if isinstance(value, list) and isinstance(items, dict):
+        return [normalize_arguments(items, part, room, depth - 1) for part in value]
+    return value
 
 
 def check_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any], path: str = "") -> None:

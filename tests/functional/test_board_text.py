@@ -85,3 +85,11 @@ def test_what_is_no_coordinate_is_refused_by_its_name(
     assert (refused.is_error, refused.delivery) == (True, "not_sent")
     assert "point." in refused.text
     assert len(simulator.requests) == before
+
+
+@pytest.mark.parametrize("given", [
+    {"point": json.dumps(FOCUS), "hold_ms": None, "actions": None}, {"point": f" {json.dumps(FOCUS)} ", "start": None}, {"point": FOCUS},
+])  # fmt: skip
+def test_a_point_as_text_is_a_point_and_null_is_nothing(client: Caller, simulator: Simulator, given: Any) -> None:
+    assert not client.call("touch_gesture", type="tap", **given).is_error
+    assert received(simulator) == {"type": "tap", "point": FOCUS}

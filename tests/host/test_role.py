@@ -101,6 +101,7 @@ NUMBERS = [
     ({"x": 12.4, "y": 34.6}, (12, 35), "\nx was rounded from 12.4 to 12. y was rounded from 34.6 to 35."),
     ({"x": 0, "y": 0}, (0, 0), ""),
     ({"x": 99, "y": 199}, (99, 199), ""),
+    ({"x": 99, "y": 199, "device_id": None, "session_id": None}, (99, 199), ""),
 ]
 
 

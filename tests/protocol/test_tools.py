@@ -12,7 +12,17 @@ from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BadArgument, Busy, ToolErro
 from mcpboard.protocol import tools
 from mcpboard.protocol.endpoint import Endpoint, result_parts
 from mcpboard.protocol.messages import OpenSession, ToolCall
-from mcpboard.protocol.tools import TYPES, Blob, Content, Image, Text, Tool, ToolList, check_arguments
+from mcpboard.protocol.tools import (
+    TYPES,
+    Blob,
+    Content,
+    Image,
+    Text,
+    Tool,
+    ToolList,
+    check_arguments,
+    normalize_arguments,
+)
 from mcpboard.protocol.versions import LEGACY
 from tests.protocol.http_messages import PLAIN, enveloped, head, message, meta, modern, odd, render, render_parts
 from tests.protocol.roles import ALICE, BOARD, HOST, POINT, SERVER, TOOLS, Outcome, Role
@@ -80,6 +90,38 @@ def test_the_fault_names_the_field_and_what_it_wants(arguments: dict[str, Any], 
 )  # fmt: skip
 def test_all_other_meaning_is_the_backends(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     check_arguments(schema, arguments)
+
+
+def brackets(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+NUMBER = {"type": "number"}
+STEP = {"type": "object", "properties": {"x": NUMBER, "y": NUMBER, "ms": NUMBER}, "required": ["x", "y"]}
+MANY = {"type": "object", "properties": {
+    "to": POINT, "label": {"type": "string"}, "any": {}, "all": {"type": "array", "items": STEP}, "list": {"type": "array"}, "other": {"type": "array"},
+}, "required": ["label"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "meant"), [
+    ({"to": '{"x":500,"y":"5"}'}, {"to": {"x": 500, "y": "5"}}),
+    ({"to": ' {"x": 1.0}\n'}, {"to": {"x": 1.0}}),
+    ({"all": '[{"x":1},{"x":2}]'}, {"all": [{"x": 1}, {"x": 2}]}),
+    ({"all": '["{\\"x\\":1}"]'}, {"all": [{"x": 1}]}),
+    ({"all": [{"x": 1, "ms": None}, None, "x"]}, {"all": [{"x": 1}, None, "x"]}),
+    ({"all": '[{"ms":null,"y":null}]'}, {"all": [{"y": None}]}),
+    ({"to": None, "label": None, "any": None, "new": None}, {"label": None, "new": None}),
+    ({"to": {"x": None, "z": None}}, {"to": {"x": None, "z": None}}),
+    *(({name: text},) * 2 for name in ("label", "any", "new") for text in ('{"x":1}', "[1]", "null")),
+    *(({"to": text},) * 2 for text in ("[]", "5", "null", '"{}"', "", "{", "{'x':1}", '{"x":NaN}', '{"x":1%s}' % ("0" * 4300), '{"\ud83d":')),
+    *(({"all": text},) * 2 for text in ("{}", "[1", "[] []")),
+    pytest.param({"list": brackets(61)}, {"list": json.loads(brackets(61))}, id="61 levels"),
+    *(pytest.param({"list": brackets(levels)}, {"list": brackets(levels)}, id=f"{levels} levels") for levels in (62, 10_000)),
+    pytest.param({"list": "[%s[]]" % ("[]," * 9998)}, {"list": [[]] * 9999}, id="10,000 lists"),
+    pytest.param({"list": "[%s[]]" % ("[]," * 9998), "other": "[]"}, {"list": [[]] * 9999, "other": "[]"}, id="10,001 lists in two texts"),
+])  # fmt: skip
+def test_null_is_left_out_and_json_text_stands_for_what_it_spells(given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert normalize_arguments(MANY, given) == meant
 
 
 # --- what is left to the role ------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 from mcpboard.errors import BadArgument, DeviceBusy, InvalidParams, PeerBroken
 from mcpboard.host.devices.leases import CLOUD, MCP, Owner
 from mcpboard.host.tools.rows import ROWS, LeasedTool, StatusTool
-from mcpboard.protocol.tools import Content, Image, Text, check_arguments
+from mcpboard.protocol.tools import Content, Image, Text, check_arguments, normalize_arguments
 
 MOST_STEPS = 200  # a person's task has some twenty
 LONGEST_SECONDS = 3600.0  # of an assignment; a device is not given away for longer
@@ -90,6 +90,7 @@ def _parse_step(number: int, given: Any, device: str) -> AssignmentStep:
     row, arguments = _TOOLS.get(str(given.get("tool"))), given.get("arguments", {})
     if row is None:
         raise InvalidParams(f"step {number} has no tool that a step may have: {', '.join(_TOOLS)}")
+    arguments = normalize_arguments(row.tool.input_schema, arguments)
     try:
         check_arguments(row.tool.input_schema, arguments)
     except BadArgument as error:

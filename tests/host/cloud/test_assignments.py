@@ -43,6 +43,13 @@ def test_an_assignment_is_started_told_of_and_finished(host: Agent, scheduler: S
     assert phone.done == [("tap", (1, 2)), ("take_screenshot",)]
 
 
+def test_a_step_without_what_is_null_is_the_same_step() -> None:
+    given = {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}
+    steps = [{"tool": "swipe", "arguments": {**given, "duration_ms": None, "device_id": None}}]
+    (step,) = assignment.parse_assignment({"timeout_s": 60, "steps": steps}, "X").steps
+    assert step.arguments == given
+
+
 BAD = [
     pytest.param({"steps": []}, "a list of 1 to 200 steps", id="no step"),
     pytest.param({"steps": [TAP] * 201}, "a list of 1 to 200 steps", id="too many steps"),
