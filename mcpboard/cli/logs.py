@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Sequence
 
 from mcpboard.errors import ConfigError
 
@@ -23,6 +24,17 @@ QUIETER = {
     "urllib3": logging.WARNING,  # would log the URL of every request
     "waitress": logging.ERROR,  # warns of every request that waits a moment, and of every full house
 }
+
+
+def announce(program: str, urls: Sequence[str], target: str) -> None:
+    """Say what is served: on standard output, where a program can wait for it, and in a log of its own.
+
+    Standard error ends where standard output does, in a terminal or a journal, so there it is said already.
+    """
+    if target != "stderr":
+        logging.getLogger("mcpboard").info("serving %s", ", ".join(urls))
+    # In one write: a launcher may close its end after the first line.
+    print("\n".join(f"{program}: serving {url}" for url in urls), flush=True)
 
 
 class OneLine(logging.Formatter):

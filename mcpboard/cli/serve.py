@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import logging
 import sys
+from functools import partial
 
 from mcpboard import config
 from mcpboard.cli import config as config_verb
@@ -64,10 +65,4 @@ def _serve(watched: config.SettingsWatcher) -> int:
             log.error("%s %s", message, lines.replace("\n", ", "))
         return 2
     urls = [server.url(listener) for listener in sockets]
-
-    def announce() -> None:
-        log.info("serving %s", ", ".join(urls))
-        # In one write: a launcher may close its end after the first line.
-        print("\n".join(f"mcpboard: serving {url}" for url in urls), flush=True)
-
-    return server.serve(app, sockets, announce)
+    return server.serve(app, sockets, partial(logs.announce, "mcpboard", urls, settings.log))

@@ -230,8 +230,8 @@ def test_dpkg_sorts_versions_as_we_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "form"), [(INIT, "{}={}"), (S_SCRIPT, "export {}={}\n"), (UNIT, "Environment={}={}\n")],
-    ids=["procd", "S-script", "unit"],
+    ("path", "form"), [(INIT, "{}={}"), (tree.BUILDROOT / "README.md", " {}={} "), (S_SCRIPT, "export {}={}\n"), (UNIT, "Environment={}={}\n")],
+    ids=["procd", "respawn", "S-script", "unit"],
 )  # fmt: skip
 def test_the_malloc_variables_are_set_wherever_the_server_is_started(path: Path, form: str) -> None:
     assert all(form.format(*variable) in text(path) for variable in MALLOC.items())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mcpboard.cli import MENU
 from tests.deploy import shelf, tree
 from tests.deploy.rooms import Room, room, until
 
@@ -50,6 +52,31 @@ def install(inside: Room) -> None:
 
 def owner_and_mode(inside: Room, path: str) -> str:
     return inside.run("stat", "--format", "%U:%G %a", path).strip()
+
+
+def test_debians_own_checker_finds_nothing(package: Path) -> None:
+    """Errors and warnings alike; root is what the tests run as."""
+    found = tree.run(
+        tree.tool("lintian", "lintian"), "--allow-root", "--fail-on", "warning", "--tag-display-limit", "0", package
+    )
+    assert found == ""
+
+
+def test_the_same_tree_gives_the_same_package(package: Path, tmp_path: Path) -> None:
+    tree.run(tree.DEBIAN / "build", tmp_path)
+    assert (tmp_path / package.name).read_bytes() == package.read_bytes()
+
+
+def test_the_manual_page_is_made_of_the_page_of_commands(package: Path, tmp_path: Path) -> None:
+    """With every argument of what a board has."""
+    tree.run("dpkg-deb", "--extract", package, tmp_path)
+    page = gzip.decompress((tmp_path / "usr/share/man/man1/mcpboard.1.gz").read_bytes()).decode("utf-8")
+    verbs = re.findall(r"^\.SS mcpboard (.*)$", page, re.MULTILINE)
+    assert set(verbs) == {*MENU["on a board"], "tools", "call", "doctor"}
+    pages = (tree.ROOT / "docs/cli.md").read_text("utf-8").split("\n### mcpboard ")
+    rows = [re.findall(r"^\| `(.*?)`", part, re.MULTILINE) for part in pages if part.partition("\n")[0] in verbs]
+    written = re.findall(r"^\.B (\\-.*|\[.*|[A-Z].*)$", page, re.MULTILINE)
+    assert [each.replace("\\-", "-") for each in written] == [row.replace("\\|", "|") for part in rows for row in part]
 
 
 def test_it_serves_as_its_own_user_as_the_unit_starts_it(trixie: Room) -> None:

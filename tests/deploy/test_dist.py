@@ -100,6 +100,8 @@ def test_the_registrys_entry_keeps_the_documented_rules_and_its_arguments_are_ou
     assert 1 <= len(entry["description"]) <= 100
     assert 1 <= len(entry["title"]) <= 100
     assert set(entry) <= {"$schema", "name", "title", "description", "version", "packages"}
+    # By this the registry knows that who has the name has the package on PyPI, whose description is the README.
+    assert f"mcp-name: {entry['name']} -->" in (tree.ROOT / "README.md").read_text("utf-8")
     (package,) = entry["packages"]
     assert package["version"] == entry["version"] == tree.VERSION
     assert (package["registryType"], package["transport"]) == ("pypi", {"type": "stdio"})

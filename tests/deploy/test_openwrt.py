@@ -63,7 +63,7 @@ COMMAND = "procd_set_param command /usr/bin/mcpboard serve --config /etc/mcpboar
 TAIL = [
     f"procd_set_param {words}" for words in (
         "env " + " ".join(f"{name}={value}" for name, value in MALLOC.items()),
-        "file /etc/mcpboard/mcpboard.toml", "user mcpboard", "stdout 1", "stderr 1", "respawn 3600 5 0", "term_timeout 10",
+        "file /etc/mcpboard/mcpboard.toml", "user mcpboard", "stderr 1", "respawn 3600 5 0", "term_timeout 10",
     )
 ]  # fmt: skip
 

@@ -57,12 +57,14 @@ OPENWRTS = {
     "/etc/mcpboard/mcpboard.toml": 0o644,  # the script in uci-defaults makes it 0640 once the user exists
 }  # fmt: skip
 BUILDROOTS = {
-    "/etc/init.d/S90mcpboard": 0o755, "/etc/mcpboard/mcpboard.toml": 0o640, "/usr/bin/mcpboard": 0o755,
+    "/etc/default/mcpboard": 0o644, "/etc/init.d/S90mcpboard": 0o755, "/etc/mcpboard/mcpboard.toml": 0o640, "/usr/bin/mcpboard": 0o755,
     "/usr/lib/systemd/system/mcpboard.service": 0o644,
 }  # fmt: skip
 DEBIANS = {
     "/etc/mcpboard/mcpboard.toml": 0o640, "/usr/bin/mcpboard": 0o755, "/usr/lib/systemd/system/mcpboard.service": 0o644,
-    "/usr/lib/sysusers.d/mcpboard.conf": 0o644, "/usr/share/doc/mcpboard/copyright": 0o644,
+    "/usr/lib/sysusers.d/mcpboard.conf": 0o644, "/usr/share/lintian/overrides/mcpboard": 0o644,
+    "/usr/share/man/man1/mcpboard.1.gz": 0o644,
+    **{f"/usr/share/doc/mcpboard/{name}": 0o644 for name in ("CHANGELOG.md.gz", "changelog.gz", "copyright")},
 }  # fmt: skip
 
 

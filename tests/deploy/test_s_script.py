@@ -124,6 +124,14 @@ def test_the_default_file_may_say_how_it_is_started(board: Board) -> None:
     assert board.call("stop")[0] == 0
 
 
+def test_a_server_that_ends_at_once_is_no_success(board: Board) -> None:
+    """For a mistake in its settings, as when its log cannot be."""
+    defaults = board.inside.read("/etc/default/mcpboard")
+    board.inside.write("/etc/default/mcpboard", defaults + 'MCPBOARD_ARGS="serve --log /nowhere/log"\n')
+    assert board.call("start") == (1, "Starting mcpboard: FAIL\n")
+    assert (board.pids(), board.inside.exists(PIDFILE)) == ([], False)
+
+
 def test_a_stale_pid_file_of_another_program_harms_nobody(board: Board) -> None:
     board.inside.run("sh", "-c", f"tail -f /dev/null > /dev/null 2>&1 & echo $! > {PIDFILE}")
     (stranger,) = board.inside.processes("tail -f /dev/null")

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             def announce() -> None:
                 note_url(server.local_url(sockets[0]))
-                print(f"device-host-agent: serving {server.url(sockets[0])}", flush=True)
+                logs.announce("device-host-agent", [server.url(sockets[0])], effective.log)
                 if sys.stderr.isatty():
                     print(f"device-host-agent: its token: {token_command}", file=sys.stderr)
 
