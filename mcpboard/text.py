@@ -66,6 +66,36 @@ def well_formed_json(document: bytes) -> bytes:
     return bytes(repaired)
 
 
+# Base64 in a text, also in the JSON of a text, where its line ends and slashes are escaped.
+_BASE64 = re.compile(r"(?:data:[\w/+.-]{0,60};base64,|(?<![A-Za-z0-9+/=_\-\\\r\n]))([A-Za-z0-9+/=_\-\\\r\n]{32,})")
+_ESCAPES = re.compile(r"\\+[nr]?|[\r\n]+")
+# How the base64 of a picture begins.
+_PICTURES = {"/9j/": "JPEG", "iVBORw0KGgo": "PNG", "R0lGOD": "GIF", "UklGR": "WebP"}
+_FILE = 4096  # characters of base64 that is no picture: tokens, keys and certificates are shorter
+_LETTERS = 32  # different ones in a file; a line of dashes, hexadecimal or one letter for long has fewer
+
+
+def without_base64(text: str, *, is_whole: bool = True) -> str:
+    """Return foreign text with a note such as `(JPEG, 132 kB, left out)` for every picture or file in base64.
+
+    A model reads each character of it and sees nothing. Without `is_whole`, where the text is only a
+    beginning, the notes have no sizes.
+    """
+
+    def note(found: re.Match[str]) -> str:
+        data = _ESCAPES.sub("", found[1])
+        name = next((name for begins, name in _PICTURES.items() if data.startswith(begins)), "")
+        if not name and (len(data) < _FILE or len(set(data[:_FILE])) < _LETTERS):
+            return found[0]
+        size = len(data) // 4 * 3 - data.count("=", -2)
+        told = f"{size} bytes" if size < 1000 else f"{size // 1000} kB"
+        # The backslash before a quote belongs to the quote.
+        escape = found[0][len(found[0].rstrip("\\")) :]
+        return f"({', '.join([name or 'base64', *([told] if is_whole else []), 'left out'])}){escape}"
+
+    return _BASE64.sub(note, text)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint for a mistyped word: the closest known one, or all of them."""
     names = list(known)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BackendBroken, BackendUnreachable, NotOffered, ToolRefused
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES, VALUES_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
-from mcpboard.text import one_line, read_json, well_formed
+from mcpboard.text import one_line, read_json, well_formed, without_base64
 
 if TYPE_CHECKING:
     from mcpboard.board.backend import BackendResponse
@@ -87,7 +87,8 @@ def shell(response: BackendResponse) -> Content:
 def reject(response: BackendResponse) -> NoReturn:
     """Raise the ToolError that fits a response which is not what was asked for."""
     error_type, remedy = REJECTIONS.get(response.status, (None, ""))
-    quote = one_line(response.body[:QUOTED_BYTES].decode("utf-8", "replace"), QUOTE_LIMIT) or "(nothing)"
+    beginning = response.body[:QUOTED_BYTES].decode("utf-8", "replace")
+    quote = one_line(without_base64(beginning, is_whole=False), QUOTE_LIMIT) or "(nothing)"
     if error_type:
         raise error_type(f"{remedy}. It answered HTTP {response.status}: {quote}", delivery=NOT_SENT)
     raise BackendBroken(
@@ -140,13 +141,13 @@ def _refusal(reply: Mapping[str, Any]) -> ToolRefused:
     error = error if isinstance(error, dict) else {}  # older Agents have none
     texts = (error.get("message"), reply.get("output"), reply.get("error"))
     messages = dict.fromkeys(_caption(_parsed(text)) for text in texts if isinstance(text, str) and text)
-    code = {key: error[key] for key in ("code", "category") if isinstance(error.get(key), str)}
+    code = {key: without_base64(error[key]) for key in ("code", "category") if isinstance(error.get(key), str)}
     details = error.get("details")
     lines = [_capped("\n".join(messages) or "The board says that the tool failed, and gives no reason")]
     if code:
         lines.append(", ".join(f"{key}: {value}" for key, value in code.items()))
     if details:
-        lines.append(f"details: {_capped(_as_text(details))}")
+        lines.append(f"details: {_capped(_as_text(_without_base64(details)))}")
     if isinstance(details, dict) and details.get("action_completed") is True:
         delivery = DONE
     else:
@@ -167,7 +168,10 @@ def _refuse_failure(output: object) -> None:
 
 
 def _plain(output: object) -> Content:
-    return Content((Text(_as_text(output)),), structured=output if isinstance(output, dict) else None)
+    shown = _without_base64(output)
+    if isinstance(output, dict) and "text" in output:
+        shown["text"] = output["text"]  # of the clipboard: what a person copied, a certificate perhaps
+    return Content((Text(_as_text(shown)),), structured=shown if isinstance(shown, dict) else None)
 
 
 def _action_content(output: object) -> Content:
@@ -202,7 +206,16 @@ def _caption(output: object) -> str:
     """Return the output of a tool as text; never the base64 of an image."""
     if isinstance(output, dict):
         output = {key: value for key, value in output.items() if key != "data"}
-    return _as_text(output)
+    return _as_text(_without_base64(output))
+
+
+def _without_base64(value: Any) -> Any:
+    """Return JSON of at most 64 levels with a note in place of every picture or file: a step may have brought one."""
+    if isinstance(value, str):
+        return without_base64(value)
+    if isinstance(value, dict):
+        return {key: _without_base64(part) for key, part in value.items()}
+    return [_without_base64(part) for part in value] if isinstance(value, list) else value
 
 
 def _as_text(output: object) -> str:

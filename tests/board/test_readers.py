@@ -157,6 +157,43 @@ def test_plain_json_is_told_as_text_and_structured_alike(read: Reader, value: di
     assert content.structured == value
 
 
+LARGE_JPEG = b64(JPEG + bytes(range(256)) * 390)
+ARCHIVE = b64(b"\x1f\x8b" + bytes(range(256)) * 20)
+PICTURE, FILE = "(JPEG, 99 kB, left out)", "(base64, 5 kB, left out)"
+STEP = {"tool": "screenshot", "output": json.dumps(shot(JPEG) | {"data": LARGE_JPEG})}
+NOTED = {"tool": "screenshot", "output": json.dumps(shot(JPEG) | {"data": PICTURE})}
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    ({"steps": [STEP]}, {"steps": [NOTED]}), ({"steps": [{"result": [STEP]}]}, {"steps": [{"result": [NOTED]}]}),
+    ({"steps": [json.dumps(STEP)]}, {"steps": [json.dumps(NOTED)]}), ({"image": LARGE_JPEG}, {"image": PICTURE}),
+    ({"image": "data:image/jpeg;base64," + LARGE_JPEG}, {"image": PICTURE}), ({"note": f"seen {LARGE_JPEG}, done"}, {"note": f"seen {PICTURE}, done"}),
+    ({"image": "\n".join([LARGE_JPEG[:76], LARGE_JPEG[76:]])}, {"image": PICTURE}), ({"image": json.dumps(LARGE_JPEG).replace("/", "\\/")}, {"image": f'"{PICTURE}"'}),
+    ({"log": ARCHIVE, "more": [ARCHIVE]}, {"log": FILE, "more": [FILE]}),
+    *(({"image": b64(raw * 2)}, {"image": f"({name}, {len(raw) * 2} bytes, left out)"}) for name, raw in (("PNG", PNG), ("GIF", GIF), ("WebP", WEBP))),
+    *(({"x": text},) * 2 for text in ("x" * 5000, "0123456789abcdef" * 400, "-" * 5000, "/data/app/" * 500, "word " * 2000, ARCHIVE[:4000])),
+])  # fmt: skip
+def test_base64_inside_a_result_is_never_text(given: dict[str, Any], shown: dict[str, Any]) -> None:
+    """In the text, in structured content, beside a picture, in a failure and in the details of an error."""
+    content = readers.output(reply({"ok": True, **given}))
+    assert content.structured == {"ok": True, **shown} == json.loads(only_text(content))
+    _, caption = image_and_text(readers.action(reply(shot(action_output=json.dumps(given)))))
+    assert json.loads(caption.split("\n")[1])["action_output"] == shown
+    written = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    assert readers.status(sent(given)).structured == shown
+    for response in (reply({"ok": False, **given}), reply(shot(action_output=json.dumps({"ok": False, **given})))):
+        assert written[1:] in refusal_of(readers.action, response).text
+    error = refusal_of(readers.action, failure(json.dumps(given), "canceled", **given))
+    assert error.text == f"{written}\ncode: canceled, category: internal\ndetails: {written}"
+
+
+def test_a_clipboard_is_what_was_copied_and_a_senseless_answer_is_quoted_without_its_picture() -> None:
+    content = readers.output(reply({"ok": True, "text": ARCHIVE}))
+    assert content.structured == {"ok": True, "text": ARCHIVE}
+    error = refusal_of(readers.status, BackendResponse(500, "text/plain", b"camera: " + LARGE_JPEG.encode()))
+    assert error.text.endswith("camera: (JPEG, left out)")
+
+
 def test_text_that_is_no_json_stays_text() -> None:
     content = readers.output(reply("opened NaN\n"))
     assert only_text(content) == "opened NaN\n"

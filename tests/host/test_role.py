@@ -170,7 +170,11 @@ def test_a_device_is_never_guessed(pair: Agent) -> None:
 def test_an_exception_of_a_tool_reaches_the_client_in_its_own_words(host: Agent, phone: Fake, version: str) -> None:
     """-32000 with the message of the original exception, else its name; of an action, with what may have become of it."""
     caller = host.caller.modern() if version == MODERN else host.caller.open()
-    for fault, words in ((OSError("adb: device offline"), "adb: device offline"), (RuntimeError(), "RuntimeError")):
+    gif = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    for fault, words in (
+        *((OSError("adb: device offline"), "adb: device offline"), (RuntimeError(), "RuntimeError")),
+        (OSError(f"seen {gif}"), "seen (GIF, 42 bytes, left out)"),
+    ):
         phone.done, phone.fault = [], fault
         error = {"code": -32000, "message": f"{words}; look at the screen before repeating it"}
         response = caller.call("tap", x=1, y=1)

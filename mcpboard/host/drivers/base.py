@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from mcpboard.errors import NOT_SENT, InvalidParams, ToolFailed
 from mcpboard.host.vision.tree import UiNode
+from mcpboard.text import without_base64
 
 READY, OFFLINE = "ready", "offline"  # states that a probe may report
 
@@ -173,9 +174,9 @@ def nothing_done(problem: str) -> Iterator[None]:
 
 
 def failure_text(error: BaseException) -> str:
-    """Return the words of an error, or its name where it has none."""
+    """Return the words of an error without the pictures in them, or its name where it has none."""
     try:
-        return str(error) or type(error).__name__
+        return without_base64(str(error)) or type(error).__name__
     except Exception:  # of a foreign class
         return type(error).__name__
 

@@ -15,6 +15,7 @@ from mcpboard.host.drivers.base import OFFLINE, READY, Point, Probe, Screenshot,
 from mcpboard.host.drivers.images import image_size, mime_type
 from mcpboard.host.vision.tree import UiNode
 from mcpboard.serving.undelivered import NOTICE_OPENING
+from mcpboard.text import without_base64
 
 STANDARD_URL = "http://192.168.42.1:8080/mcp"  # every board's own address on its cable
 PROBE_SECONDS = 2.0
@@ -35,7 +36,7 @@ class BoardDriver(ScreenshotMixin):
     def peek(self) -> Screenshot:
         result = self._call("screenshot", seconds=SCREENSHOT_SECONDS)
         if not result.images:
-            raise ToolFailed(f"the board sent no screenshot: {result.text}")
+            raise ToolFailed(f"the board sent no screenshot: {without_base64(result.text)}")
         image = result.images[0].content
         return Screenshot(image, mime_type(image), *image_size(image))
 
@@ -101,7 +102,7 @@ class BoardDriver(ScreenshotMixin):
             members = result.structured if isinstance(result.structured, dict) else {}
             told = members.get("delivery")
             delivery = told if told in (NOT_SENT, DONE) else UNKNOWN
-            raise ToolFailed(result.text or f"{tool} failed on the board", delivery=delivery)
+            raise ToolFailed(without_base64(result.text) or f"{tool} failed on the board", delivery=delivery)
         if result.texts and result.texts[0].startswith(NOTICE_OPENING):
             self._notice = result.texts[0]
         return result

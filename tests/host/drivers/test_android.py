@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shlex
@@ -201,10 +202,10 @@ def test_every_view_has_a_role() -> None:
 
 
 def test_boxes_are_in_pixels_of_the_picture_and_inside_it() -> None:
-    seen = '<node class="Button" bounds="[-5,10][50,20]" text="A &lt;b&gt;" content-desc="d" resource-id="i" clickable="true"/>'
+    seen = '<node class="Button" bounds="[-5,10][50,20]" text="A &lt;b&gt;" content-desc="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7" resource-id="i" clickable="true"/>'
     unseen = '<node class="View" bounds="[0,200][50,220]"/><node class="View" bounds="[3,3][3,9]"/>'
     (node,) = uiautomator.parse_tree(dump(seen + unseen), (100, 200), (50, 100)).children
-    assert node == UiNode("button", (0, 20, 100, 40), "A <b>", "d", "i", clickable=True)
+    assert node == UiNode("button", (0, 20, 100, 40), "A <b>", "(GIF, 42 bytes, left out)", "i", clickable=True)
 
 
 # --- status ------------------------------------------------------------------------------------
@@ -264,6 +265,7 @@ FAULTS = [
     pytest.param({LISTED: raw(b"HTTP/1.1 400")}, "it is no adb server", NOT_SENT, 0, id="another kind of server"),
     pytest.param({LISTED: raw(b"OKAYzzzz")}, "it is no adb server", NOT_SENT, 0, id="a length that is no number"),
     pytest.param({INPUT: fail("closed")}, "phones before Android 7", UNKNOWN, 1, id="a phone without that kind of shell"),
+    pytest.param({INPUT: shell(b"seen " + base64.b64encode(PICTURE) + b" twice", exit_code=1)}, "the phone refused: seen (PNG, ", UNKNOWN, 1, id="a picture among the words"),
     pytest.param({INPUT: shell(exit_code=None)}, "was lost in the middle", UNKNOWN, 1, id="a stream without its exit code"),
     pytest.param({INPUT: raw(b"OKAY" + packet(1, b"x" * 9)[:7])}, "was lost in the middle", UNKNOWN, 1, id="a packet that breaks off"),
     pytest.param({INPUT: shell(stderr=b"SecurityException: needs INJECT_EVENTS permission", exit_code=137)}, "enable 'USB debugging (Security settings)'", UNKNOWN, 1, id="a phone that forbids touches from outside"),

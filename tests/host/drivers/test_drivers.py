@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import socket
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from mcpboard import board as board_role
-from mcpboard.errors import NOT_SENT, UNKNOWN, ConfigError
+from mcpboard.client import Client
+from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ConfigError
 from mcpboard.host.devices.registry import DeviceSpec
 from mcpboard.host.drivers import factory
 from mcpboard.host.drivers.android import AndroidDriver
@@ -23,6 +25,7 @@ from mcpboard.host.drivers.images import image_size
 from mcpboard.host.drivers.iphone import IPhoneDriver
 from mcpboard.host.drivers.simulated import SimulatedDriver
 from mcpboard.host.vision.find import icon_in_tree, text_in_tree
+from mcpboard.protocol.results import call_result
 from mcpboard.serving import server
 from mcpboard.simulator import Simulator
 from tests.host.drivers import answering, refused
@@ -147,6 +150,16 @@ def test_a_board_has_no_tree_and_says_what_to_do_instead(rack: Rack, board: Boar
     with agent(tmp_path / "data", B=board) as host:
         error = host.caller.call("get_ui_tree").error
         assert (error["code"], error["message"]) == (-32000, "no UI tree on a board; use describe_screen")
+
+
+def test_what_a_board_says_comes_without_pictures(board: BoardDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older boards put those of their steps into the text."""
+    told = "a step failed: " + base64.b64encode(b"\xff\xd8\xff" + b"x" * 2997).decode()
+    raw = {"content": [{"type": "text", "text": told}], "isError": True, "structuredContent": {"delivery": DONE}}
+    monkeypatch.setattr(Client, "call", lambda *_: call_result(raw))
+    refused(lambda: board.launch_app("Mail"), "a step failed: (JPEG, 3 kB, left out)", delivery=DONE)
+    raw["isError"] = False
+    refused(board.take_screenshot, "no screenshot: a step failed: (JPEG, 3 kB, left out)")
 
 
 def test_a_board_that_is_away_is_offline_and_back_without_a_restart(

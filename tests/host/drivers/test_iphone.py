@@ -169,6 +169,7 @@ ODD = [
     pytest.param(lambda: "@@@", "no base64", id="a picture that is no base64"),
     pytest.param(lambda: base64.b64encode(b"<html>").decode(), "no JPEG and no PNG", id="a picture that is none"),
     pytest.param(WdaFault("unknown error", 500, XCTEST + "x" * 9000), "WebDriverAgent says unknown error: Error Domain=XCTDaemonErrorDomain Not authorized", id="an error of XCTest"),
+    pytest.param(WdaFault("unknown error", 500, "seen " + base64.b64encode(b"\xff\xd8\xff" + b"x" * 2997).decode() + " twice"), "unknown error: seen (JPEG, 3 kB, left out) twice", id="an error with a picture"),
     pytest.param(WdaFault("timeout", 408, "the device is locked"), "unlock the phone", id="a locked phone"),
 ]  # fmt: skip
 

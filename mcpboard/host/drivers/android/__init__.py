@@ -18,6 +18,7 @@ from mcpboard.host.drivers.android import adb, shell_commands, uiautomator
 from mcpboard.host.drivers.android.adb_protocol import SCREENSHOT_BYTES, TEXT_BYTES, ShellResult
 from mcpboard.host.drivers.base import Point, Probe, ScaledDriver, Screenshot, nothing_done, table, with_remedy
 from mcpboard.host.vision.tree import UiNode, UnreadableTree
+from mcpboard.text import without_base64
 from mcpboard.transport.deadline import Deadline
 
 PROBE_SECONDS = 1.8  # of the two that a probe may take
@@ -88,7 +89,7 @@ class AndroidDriver(ScaledDriver):
             complaint = re.search(r"^Error.*", output, re.MULTILINE)
             if complaint:
                 delivery = NOT_SENT if NOT_STARTED.search(output) else UNKNOWN
-                raise ToolFailed(f"the phone refused: {complaint[0][:500]}", delivery=delivery)
+                raise ToolFailed(f"the phone refused: {without_base64(complaint[0])[:500]}", delivery=delivery)
             return
         with nothing_done("the phone's apps could not be told"):
             listed = self._run(shell_commands.PACKAGES).text.splitlines()
@@ -136,7 +137,7 @@ class AndroidDriver(ScaledDriver):
         """Send what moves the phone, once; its complaint is in the error."""
         result = self._run(script, seconds)
         if result.exit_code != 0:
-            message = result.stderr or result.text.strip() or f"exit code {result.exit_code}"
+            message = without_base64(result.stderr or result.text.strip()) or f"exit code {result.exit_code}"
             problem = with_remedy(f"the phone refused: {message[:500]}", message, REMEDIES)
             raise ToolFailed(problem, delivery=UNKNOWN)
         return result

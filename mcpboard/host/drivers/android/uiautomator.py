@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import UiNode, UnreadableTree, refuse_excess
 from mcpboard.host.vision.types import Box, on_screen
-from mcpboard.text import well_formed
+from mcpboard.text import well_formed, without_base64
 
 MOST_BYTES = 4 << 20  # of a dump; a real one has some hundred KiB, and each attribute of it takes 100 bytes of memory
 
@@ -83,8 +83,8 @@ class _TreeBuilder:
             UiNode(
                 role=ROLES.get(view, view.lower() or "view"),
                 box=box,
-                text=attributes.get("text", ""),
-                desc=attributes.get("content-desc", ""),
+                text=without_base64(attributes.get("text", "")),
+                desc=without_base64(attributes.get("content-desc", "")),
                 id=attributes.get("resource-id", ""),
                 clickable=attributes.get("clickable") == "true",
                 children=tuple(children),

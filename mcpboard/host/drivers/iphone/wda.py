@@ -21,7 +21,7 @@ from mcpboard.host.drivers.base import nothing_done, table, with_remedy
 from mcpboard.protocol.client_session import HttpRequest
 from mcpboard.protocol.limits import CONTAINERS_LIMIT
 from mcpboard.protocol.tools import compact
-from mcpboard.text import TooNested, one_line, read_json
+from mcpboard.text import TooNested, one_line, read_json, without_base64
 from mcpboard.transport.deadline import Deadline
 from mcpboard.transport.http import HttpClient
 
@@ -50,7 +50,7 @@ class WdaError(ToolFailed):
 
     def __init__(self, name: str, message: str) -> None:
         error = f"{name}: {message}"
-        text = with_remedy(f"WebDriverAgent says {one_line(error, LONGEST_ERROR)}", error, REMEDIES)
+        text = with_remedy(f"WebDriverAgent says {one_line(without_base64(error), LONGEST_ERROR)}", error, REMEDIES)
         super().__init__(text, delivery=NOT_SENT if name in REFUSALS else UNKNOWN)
         self.name = name
 

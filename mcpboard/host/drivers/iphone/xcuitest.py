@@ -8,6 +8,7 @@ from typing import Any
 from mcpboard.host.drivers.base import Point, table
 from mcpboard.host.vision.tree import MOST_ELEMENTS, MOST_LEVELS, UiNode, refuse_excess
 from mcpboard.host.vision.types import Box, on_screen
+from mcpboard.text import without_base64
 
 MOST_BYTES = 8 << 20  # of the JSON; that of a full screen has a megabyte
 JSON_LEVELS = 2 * MOST_LEVELS + 4  # an element within another is two, and its rectangle one more
@@ -72,7 +73,7 @@ def _node(element: Mapping[str, Any], box: Box, children: tuple[UiNode, ...]) ->
 
 
 def _text(value: Any) -> str:
-    return str(value) if isinstance(value, (str, int, float)) else ""
+    return without_base64(str(value)) if isinstance(value, (str, int, float)) else ""
 
 
 def _box(rect: Any, scale: tuple[float, float], whole: Box) -> Box | None:
