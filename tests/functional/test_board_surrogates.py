@@ -50,7 +50,9 @@ CATALOG = {
             {
                 "type": "object",
                 "description": HALF,
-                "properties": {"app": {"type": "string", "description": HALF, "enum": [HALF], "default": {HALF: HALF}}},
+                "properties": {
+                    "app": {"type": "string", "description": HALF, "enum": [HALF], "default": HALF, "examples": [HALF]}
+                },
             },
         )
     ]
