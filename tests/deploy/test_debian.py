@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,3 +117,51 @@ def test_it_is_installed_upgraded_removed_and_purged(package: Path, trixie: Room
     trixie.run("dpkg", "--purge", "mcpboard")
     assert not trixie.exists("/etc/mcpboard")
     assert not (trixie.root / WANTED.lstrip("/")).is_symlink()
+
+
+# What a booted system does by itself, its words in files of their own; /out is outside.
+_BOOTED = """
+dpkg --install /out/mcpboard.deb
+until mcpboard tools http://127.0.0.1:8080/mcp > /out/tools; do sleep 0.2; done
+first=$(systemctl show --property MainPID --value mcpboard)
+cat /proc/$first/status > /out/status
+kill -KILL $first
+until [ "$(systemctl show --property NRestarts --value mcpboard)" = 1 ]; do sleep 0.2; done
+until mcpboard tools http://127.0.0.1:8080/mcp > /out/again; do sleep 0.2; done
+systemctl stop mcpboard
+systemctl is-active mcpboard > /out/stopped
+journalctl --unit mcpboard --output cat --no-pager > /out/journal
+"""
+_TRY = "[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/sh /out/try\nExecStopPost=poweroff\n"
+
+
+def test_a_booted_systemd_runs_it_with_what_an_owner_adds(package: Path, tmp_path: Path) -> None:
+    """The lines of deploy/systemd for more rights as they stand; killed it comes back, stopped it stays so."""
+    nspawn = tree.tool("systemd-nspawn", "systemd-container")
+    others = set(needed(package)) - {"systemd-standalone-sysusers"}
+    below = shelf.debian("trixie", "essential", "dbus", "systemd-sysv", *sorted(others))
+    added = tree.first(r"^```\n(\[Service\]\n(?:.*\n)+?)```$", (tree.UNITS / "README.md").read_text("utf-8"))
+    for name, content in (
+        ("try", _BOOTED),
+        ("try.service", _TRY),
+        ("wants.conf", "[Unit]\nWants=try.service\n"),
+        ("added.conf", added.replace("=agent", "=daemon")),
+    ):
+        (tmp_path / name).write_text(content, "ascii")
+    (tmp_path / "mcpboard.deb").write_bytes(package.read_bytes())
+    units = "/etc/systemd/system"
+    tree.run(
+        nspawn, f"--directory={below}", "--volatile=overlay", "--boot", "--register=no", "--keep-unit", "--settings=no",
+        "--private-network", f"--machine=mcpboard-{os.getpid()}", f"--bind={tmp_path}:/out",
+        f"--bind-ro={tmp_path}/try.service:{units}/try.service",
+        f"--bind-ro={tmp_path}/wants.conf:{units}/multi-user.target.d/try.conf",
+        f"--bind-ro={tmp_path}/added.conf:{units}/mcpboard.service.d/added.conf",
+    )  # fmt: skip
+    found = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir() if file.suffix != ".deb"}
+    assert "screenshot" in found["tools"]
+    assert "screenshot" in found["again"]
+    groups, ambient = (tree.first(rf"^{key}:\t(.*)", found["status"]) for key in ("Groups", "CapAmb"))
+    assert "1" in groups.split(), "the group daemon"
+    assert int(ambient, 16) == 1 << 10, "CAP_NET_BIND_SERVICE"
+    assert found["stopped"] == "inactive\n"
+    assert found["journal"].count("serving http://") == 2, "once for each start"
