@@ -45,6 +45,22 @@ def test_a_unit_is_sound(inside: Room, unit: str, program: str, flags: tuple[str
     assert re.search(told, about) if told else (done.returncode, about) == (0, "")
 
 
+# Lines of a unit, in files of their own or between the fences of a page.
+PAGES = [*sorted((tree.ROOT / "docs").rglob("*.md")), *sorted(tree.DEPLOY.rglob("*.md"))]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"^```\w*\n(\[Service\]\n.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+]
+FILES = [path for folder in ("deploy", "mcpboard") for path in sorted((tree.ROOT / folder).rglob("*.service"))]
+
+
+@pytest.mark.parametrize("lines", [*BLOCKS, *(path.read_text("utf-8") for path in FILES)], ids=[*("page" for _ in BLOCKS), *(path.name for path in FILES)])  # fmt: skip
+def test_nothing_stands_behind_a_value_since_systemd_takes_it_for_a_part_of_it(lines: str) -> None:
+    """A comment there became the name of a group, and the service did not start."""
+    assert re.findall(r"^\w+=.*[ \t][#;].*$", lines, re.MULTILINE) == []
+
+
 def test_the_boards_unit_is_closed() -> None:
     analyze = tree.tool("systemd-analyze", "systemd")
     words = tree.run(analyze, "security", "--offline=true", "--no-pager", tree.UNITS / "mcpboard.service")
