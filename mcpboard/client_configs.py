@@ -7,7 +7,9 @@ clients move fast, so every fact there is looked at again before a release.
 from __future__ import annotations
 
 import functools
+import glob
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +26,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 # Members of an entry that say how to connect. All others of an entry that is there are its owner's.
+URL_KEYS = ("url", "httpUrl", "serverUrl", "uri")
 CONNECTION_KEYS = frozenset(
     {
-        *("command", "args", "env", "cwd", "cmd", "envs", "type", "transport", "url", "httpUrl", "serverUrl", "uri"),
+        *("command", "args", "env", "cwd", "cmd", "envs", "type", "transport", *URL_KEYS),
         *("headers", "http_headers", "env_http_headers", "bearer_token_env_var"),
     }
 )
@@ -73,8 +76,9 @@ def is_name(text: str) -> bool:
 class ClientConfig:
     """Configuration of one client for a server: an item of `client_configs.json`.
 
-    `places` maps a system (`darwin`, `win32`, "" for any other) to the file, which may begin with
-    `~` or `%APPDATA%`; one without is in the project's folder. `entry` stands under
+    `places` maps a system (`darwin`, `win32`, "" for any other) to the places where the client looks for its file,
+    in its order. One may begin with `~`, `%APPDATA%`, `%LOCALAPPDATA%` or a variable; others are in the project's
+    folder. A `*` stands for part of a folder's name. `entry` stands under
     `table` and the server's name; `lists` are items, each with an `id`, that stand beside the table.
     `format` is json, toml, yaml, or steps for a client that is set up by hand. `command` is the same in
     one line of a shell. Entry, lists, steps and command are filled in for a target as `filled` says; their
@@ -84,7 +88,7 @@ class ClientConfig:
     key: str
     title: str
     format: str
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     table: str = ""
     entry: Mapping[str, Any] = field(default_factory=dict)
     lists: Mapping[str, Any] = field(default_factory=dict)
@@ -95,9 +99,23 @@ class ClientConfig:
     reload: str = ""
     notes: Sequence[str] = ()
 
-    def place(self, system: str) -> str:
-        """Return the file on that system, as written; empty for a client that has none."""
-        return self.places.get(system, self.places.get("", ""))
+    def place(self, system: str, folders: Mapping[str, str]) -> tuple[str, str]:
+        """Return the file on that system, as written and as a path; empty for a client that has none.
+
+        `folders` has what the words at the beginning of places stand for. A place counts when its variable is set,
+        and one with a `*` when there is such a folder.
+        """
+        for place in self.places.get(system, self.places.get("", ())):
+            head, _, rest = place.partition("/")
+            if head.startswith("$") and head not in folders:
+                continue
+            path = os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
+            folder, star, inside = path.partition("*")
+            if not star:
+                return place, path
+            if found := sorted(glob.glob(f"{glob.escape(folder)}*{os.path.dirname(inside)}")):
+                return place, os.path.join(found[-1], os.path.basename(inside))
+        return "", ""
 
     def document(self, target: Target) -> dict[str, Any]:
         """Return the content of a file that has this server only."""

@@ -22,6 +22,7 @@ from mcpboard.board.backend import BACKENDS
 from mcpboard.board.forward import LANE_CAPACITY
 from mcpboard.board.readers import NOTHING_MOVED
 from mcpboard.board.tools import ROWS
+from mcpboard.client_configs import CLIENT_CONFIGS
 from mcpboard.config.board import SETTINGS
 from mcpboard.config.schema import Setting
 from mcpboard.host.config import HOST_SETTINGS
@@ -68,6 +69,15 @@ def _setting_row(row: Setting) -> list[str]:
 def test_the_settings_tables_are_those_of_the_code() -> None:
     assert table_rows(section("Reference", PAGES["settings"])) == [
         _setting_row(row) for row in (*SETTINGS, *HOST_SETTINGS)
+    ]
+
+
+def test_the_places_of_the_clients_files_are_those_of_the_code() -> None:
+    names = {"": "Linux, others", "darwin": "macOS", "win32": "Windows"}
+    assert table_rows(section("Where each client looks", PAGES["clients"])) == [
+        [f"`{each.key}`", names[system] if len(each.places) > 1 else "all", ", ".join(f"`{place}`" for place in places)]
+        for each in CLIENT_CONFIGS
+        for system, places in each.places.items()
     ]
 
 

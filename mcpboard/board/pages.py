@@ -114,7 +114,8 @@ def _client(config: ClientConfig, target: Target) -> str:
         parts = [f"<ol>{_items(filled(config.steps, target))}</ol>"]
     else:
         title += f" <small>{escape(config.format.upper())}</small>"
-        places = " or ".join(_code(place) + _SYSTEMS.get(system, "") for system, place in config.places.items())
+        usual = [(s, each) for s, places in config.places.items() for each in places if not each.startswith("$")]
+        places = " or ".join(_code(place) + _SYSTEMS.get(system, "") for system, place in usual)
         parts = [f"<p>In {places}:</p><pre>{escape(config.text(target))}</pre>"]
     if config.command:
         parts.append(f"<p>or in a shell:</p><pre>{escape(config.shell_command(target))}</pre>")

@@ -57,9 +57,15 @@ def proxy_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return what `~` and `%APPDATA%` stand for in the place of a client's file."""
+    """Return what `~`, `%APPDATA%`, `%LOCALAPPDATA%` and `$NAME` stand for in the place of a client's file.
+
+    A variable that is no absolute path is ignored, as the XDG specification has it.
+    """
     home = os.path.expanduser("~")
-    return {"~": home, "%APPDATA%": environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")}
+    folders = {f"${name}": value for name, value in environ.items() if os.path.isabs(value)}
+    for name, inside in (("APPDATA", "Roaming"), ("LOCALAPPDATA", "Local")):
+        folders[f"%{name}%"] = environ.get(name) or os.path.join(home, "AppData", inside)
+    return {**folders, "~": home}
 
 
 def data_folder(program: str, environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:

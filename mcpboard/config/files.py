@@ -215,16 +215,23 @@ def _parsed(path: str, raw: bytes) -> dict[str, Any]:
     if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise ConfigError(f"{path}: begins with a byte order mark (BOM); save it as UTF-8 without one")
     try:
-        text = raw.decode()
-        _refuse_costly(text)
-        return dict(tomllib.loads(text))
+        return parse_toml(raw.decode())
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables in a text; ConfigError for one that is no TOML, or that it would take too much to read."""
+    try:
+        _refuse_costly(text)
+        return dict(tomllib.loads(text))
     except (ValueError, RecursionError) as error:
-        last = raw.count(b"\n") + 1  # the parser does not number the end
+        last = text.count("\n") + 1  # the parser does not number the end
         reason = one_line(str(error).replace("at end of document", f"at line {last}, the end of the file"))
-        raise ConfigError(f"{path}: not valid TOML: {reason}; correct that, or restore the file") from None
+        raise ConfigError(f"not valid TOML: {reason}; correct that, or restore the file") from None
 
 
 def _refuse_costly(text: str) -> None:

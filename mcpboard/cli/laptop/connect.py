@@ -40,6 +40,7 @@ def add_to(verbs: Verbs) -> None:
     parser.add_argument("--token-file", metavar="FILE", help="file with the bearer token that the server requires")
     parser.add_argument("--host", action="store_true", help="the host agent of this computer: its URL and its token")
     parser.add_argument("--data", metavar="DIR", help="with --host: where its files are, if not in their usual place")
+    parser.add_argument("--force", action="store_true", help="with --write: change a file that is read-only, too")
     parser.add_argument("--file", metavar="PATH", help="the client's file, where it is not in its usual place")
 
 
@@ -55,7 +56,11 @@ def connect(arguments: argparse.Namespace) -> int:
     """Print the config entry, or write it, with all remarks on standard error; then a handshake with the server."""
     if arguments.list:
         rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
-        rows += [(each.key, each.title, each.format, each.place(sys.platform) or "by hand") for each in CLIENT_CONFIGS]
+        folders = config.user_folders()
+        rows += [
+            (each.key, each.title, each.format, each.place(sys.platform, folders)[0] or "by hand")
+            for each in CLIENT_CONFIGS
+        ]
         print_columns(rows)
         return 0
     client = next((each for each in CLIENT_CONFIGS if each.key == arguments.client), None)
@@ -135,12 +140,13 @@ def _path(client: ClientConfig, arguments: argparse.Namespace) -> str:
 def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
     path = _path(client, arguments)
     try:
-        written = laptop.write(client, target, path)
+        written = laptop.write(client, target, path, force=arguments.force)
     except ConfigError:  # it says to add the config entry by hand
         print(client.text(target))
         raise
     if written.is_restricted:
         _say(f"{written.path} and its backups are for you alone from now on (mode 600): the token stands in it")
+    _say(*written.notes)
     if not written.backup:
         _say(f"{written.path} is already configured; nothing was changed")
         return
@@ -153,7 +159,7 @@ def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) 
 def _print(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
     """Print the config entry, and where it belongs with the command that puts it there: the same words, and --write."""
     print(client.text(target))
-    if place := client.place(sys.platform):
+    if place := client.place(sys.platform, config.user_folders())[0]:
         words = ["mcpboard", "connect", client.key, *([] if target.url == client_configs.USB_URL else [target.url])]
         if target.name != client_configs.NAME:
             words += ["--name", target.name]

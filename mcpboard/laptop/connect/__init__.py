@@ -21,29 +21,30 @@ class WrittenFile:
     """A file after a write: `backup` holds what it was before, "" when nothing had to change.
 
     `is_new` when there was no file before, `is_restricted` when group and others have lost access to
-    it or to a backup.
+    it or to a backup. `notes` are sentences on what else is in the file and keeps the entry from working as meant.
     """
 
     path: str
     backup: str = ""
     is_new: bool = False
     is_restricted: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def path_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> str:
-    """Return the client's file on that system, absolute; `folders` is what `~` and `%APPDATA%` stand for."""
-    place = client.place(system)
-    if not place:
+    """Return the client's file on that system, absolute; `folders` is what `~`, `%APPDATA%` and variables stand for."""
+    _, path = client.place(system, folders)
+    if not path:
         raise ConfigError(f"{client.title} has no file; do the steps that `mcpboard connect {client.key}` prints")
-    head, _, rest = place.partition("/")
-    return os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
+    return path
 
 
-def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
+def write(client: ClientConfig, target: Target, path: str, *, force: bool = False) -> WrittenFile:
     """Put the server into the client's file at `path`, with a backup beside it; the same again changes nothing.
 
-    Where the entry holds the token itself, group and others lose access to both, before it is in there.
-    Raises ConfigError, with the file as it was, when that cannot be done safely.
+    A file that its owner may not write to is changed only with `force`. Where the entry holds the token itself,
+    group and others lose access to both, before it is in there. Raises ConfigError, with the file as it was, when
+    that cannot be done safely.
     """
     path = os.path.realpath(path)  # a link stays, and the file that it leads to is changed
     old = client_files.read(path)
@@ -56,12 +57,13 @@ def write(client: ClientConfig, target: Target, path: str) -> WrittenFile:
         raise ConfigError(f"{path} is not UTF-8; save it as UTF-8 first") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+    notes = edits.notes(client.format, changed, client.table, target)
     private = client.shows_token(target)
     restricted = private and client_files.restrict(path)
     if old is not None and changed == text:
-        return WrittenFile(path, is_restricted=restricted)
-    backup = client_files.write(path, old, (mark + changed).encode(), private=private)
-    return WrittenFile(path, backup, old is None, restricted)
+        return WrittenFile(path, is_restricted=restricted, notes=notes)
+    backup = client_files.write(path, old, (mark + changed).encode(), private=private, force=force)
+    return WrittenFile(path, backup, old is None, restricted, notes)
 
 
 def undo(path: str) -> str:

@@ -3,20 +3,24 @@
 mcp.json                                   the file
 mcp.json.mcpboard-1-9f86d081884c7d65       what it was before the first write; the digits are of what
                                            was written, so that undoing knows whether it changed since
-mcp.json.mcpboard-2-60303ae22b998861.new   the same, for a file that was not there
+mcp.json.mcpboard-2-60303ae22b998861.new   the same for a file that was not there: the folders that were made for it
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
+import json
 import os
 import re
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 
 from mcpboard.config.files import FileMissing, read_file, remove_leftovers, staged_file
 from mcpboard.errors import ConfigError
+from mcpboard.protocol.tools import compact
 
 LARGEST = 4 << 20  # bytes; a client's own settings file comes nowhere near
 DIGITS = 16  # hexadecimal, of SHA-256: against accident, not against malice
@@ -41,8 +45,8 @@ def read(path: str) -> bytes | None:
         return None
 
 
-def write(path: str, old: bytes | None, new: bytes, *, private: bool) -> str:
-    """Replace `old` by `new` and return the path of the backup.
+def write(path: str, old: bytes | None, new: bytes, *, private: bool, force: bool = False) -> str:
+    """Replace `old` by `new` and return the path of the backup; a read-only file only with `force`.
 
     A `private` file and its new backup are for their owner alone, from their first byte on; any other
     keeps the mode of the old one. Raises ConfigError, with the file as it was, when that cannot be done
@@ -50,11 +54,16 @@ def write(path: str, old: bytes | None, new: bytes, *, private: bool) -> str:
     """
     number = max((backup.number for backup in backups(path)), default=0) + 1
     kept = f"{path}.mcpboard-{number}-{_digest(new)}" + (".new" if old is None else "")
+    folders = list(itertools.takewhile(lambda each: not os.path.exists(each), map(str, Path(path).parents)))
     try:
+        if old is not None and not force and not os.stat(path).st_mode & stat.S_IWUSR:
+            raise ConfigError(
+                f"{path} is read-only; somebody meant it to stay as it is, --force changes it all the same"
+            )
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if read(path) != old:
             raise ConfigError(f"{path} changed a moment ago; close the program that writes it, and try again")
-        _replace(kept, old or b"", path, private=private)
+        _replace(kept, compact({"folders": folders}) if old is None else old, path, private=private)
         _replace(path, new, path, private=private)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -96,11 +105,16 @@ def undo(path: str) -> None:
     if current is None or _digest(current) != backup.digest:
         raise ConfigError(f"{path} has changed since mcpboard wrote it, so it stays; compare it with {backup.path}")
     try:
-        if backup.is_new:
-            os.unlink(path)
+        kept = read(backup.path) or b""
+        if not backup.is_new:
+            _replace(path, kept, path, private=False)
         else:
-            _replace(path, read(backup.path) or b"", path, private=False)
+            os.unlink(path)
         os.unlink(backup.path)
+        # Empty where version 0.1.0 has written it.
+        for folder in json.loads(kept or b"{}").get("folders", []) if backup.is_new else []:
+            with contextlib.suppress(OSError):  # somebody has put something else there
+                os.rmdir(folder)
     except OSError as error:
         raise ConfigError(f"{path} cannot be put back: {error.strerror}; {backup.path} holds what it was") from None
 

@@ -6,11 +6,13 @@ entry in it, and every comment is still there, the edit is refused and nothing i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpboard.client_configs import CONNECTION_KEYS, WRITERS
+from mcpboard.client_configs import CONNECTION_KEYS, URL_KEYS, WRITERS, Target
+from mcpboard.config.files import parse_toml
 from mcpboard.errors import ConfigError
 from mcpboard.laptop.connect import json_edit, toml_yaml_edit
 
@@ -33,9 +35,11 @@ class Language:
 
 LANGUAGES: Mapping[str, Language] = {
     "json": Language(json_edit.load, json_edit.put),
-    "toml": Language(toml_yaml_edit.load_toml, toml_yaml_edit.put_toml, "#", appends=True),
+    "toml": Language(parse_toml, toml_yaml_edit.put_toml, "#", appends=True),
     "yaml": Language(toml_yaml_edit.load_yaml, toml_yaml_edit.put_yaml, "#", appends=True),
 }
+
+_DOCUMENT_END = re.compile(r"^\.\.\.[ \t]*(#.*)?\s*\Z", re.MULTILINE)
 
 BY_HAND = "nothing was written; add the config entry by hand"
 
@@ -46,6 +50,8 @@ def with_entry(format: str, text: str, ours: Document) -> str:
     Raises ConfigError for a text that cannot be parsed, or not be changed without harm to the rest.
     """
     language = LANGUAGES[format]
+    if format == "yaml" and _inserted(format, text, {}, ours) == text:
+        return text  # which needs no library to be known
     old = language.load(text) if text.strip() else {}
     if not isinstance(old, dict):
         raise ConfigError(f"it holds no table at the top; {BY_HAND}")
@@ -54,11 +60,16 @@ def with_entry(format: str, text: str, ours: Document) -> str:
         return text
     if not text.strip():
         return WRITERS[format](ours) + "\n"
-    for attempt in (_appended, _put):
-        changed = attempt(format, text, old, new)
+    refused = ConfigError(f"it cannot be changed without touching the rest of it; {BY_HAND}")
+    for attempt in (_inserted, _appended, _put):
+        try:
+            changed = attempt(format, text, old, new)
+        except ConfigError as error:
+            refused = error
+            continue
         if changed is not None and _is_sound(language, text, changed, new):
             return changed
-    raise ConfigError(f"it cannot be changed without touching the rest of it; {BY_HAND}")
+    raise refused
 
 
 def merged(old: Document, ours: Document) -> dict[str, Any]:
@@ -84,7 +95,44 @@ def merged(old: Document, ours: Document) -> dict[str, Any]:
     return new
 
 
-# --- two ways to change a text -------------------------------------------------------------------
+def notes(format: str, text: str, table: str, target: Target) -> tuple[str, ...]:
+    """Return a sentence for each other entry with the target's URL, and one for an entry of ours that is disabled."""
+    try:
+        entries = LANGUAGES[format].load(text).get(table) or {}
+    except ConfigError:  # the library that reads it is not there, and nothing had to be changed
+        return ()
+    found = []
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            continue
+        arguments = entry.get("args")
+        urls = [entry.get(key) for key in URL_KEYS] + (arguments if isinstance(arguments, list) else [])
+        if name != target.name and target.url in urls:
+            found.append(f"{name} is there with the same URL: the client may list every tool twice, so remove one")
+        if name == target.name and (entry.get("disabled") is True or entry.get("enabled") is False):
+            found.append(f"{name} is disabled there, and stays so: enable it in the client")
+    return tuple(found)
+
+
+# --- three ways to change a text -----------------------------------------------------------------
+
+
+def _inserted(format: str, text: str, old: Document, new: Document) -> str | None:
+    """Return YAML with the entries that differ as lines in their tables, which stand there already; None for others."""
+    if format != "yaml":
+        return None
+    for key, value in new.items():
+        present = old.get(key) or {}
+        if not isinstance(value, dict) or not isinstance(present, dict):
+            continue
+        for name, entry in value.items():
+            if name in present and present[name] == entry:
+                continue
+            changed = toml_yaml_edit.insert_yaml(text, key, name, entry)
+            if changed is None:
+                return None
+            text = changed
+    return text
 
 
 def _appended(format: str, text: str, old: Document, new: Document) -> str | None:
@@ -104,8 +152,11 @@ def _appended(format: str, text: str, old: Document, new: Document) -> str | Non
     if format == "yaml" and old.keys() & fresh.keys():  # a key twice is an error there
         return None
     line = "\r\n" if "\r\n" in text else "\n"
-    end = "" if text.endswith("\n") else line
-    return text + end + line + WRITERS[format](fresh).replace("\n", line) + line
+    # What ends a YAML document stays at its end.
+    behind = _DOCUMENT_END.search(text) if format == "yaml" else None
+    before, rest = (text[: behind.start()], text[behind.start() :]) if behind else (text, "")
+    end = "" if before.endswith("\n") else line
+    return before + end + line + WRITERS[format](fresh).replace("\n", line) + line + rest
 
 
 def _put(format: str, text: str, old: Document, new: Document) -> str | None:

@@ -1,4 +1,8 @@
-"""JSON changed in place: only the value that is set is written, every other byte stays."""
+"""JSON changed in place: only the value that is set is written, every other byte stays.
+
+Comments and trailing commas are taken as well, since a client that has them in its file reads them (VS Code's
+mcp.json): what is looked at is the text with blanks in their place, what is changed is the text itself.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,11 @@ from mcpboard.errors import ConfigError
 
 _SPACES = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\"")
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_COMMENTS = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_COMMAS = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*[}}\]])")
+# What may stand behind the last member in its line: a comma that nothing follows, and a comment.
+_REST = re.compile(r"[ \t]*(?P<comma>,?)[ \t]*(?P<comment>//[^\r\n]*|/\*[^\r\n]*?\*/)?")
 _DECODER = JSONDecoder()
 
 
@@ -19,37 +28,38 @@ Span = tuple[int, int]  # where a value begins in the text, and where it ends
 
 
 def load(text: str) -> Any:
-    """Return the document; raises ConfigError for comments, trailing commas, doubled keys and whatever is no JSON."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(found := dict(pairs)) < len(pairs):
-            raise ConfigError("a key stands there twice; remove one of them")
-        return found
+    """Return the document; raises ConfigError for whatever is no JSON with comments."""
 
     def refuse(word: str) -> NoReturn:
         raise ConfigError(f"{word} is not JSON; nothing was written")
 
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+        return json.loads(_plain(text), parse_constant=refuse)
     except RecursionError:
         raise ConfigError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        lost = "comments and trailing commas cannot be kept, so nothing was written; add the config entry by hand"
-        raise ConfigError(f"line {error.lineno} is not plain JSON ({error.msg}); {lost}") from None
+        by_hand = "nothing was written; add the config entry by hand"
+        raise ConfigError(f"line {error.lineno} is not JSON ({error.msg}); {by_hand}") from None
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Return `text`, a document that `load` takes, with `value` at `path`; all but its last object must be there."""
-    at = _skip(text, 0)
+    """Return `text`, a document that `load` takes, with `value` at `path`; all but its last object must be there.
+
+    Raises ConfigError for a key of the path that stands there twice, and for a value with comments in it.
+    """
+    plain = _plain(text)
+    at = _skip(plain, 0)
     members: dict[str, Span] = {}
     for depth, key in enumerate(path, 1):
-        members, end = _members(text, at)
+        members, end = _members(plain, at, key)
         if key not in members:
             deeper = path[depth:]
             break
         at = members[key][0]
     else:
         start, end = members[path[-1]]
+        if any(not found[0].startswith('"') for found in _COMMENTS.finditer(text[start:end])):
+            raise ConfigError("the entry that is there has comments in it; change it by hand, nothing was written")
         return text[:start] + _written(text, value, len(path)) + text[end:]
     for inner in reversed(deeper):
         value = {inner: value}
@@ -57,12 +67,30 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     member = f"{line}{unit * depth}{json.dumps(key, ensure_ascii=False)}: {_written(text, value, depth)}"
     if members:
         last = max(end for _, end in members.values())
-        return f"{text[:last]},{member}{text[last:]}"
-    return f"{text[:at]}{{{member}{line}{unit * (depth - 1)}}}{text[end:]}"
+        rest = _REST.match(text, last)
+        assert rest, "it may be empty"
+        if rest["comma"]:
+            return f"{text[: rest.end()]}{member},{text[rest.end() :]}"
+        behind = rest.end() if rest["comment"] else last
+        return f"{text[:last]},{text[last:behind]}{member}{text[behind:]}"
+    # An empty object may have comments in it.
+    inside = text[at + 1 : end - 1].rstrip()
+    return f"{text[:at]}{{{inside}{member}{line}{unit * (depth - 1)}}}{text[end:]}"
 
 
-def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
-    """Return the members of the object that begins at `at`, by key, and where it ends."""
+def _plain(text: str) -> str:
+    """Return the JSON alone, every character at its place: blanks for comments and for commas that nothing follows."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
+
+    return _COMMAS.sub(blank, _COMMENTS.sub(blank, text))
+
+
+def _members(text: str, at: int, wanted: str) -> tuple[dict[str, Span], int]:
+    """Return the members of the object that begins at `at`, by key, and where it ends; none where it is no object."""
+    if text[at] != "{":
+        return {}, _DECODER.raw_decode(text, at)[1]
     members: dict[str, Span] = {}
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -71,6 +99,8 @@ def _members(text: str, at: int) -> tuple[dict[str, Span], int]:
         key, at = _DECODER.raw_decode(text, at)
         start = _skip(text, _skip(text, at) + 1)  # over the colon
         _, end = _DECODER.raw_decode(text, start)
+        if key == wanted and key in members:
+            raise ConfigError(f"{key} stands there twice; remove one of them")
         members[key] = start, end
         at = _skip(text, end)
     return members, at + 1

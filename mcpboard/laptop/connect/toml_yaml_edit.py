@@ -1,6 +1,8 @@
-"""TOML and YAML changed in place, by tomlkit and ruamel.yaml, which write the rest as it was.
+"""TOML and YAML changed in place.
 
-Both come with the extra `connect` and are imported when a file needs them.
+A new entry is put in as lines of text, so that nothing else is touched, however its client has written it. One that
+is there is changed by tomlkit and ruamel.yaml, which come with the extra `connect` and are imported when a file needs
+them; the latter reads YAML, too.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ import functools
 import importlib
 import io
 import operator
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcpboard.client_configs import WRITERS
 from mcpboard.errors import ConfigError
 
 MISSING = "a {} file needs one more package: pip install 'mcpboard[connect]'; or add the config entry by hand"
@@ -48,27 +52,65 @@ def _set(table: Any, key: str, value: Any) -> None:
 # --- TOML ----------------------------------------------------------------------------------------
 
 
-def load_toml(text: str) -> Any:
-    """Return the document as plain values; raises ConfigError for a text that is not TOML."""
-    return _parsed_toml(text).unwrap()
-
-
 def put_toml(text: str, path: Sequence[str], value: Any) -> str:
     """Return `text` with `value` at `path`, whose last table but one must be there."""
-    document = _parsed_toml(text)
-    _put_at(document, path, value)
-    return str(document.as_string())
-
-
-def _parsed_toml(text: str) -> Any:
     tomlkit = _library("tomlkit", "TOML")
     try:
-        return tomlkit.parse(text)
+        document = tomlkit.parse(text)
+        _put_at(document, path, value)
+        return str(document.as_string())
     except (tomlkit.exceptions.TOMLKitError, ValueError) as error:
-        raise ConfigError(f"it is not valid TOML ({error}); nothing was written") from None
+        raise ConfigError(f"tomlkit cannot change it ({error}); nothing was written") from None
 
 
 # --- YAML ----------------------------------------------------------------------------------------
+
+_KEY = r"""(?P<indent>[ ]*)(?P<quote>["']?){}(?P=quote)[ \t]*:[ \t]*(?P<value>\{{\}}|null|~)?[ \t]*(?P<comment>#.*)?"""
+_NOTHING = re.compile(r"[ \t]*(#.*)?")  # a line without content
+
+
+def insert_yaml(text: str, table: str, name: str, entry: Mapping[str, Any]) -> str | None:
+    """Return the text with the entry in its table as lines of text, in place of one of that name.
+
+    None where the table does not stand there as lines of its own.
+    """
+    lines = text.splitlines(keepends=True)
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    at = _key_line(lines, table, 0, len(lines), "")
+    if at is None:
+        return None
+    end = _end_of_block(lines, at, 0)
+    inside = [line for line in lines[at + 1 : end] if not _NOTHING.fullmatch(line.rstrip("\r\n"))]
+    indent = re.match(r" *", inside[0])[0] if inside else "  "  # type: ignore[index]
+    block = [line + line_end for line in WRITERS["yaml"]({name: entry}).split("\n")]
+    block = [indent + line for line in block]
+    if (there := _key_line(lines, name, at + 1, end, indent)) is not None:
+        after = _end_of_block(lines, there, len(indent))
+        return "".join([*lines[:there], *block, *lines[after:]])
+    if not inside:  # `table: {}` and its like hold nothing yet
+        lines[at] = re.sub(r":[ \t]*(\{\}|null|~)", ":", lines[at], count=1)
+    lines[end - 1] = lines[end - 1].rstrip("\r\n") + line_end
+    return "".join([*lines[:end], *block, *lines[end:]])
+
+
+def _key_line(lines: Sequence[str], key: str, start: int, end: int, indent: str) -> int | None:
+    """Return the line between `start` and `end` that opens the mapping `key` at that indentation; None for none."""
+    form = re.compile(_KEY.format(re.escape(key)))
+    found = [(at, form.fullmatch(lines[at].rstrip("\r\n"))) for at in range(start, end)]
+    return next((at for at, match in found if match and match["indent"] == indent), None)
+
+
+def _end_of_block(lines: Sequence[str], at: int, indent: int) -> int:
+    """Return the line behind the last one of the mapping that line `at` opens at that indentation."""
+    last = at
+    for number in range(at + 1, len(lines)):
+        line = lines[number].rstrip("\r\n")
+        if _NOTHING.fullmatch(line):
+            continue
+        if len(line) - len(line.lstrip(" ")) <= indent:
+            break
+        last = number
+    return last + 1
 
 
 def load_yaml(text: str) -> Any:

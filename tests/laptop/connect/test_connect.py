@@ -273,7 +273,7 @@ def test_a_byte_order_mark_stays(file: Path) -> None:
 
 
 REFUSED = [
-    pytest.param(b"{ // mine\n}", "not plain JSON", id="comments"),
+    pytest.param(b"{ // mine\n", "is not JSON", id="no end"),
     pytest.param(b"\xff\xfe{\x00}\x00", "not UTF-8", id="another encoding"),
     pytest.param(b"{" + b" " * (5 << 20), "larger than", id="far too large"),
 ]
@@ -338,24 +338,48 @@ def test_what_is_no_file_is_said_and_not_waited_for(make: Callable[[Path], None]
 
 # --- where, and with what ------------------------------------------------------------------------
 
-FOLDERS = {"~": "/home/me", "%APPDATA%": "/appdata"}
+FOLDERS = {"~": "/home/me", "%APPDATA%": "/roaming", "%LOCALAPPDATA%": "/local"}
+DESKTOP = "Claude/claude_desktop_config.json"
 PLACES = [
-    pytest.param("claude-desktop", "darwin", "/home/me/Library/Application Support/Claude/claude_desktop_config.json", id="Claude Desktop, macOS"),
-    pytest.param("claude-desktop", "win32", "/appdata/Claude/claude_desktop_config.json", id="Claude Desktop, Windows"),
-    pytest.param("goose", "linux", "/home/me/.config/goose/config.yaml", id="Goose, Linux"),
-    pytest.param("codex", "win32", "/home/me/.codex/config.toml", id="Codex, anywhere"),
-    pytest.param("vscode", "linux", os.path.join(os.getcwd(), ".vscode/mcp.json"), id="VS Code, in the project"),
+    pytest.param("claude-desktop", "darwin", {}, f"/home/me/Library/Application Support/{DESKTOP}", id="Claude Desktop, macOS"),
+    pytest.param("claude-desktop", "win32", {}, f"/roaming/{DESKTOP}", id="Claude Desktop, Windows"),
+    pytest.param("claude-desktop", "linux", {}, f"/home/me/.config/{DESKTOP}", id="Claude Desktop, Linux"),
+    pytest.param("claude-desktop", "linux", {"$XDG_CONFIG_HOME": "/xdg"}, f"/xdg/{DESKTOP}", id="Claude Desktop, XDG"),
+    pytest.param("goose", "linux", {}, "/home/me/.config/goose/config.yaml", id="Goose, Linux"),
+    pytest.param("goose", "darwin", {"$XDG_CONFIG_HOME": "/xdg"}, "/xdg/goose/config.yaml", id="Goose, XDG"),
+    pytest.param("goose", "linux", {"$XDG_CONFIG_HOME": "/xdg", "$GOOSE_PATH_ROOT": "/g"}, "/g/config/config.yaml", id="Goose, a root of its own"),
+    pytest.param("goose", "win32", {"$XDG_CONFIG_HOME": "/xdg"}, "/roaming/Block/goose/config/config.yaml", id="Goose, Windows"),
+    pytest.param("codex", "win32", {}, "/home/me/.codex/config.toml", id="Codex, anywhere"),
+    pytest.param("codex", "linux", {"$CODEX_HOME": "/codex"}, "/codex/config.toml", id="Codex, CODEX_HOME"),
+    pytest.param("gemini", "darwin", {"$GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json", id="Gemini, GEMINI_CLI_HOME"),
+    pytest.param("hermes", "linux", {}, "/home/me/.hermes/config.yaml", id="Hermes, Linux"),
+    pytest.param("hermes", "win32", {}, "/local/hermes/config.yaml", id="Hermes, Windows"),
+    pytest.param("hermes", "win32", {"$HERMES_HOME": "/h"}, "/h/config.yaml", id="Hermes, HERMES_HOME"),
+    pytest.param("vscode", "linux", {}, os.path.join(os.getcwd(), ".vscode/mcp.json"), id="VS Code, in the project"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "system", "path"), PLACES)
-def test_each_client_has_its_file(key: str, system: str, path: str) -> None:
-    assert connect.path_of(BY_KEY[key], system, FOLDERS) == path
+@pytest.mark.parametrize(("key", "system", "variables", "path"), PLACES)
+def test_each_client_has_its_file(key: str, system: str, variables: dict[str, str], path: str) -> None:
+    assert connect.path_of(BY_KEY[key], system, FOLDERS | variables) == path
+
+
+def test_claude_desktop_from_a_package_has_its_file_in_the_packages_folder(tmp_path: Path) -> None:
+    """As the installer of today makes it, on Windows; the other place is not read then."""
+    folders = FOLDERS | {"%LOCALAPPDATA%": str(tmp_path)}
+    desktop = BY_KEY["claude-desktop"]
+    (tmp_path / "Packages/Other_x/LocalCache/Roaming/Claude").mkdir(parents=True)
+    assert connect.path_of(desktop, "win32", folders) == f"/roaming/{DESKTOP}"
+    folder = tmp_path / "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
+    folder.mkdir(parents=True)
+    assert connect.path_of(desktop, "win32", folders) == str(folder / "claude_desktop_config.json")
 
 
 def test_the_folders_of_a_user() -> None:
     assert config.user_folders({"APPDATA": "/x"})["%APPDATA%"] == "/x"
     assert config.user_folders({})["%APPDATA%"].startswith(config.user_folders({})["~"])
+    given = {"CODEX_HOME": "/c", "XDG_CONFIG_HOME": "relative", "HERMES_HOME": ""}
+    assert {each for each in config.user_folders(given) if each.startswith("$")} == {"$CODEX_HOME"}
 
 
 USAGE = [
@@ -414,10 +438,71 @@ def test_a_name_is_one_that_every_client_takes(name: str, good: bool) -> None:
 def test_without_the_extra_the_command_that_installs_it_is_said(
     key: str, package: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.write_text("a = 1\n" if key == "codex" else "a: 1\n")
+    file.write_text('[mcp_servers.phone-board]\nurl = "x"\n' if key == "codex" else "a: 1\n")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=r"pip install 'mcpboard\[connect\]'"):
         connect.write(BY_KEY[key], Target(NOBODY), str(file))
+
+
+@pytest.mark.parametrize("key", ["codex", "hermes", "goose"])
+def test_the_same_twice_needs_no_library(key: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("tomlkit", "ruamel.yaml"):
+        monkeypatch.setitem(sys.modules, package, None)
+    first, again = (connect.write(BY_KEY[key], Target(NOBODY), str(file)) for _ in range(2))
+    assert (first.is_new, again.backup) == (True, "")
+
+
+def test_what_was_made_is_taken_back_and_nothing_empty_is_left(tmp_path: Path) -> None:
+    """Folders, too, unless somebody has put something there."""
+    file = tmp_path / "a/b/mcp.json"
+    (tmp_path / "a").mkdir()
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    assert all(each.stat().st_size for each in file.parent.iterdir())
+    connect.undo(str(file))
+    assert [*tmp_path.rglob("*")] == [tmp_path / "a"]
+    file = tmp_path / "c/d/mcp.json"
+    connect.write(CURSOR, Target(NOBODY), str(file))
+    (tmp_path / "c/others").touch()
+    connect.undo(str(file))
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "c", tmp_path / "c/others"]
+
+
+def test_an_empty_backup_of_an_older_version_is_known(file: Path) -> None:
+    backup = connect.write(CURSOR, Target(NOBODY), str(file)).backup
+    Path(backup).write_bytes(b"")
+    connect.undo(str(file))
+    assert os.listdir(file.parent) == []
+
+
+def test_a_read_only_file_is_changed_by_force_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_bytes(OTHERS)
+    file.chmod(0o444)
+    words = ["connect", "cursor", NOBODY, "--write", "--file", str(file)]
+    assert main(words) == 2
+    assert "--force" in capsys.readouterr().err
+    assert (file.read_bytes(), os.listdir(file.parent)) == (OTHERS, ["mcp.json"])
+    main([*words, "--force"])
+    assert url_of(of(CURSOR, file)) == NOBODY
+    assert mode(file) == 0o444
+
+
+NOTES = [
+    pytest.param("cursor", '{"mcpServers": {"old": {"url": "URL"}}}', "old is there with the same URL", id="another name"),
+    pytest.param("claude-desktop", '{"mcpServers": {"old": {"command": "npx", "args": ["-y", "mcp-remote", "URL"]}}}', "old is there with the same URL", id="by a program"),
+    pytest.param("goose", "extensions:\n  old:\n    uri: URL\n", "old is there with the same URL", id="YAML"),
+    pytest.param("codex", '[mcp_servers.old]\nurl = "URL"\n', "old is there with the same URL", id="TOML"),
+    pytest.param("cursor", '{"mcpServers": {"phone-board": {"url": "x", "disabled": true}}}', "phone-board is disabled there", id="disabled"),
+    pytest.param("goose", "extensions:\n  phone-board:\n    enabled: false\n", "phone-board is disabled there", id="not enabled"),
+    pytest.param("cursor", '{"mcpServers": {"old": {"url": "http://127.0.0.1:10/mcp"}, "phone-board": 7}}', None, id="nothing of that sort"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "content", "note"), NOTES)
+def test_what_else_is_there_is_said_each_time(key: str, content: str, note: str | None, file: Path) -> None:
+    file.write_text(content.replace("URL", NOBODY))
+    for _ in range(2):
+        (*said,) = connect.write(BY_KEY[key], Target(NOBODY), str(file)).notes
+        assert (len(said), (note or "") in "".join(said)) == (int(note is not None), True)
 
 
 def test_backups_of_other_files_are_not_ours(file: Path) -> None:

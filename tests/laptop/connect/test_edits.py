@@ -49,10 +49,10 @@ IN_PLACE = [
     pytest.param("toml", "a = 1\r\n", "a = 1\r\n" + BLOCK.replace("\n", "\r\n"), id="TOML: line breaks of Windows"),
     pytest.param("toml", '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n', '[mcp_servers.other]\ncommand = "x"\n\n[tui]\nx = 1\n' + BLOCK, id="TOML: other servers, with something in between"),
     pytest.param("toml", '[mcp_servers.phone-board]\nurl = "http://old/mcp" # the board\ntool_timeout_sec = 300 # patient\n[z]\n', f'[mcp_servers.phone-board]\nurl = "{URL}" # the board\ntool_timeout_sec = 300 # patient\n[z]\n', id="TOML: an older entry, with its owner's patience"),
-    pytest.param("yaml", "# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\nz:\n- 1\n", f"# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\n  phone-board:\n    url: {URL}\n    timeout: 120\nz:\n- 1\n", id="YAML: among other servers"),
+    pytest.param("yaml", "# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\nz:\n- 1\n", f"# mine\nmcp_servers:\n  other: # keep\n    url: 'x'\n  phone-board:\n    url: \"{URL}\"\n    timeout: 120\nz:\n- 1\n", id="YAML: among other servers"),
     pytest.param("yaml", "mcp_servers:\n    phone-board:\n        url: http://old/mcp # the board\n        trust: untrusted\n", f"mcp_servers:\n    phone-board:\n        url: {URL} # the board\n        trust: untrusted\n        timeout: 120\n", id="YAML: an older entry, four spaces, with its owner's key"),
-    pytest.param("yaml", "---\nlist:\n  - 1\nmcp_servers:\n", f"---\nlist:\n  - 1\nmcp_servers:\n  phone-board:\n    url: {URL}\n    timeout: 120\n", id="YAML: an empty table, a document's beginning"),
-    pytest.param("yaml", "mcp_servers:\r\n  a:\r\n    url: x\r\n", f"mcp_servers:\r\n  a:\r\n    url: x\r\n  phone-board:\r\n    url: {URL}\r\n    timeout: 120\r\n", id="YAML: line breaks of Windows"),
+    pytest.param("yaml", "---\nlist:\n  - 1\nmcp_servers:\n", f"---\nlist:\n  - 1\nmcp_servers:\n  phone-board:\n    url: \"{URL}\"\n    timeout: 120\n", id="YAML: an empty table, a document's beginning"),
+    pytest.param("yaml", "mcp_servers:\r\n  a:\r\n    url: x\r\n", f"mcp_servers:\r\n  a:\r\n    url: x\r\n  phone-board:\r\n    url: \"{URL}\"\r\n    timeout: 120\r\n", id="YAML: line breaks of Windows"),
 ]  # fmt: skip
 
 
@@ -61,15 +61,53 @@ def test_a_text_is_changed_in_place(format: str, before: str, after: str) -> Non
     assert edits.with_entry(format, before, ENTRIES[format]) == after.replace("URL", URL)
 
 
+# A file as one client or library writes it; `@` is where the entry comes, with `+` the comma before it. `url` stands for it.
+CLIENTS_FILES = [
+    pytest.param("json", '{\n\t// servers of this project\n\t"servers": {\n\t\t"fetch": {\n\t\t\t"command": "uvx", // or npx\n\t\t\t"args": ["a//b", "/*c*/"],\n\t\t},@,\n\t},\n\t"inputs": [],\n}\n', id="VS Code: comments, tabs, trailing commas"),
+    pytest.param("json", '{\n  "servers": {\n    "fetch": {\n      "command": "uvx"\n    }+ // the only one@\n  }\n}\n', id="VS Code: a comment behind the last"),
+    pytest.param("json", '{\r\n    "servers": { // none yet@\r\n    }\r\n}', id="VS Code: comments alone, Windows"),
+    pytest.param("json", '{\n  "theme": "dark", /* mine */\n  "theme": "light",\n  "servers": {\n    "a": {}+@\n  }\n}\n', id="a key elsewhere that stands there twice"),
+    pytest.param("toml", 'model = "o3"\nmcp_servers.fetch.command = "uvx" # dotted\nmcp_servers.fetch.args = ["-q"]\n\n[projects."/home/me/a b"]\ntrust_level = "trusted"\n@', id="Codex: dotted keys"),
+    pytest.param("toml", '[mcp_servers."left phone"]\ncommand = "uvx"\nargs    = [\n  "a", # one\n]\n[mcp_servers."left phone".env]\nA = \'1\'\n@', id="Codex: quoted names, tables in tables"),
+    pytest.param("toml", '\ufeff' + 'a = 1979-05-27T07:32:00Z\nb = 1_000\nc = """\nmany\n"""\n@', id="TOML: values of every sort"),
+    pytest.param("yaml", "mcp_servers:\n  fetch:\n    enabled: true\n    type: stdio\n    description: ''\n    timeout: 300\n    bundled: null\n    available_tools: []\n@GOOSE_MODEL: \"caf\\xE9\"\nGOOSE_MODE: auto\n", id="Goose: serde's nulls and escapes"),
+    pytest.param("yaml", "mcp_servers:\n  fetch:\n    args:\n    - -y\n    - x\n    command: npx\n@model: a value that is longer than the eighty columns at which some libraries fold a line into two\n", id="PyYAML: lists without indentation, long lines"),
+    pytest.param("yaml", "%YAML 1.2\n---\nmcp_servers:\n    fetch:   {command: npx, args: [-y, x]}\n@z:      1   # aligned\n...\n", id="ruamel: a directive, flow, aligned values, an end"),
+    pytest.param("yaml", "a: 1\n@...\n", id="YAML: an end and no table"),
+    pytest.param("yaml", "model:\n  default: x\n# mcp_servers: none\nmcp_servers: {} # empty\nz:\n  |\n  text: not a key\n", id="Hermes: an empty table"),
+    pytest.param("yaml", "mcp_servers:\n  a: &it\n    url: x\n  b: *it\n  # c: off\n", id="YAML: anchors, a comment at the end"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "marked"), CLIENTS_FILES)
+def test_a_file_that_a_client_wrote_gets_the_entry_and_stays_to_the_byte(format: str, marked: str) -> None:
+    """Where `@` says; the loaded document is the old one with the entry. The same again changes nothing."""
+    mark = "\ufeff" if marked.startswith("\ufeff") else ""
+    marked = marked.removeprefix(mark)
+    before = marked.replace("+", "").replace("@,", "").replace("@", "")
+    after = edits.with_entry(format, before, ENTRIES[format])
+    assert edits.with_entry(format, after, ENTRIES[format]) == after
+    load = edits.LANGUAGES[format].load
+    old, new = load(before), load(after)
+    (table,) = ENTRIES[format]
+    assert new == {**old, table: {**(old.get(table) or {}), **ENTRIES[format][table]}}
+    if "@" in marked:
+        start, end = (part.replace("+", ",") for part in marked.split("@"))
+        assert (after[: len(start)], after[len(after) - len(end) :]) == (start, end)
+    else:
+        for line in before.replace("mcp_servers: {} #", "mcp_servers: #").splitlines(keepends=True):
+            assert line in after
+
+
 REFUSED = [
-    pytest.param("json", '{\n // mine\n "servers": {}}', "line 2 is not plain JSON", id="JSON: comments"),
-    pytest.param("json", '{"servers": {},}', "not plain JSON", id="JSON: a trailing comma"),
-    pytest.param("json", '{"a": 1, "a": 2}', "twice", id="JSON: a key that stands there twice"),
+    pytest.param("json", '{"servers": {}, "servers": {}}', "servers stands there twice", id="JSON: the table twice"),
+    pytest.param("json", '{"servers": {"phone-board": { // mine\n"url": "x"}}}', "has comments in it", id="JSON: comments in the entry"),
+    pytest.param("json", "{ /* mine }", "line 1 is not JSON", id="JSON: a comment without end"),
     pytest.param("json", '{"a": NaN}', "NaN", id="JSON: no number"),
     pytest.param("json", "[]", "no table", id="JSON: a list at the top"),
     pytest.param("json", '{"servers": []}', "servers is there, but is no table", id="JSON: a list for the table"),
     pytest.param("json", "[" * 100_000, "nested too deeply", id="JSON: nested without end"),
-    pytest.param("json", '{"a": 1} {"b": 2}', "not plain JSON", id="JSON: two documents"),
+    pytest.param("json", '{"a": 1} {"b": 2}', "is not JSON", id="JSON: two documents"),
     pytest.param("toml", "a = \n", "not valid TOML", id="TOML: no TOML"),
     pytest.param("toml", "a = 1\na = 2\n", "not valid TOML", id="TOML: a key twice"),
     pytest.param("toml", "mcp_servers = 1\n", "no table", id="TOML: a value for the table"),
@@ -78,7 +116,7 @@ REFUSED = [
     pytest.param("yaml", "a: 1\n---\nb: 2\n", "not valid YAML", id="YAML: two documents"),
     pytest.param("yaml", "- 1\n", "no table", id="YAML: a list at the top"),
     pytest.param("yaml", "mcp_servers: 1\n", "no table", id="YAML: a value for the table"),
-    pytest.param("yaml", "mcp_servers:\n   a:\n     url:   x\n", "layout would not survive", id="YAML: a layout of its own"),
+    pytest.param("yaml", "mcp_servers: { a:   {url: x} }\n", "layout would not survive", id="YAML: a layout of its own"),
 ]  # fmt: skip
 
 
