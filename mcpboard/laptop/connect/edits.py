@@ -23,8 +23,8 @@ Document = Mapping[str, Any]
 class Language:
     """A configuration language; `load` and `put` raise ConfigError for a text that they cannot follow.
 
-    `put(text, path, value)` sets one value, creating what is missing on the way; `comment` is what
-    begins one, and with `appends` a document written at the end of a text becomes part of it.
+    `put(text, path, value)` sets one value, creating what is missing on the way; `comment` is the
+    form of one in a line, and with `appends` a document written at the end of a text becomes part of it.
     """
 
     load: Callable[[str], Any]
@@ -35,8 +35,8 @@ class Language:
 
 LANGUAGES: Mapping[str, Language] = {
     "json": Language(json_edit.load, json_edit.put),
-    "toml": Language(parse_toml, toml_yaml_edit.put_toml, "#", appends=True),
-    "yaml": Language(toml_yaml_edit.load_yaml, toml_yaml_edit.put_yaml, "#", appends=True),
+    "toml": Language(parse_toml, toml_yaml_edit.put_toml, r"#.*", appends=True),
+    "yaml": Language(toml_yaml_edit.load_yaml, toml_yaml_edit.put_yaml, r"(?:^|(?<=\s))#.*", appends=True),
 }
 
 _DOCUMENT_END = re.compile(r"^\.\.\.[ \t]*(#.*)?\s*\Z", re.MULTILINE)
@@ -184,7 +184,7 @@ def _is_sound(language: Language, before: str, after: str, new: Document) -> boo
         return True
     # A rough rule, which takes some other text for a comment: it only has to miss none.
     lost, kept = (
-        {line[line.index(language.comment) :].rstrip() for line in text.splitlines() if language.comment in line}
+        {found[0].rstrip() for line in text.splitlines() if (found := re.search(language.comment, line))}
         for text in (before, after)
     )
     return lost <= kept

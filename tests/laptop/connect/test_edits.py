@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from mcpboard.client_configs import CLIENT_CONFIGS, Target, Token
+from mcpboard.client_configs import CLIENT_CONFIGS, CONNECTION_KEYS, Target, Token
 from mcpboard.errors import ConfigError
 from mcpboard.laptop.connect import edits, json_edit
+
+yaml: Any = importlib.import_module("yaml")  # comes without types
 
 URL = "http://192.168.42.1:8080/mcp"
 ENTRY = {"url": URL}
@@ -97,6 +102,66 @@ def test_a_file_that_a_client_wrote_gets_the_entry_and_stays_to_the_byte(format:
     else:
         for line in before.replace("mcp_servers: {} #", "mcp_servers: #").splitlines(keepends=True):
             assert line in after
+
+
+# What clients keep beside servers: nothing, empty, long and foreign text, numbers, lists in tables in lists.
+HELD: Mapping[str, Any] = {
+    "mcp_servers": {
+        "fetch": {"command": "uvx", "args": ["-y", "mcp server"], "env": {"A_B": "1"}, "bundled": None},
+        "left phone": {"url": "http://127.0.0.1:1/mcp?a=b#c", "enabled": False, "timeout": 1.5, "headers": {}},
+    },
+    "GOOSE_MODEL": "café 你好 🎉",
+    "long": "a value that is longer than the eighty columns, " * 4,
+    "many": "first line\n  second: line\n# no comment\n",
+    "rules": [{"match": ["*.md", "- x"], "then": {"do": [1, [2, 3], {}]}}, [], "null", "2026-12-01"],
+}
+
+
+def by_pyyaml(**options: Any) -> Callable[[Any], str]:
+    return lambda document: str(yaml.safe_dump(document, **options))
+
+
+def by_ruamel(mapping: int, sequence: int, offset: int) -> Callable[[Any], str]:
+    def write(document: Any) -> str:
+        stream, writer = io.StringIO(), YAML(typ="rt", pure=True)
+        writer.indent(mapping=mapping, sequence=sequence, offset=offset)
+        writer.dump(document, stream)
+        return stream.getvalue()
+
+    return write
+
+
+SERIALIZERS = {
+    "PyYAML": by_pyyaml(),
+    "PyYAML, in order and as it is": by_pyyaml(sort_keys=False, allow_unicode=True, width=1000),
+    "PyYAML, flow inside": by_pyyaml(default_flow_style=None, indent=4),
+    "PyYAML, from beginning to end": by_pyyaml(explicit_start=True, explicit_end=True),
+    "PyYAML, quoted": by_pyyaml(default_style='"'),
+    "ruamel": by_ruamel(2, 2, 0),
+    "ruamel, wide": by_ruamel(4, 6, 4),
+}
+
+
+@pytest.mark.parametrize("server", ["phone-board", "fetch", "left phone"])
+@pytest.mark.parametrize(
+    "held", [HELD, {**HELD, "mcp_servers": {}}, {"z": 1}], ids=["servers", "no server", "no table"]
+)
+@pytest.mark.parametrize("write", SERIALIZERS.values(), ids=SERIALIZERS)
+def test_what_a_library_wrote_gets_the_entry_as_that_library_reads_it(
+    write: Callable[[Any], str], held: Mapping[str, Any], server: str
+) -> None:
+    """In lines of its own, or in place of an older entry; every other line stays, in its order."""
+    before = write(dict(held))
+    after = edits.with_entry("yaml", before, {"mcp_servers": {server: ENTRY}})
+    old = held.get("mcp_servers", {})
+    kept = {key: value for key, value in old.get(server, {}).items() if key not in CONNECTION_KEYS}
+    expected = {**held, "mcp_servers": {**old, server: {**ENTRY, **kept}}}
+    for load in (yaml.safe_load, YAML(typ="safe", pure=True).load):
+        assert load(after) == expected
+    if server not in old and old:
+        changes = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+        assert [change[0] for change in changes if change[0] != "equal"] == ["insert"]
+    assert edits.with_entry("yaml", after, {"mcp_servers": {server: ENTRY}}) == after
 
 
 REFUSED = [
