@@ -34,6 +34,9 @@ CONNECTION_KEYS = frozenset(
     }
 )
 
+# Variables whose clients resolve a relative path against the current folder; others ignore it.
+RELATIVE = frozenset({"$CODEX_HOME", "$HERMES_HOME"})
+
 # The client ends a program that writes a longer line, so a large bundle is better an error.
 LINE_FLAG = ("--longest-line", str(10 << 20))  # bytes
 
@@ -102,12 +105,12 @@ class ClientConfig:
     def place(self, system: str, folders: Mapping[str, str]) -> tuple[str, str]:
         """Return the file on that system, as written and as a path; empty for a client that has none.
 
-        `folders` has what the words at the beginning of places stand for. A place counts when its variable is set,
-        and one with a `*` when there is such a folder.
+        `folders` has what the words at the beginning of places stand for. A place counts when its variable is set to
+        an absolute path, or to any for a client that takes it, and one with a `*` when there is such a folder.
         """
         for place in self.places.get(system, self.places.get("", ())):
             head, _, rest = place.partition("/")
-            if head.startswith("$") and head not in folders:
+            if head.startswith("$") and not (head in folders and (os.path.isabs(folders[head]) or head in RELATIVE)):
                 continue
             path = os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
             folder, star, inside = path.partition("*")

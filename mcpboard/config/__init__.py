@@ -57,12 +57,9 @@ def proxy_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def user_folders(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return what `~`, `%APPDATA%`, `%LOCALAPPDATA%` and `$NAME` stand for in the place of a client's file.
-
-    A variable that is no absolute path is ignored, as the XDG specification has it.
-    """
+    """Return what `~`, `%APPDATA%`, `%LOCALAPPDATA%` and `$NAME` stand for in the place of a client's file."""
     home = os.path.expanduser("~")
-    folders = {f"${name}": value for name, value in environ.items() if os.path.isabs(value)}
+    folders = {f"${name}": value.strip() for name, value in environ.items() if value.strip()}
     for name, inside in (("APPDATA", "Roaming"), ("LOCALAPPDATA", "Local")):
         folders[f"%{name}%"] = environ.get(name) or os.path.join(home, "AppData", inside)
     return {**folders, "~": home}

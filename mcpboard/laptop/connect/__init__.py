@@ -59,10 +59,12 @@ def write(client: ClientConfig, target: Target, path: str, *, force: bool = Fals
         raise ConfigError(f"{path}: {error}") from None
     notes = edits.notes(client.format, changed, client.table, target)
     private = client.shows_token(target)
+    if changed != text and not force:
+        client_files.refuse_read_only(path)
     restricted = private and client_files.restrict(path)
     if old is not None and changed == text:
         return WrittenFile(path, is_restricted=restricted, notes=notes)
-    backup = client_files.write(path, old, (mark + changed).encode(), private=private, force=force)
+    backup = client_files.write(path, old, (mark + changed).encode(), private=private)
     return WrittenFile(path, backup, old is None, restricted, notes)
 
 

@@ -45,8 +45,15 @@ def read(path: str) -> bytes | None:
         return None
 
 
-def write(path: str, old: bytes | None, new: bytes, *, private: bool, force: bool = False) -> str:
-    """Replace `old` by `new` and return the path of the backup; a read-only file only with `force`.
+def refuse_read_only(path: str) -> None:
+    """Raise ConfigError for a file that its owner may not write to: it is replaced, so no system would refuse that."""
+    with contextlib.suppress(OSError):  # there is none
+        if not os.stat(path).st_mode & stat.S_IWUSR:
+            raise ConfigError(f"{path} is read-only; somebody meant it to stay so, --force changes it all the same")
+
+
+def write(path: str, old: bytes | None, new: bytes, *, private: bool) -> str:
+    """Replace `old` by `new` and return the path of the backup.
 
     A `private` file and its new backup are for their owner alone, from their first byte on; any other
     keeps the mode of the old one. Raises ConfigError, with the file as it was, when that cannot be done
@@ -56,10 +63,6 @@ def write(path: str, old: bytes | None, new: bytes, *, private: bool, force: boo
     kept = f"{path}.mcpboard-{number}-{_digest(new)}" + (".new" if old is None else "")
     folders = list(itertools.takewhile(lambda each: not os.path.exists(each), map(str, Path(path).parents)))
     try:
-        if old is not None and not force and not os.stat(path).st_mode & stat.S_IWUSR:
-            raise ConfigError(
-                f"{path} is read-only; somebody meant it to stay as it is, --force changes it all the same"
-            )
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if read(path) != old:
             raise ConfigError(f"{path} changed a moment ago; close the program that writes it, and try again")

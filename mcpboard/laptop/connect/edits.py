@@ -107,7 +107,7 @@ def notes(format: str, text: str, table: str, target: Target) -> tuple[str, ...]
             continue
         arguments = entry.get("args")
         urls = [entry.get(key) for key in URL_KEYS] + (arguments if isinstance(arguments, list) else [])
-        if name != target.name and target.url in urls:
+        if name != target.name and target.url.rstrip("/") in [str(url).rstrip("/") for url in urls]:
             found.append(f"{name} is there with the same URL: the client may list every tool twice, so remove one")
         if name == target.name and (entry.get("disabled") is True or entry.get("enabled") is False):
             found.append(f"{name} is disabled there, and stays so: enable it in the client")

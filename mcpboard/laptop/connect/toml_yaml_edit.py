@@ -77,7 +77,7 @@ def insert_yaml(text: str, table: str, name: str, entry: Mapping[str, Any]) -> s
     lines = text.splitlines(keepends=True)
     line_end = "\r\n" if "\r\n" in text else "\n"
     at = _key_line(lines, table, 0, len(lines), "")
-    if at is None:
+    if at is None or _key_line(lines, table, at + 1, len(lines), "") is not None:
         return None
     end = _end_of_block(lines, at, 0)
     inside = [line for line in lines[at + 1 : end] if not _NOTHING.fullmatch(line.rstrip("\r\n"))]
@@ -115,7 +115,9 @@ def _end_of_block(lines: Sequence[str], at: int, indent: int) -> int:
 
 def load_yaml(text: str) -> Any:
     """Return the document as plain values, {} for comments alone; raises ConfigError unless it is one document."""
-    document = _loaded_yaml(_ruamel().YAML(typ="safe", pure=True), text)
+    yaml = _ruamel().YAML(typ="safe", pure=True)
+    yaml.allow_duplicate_keys = True  # as the clients' own library has it; which one counts is not for us to say
+    document = _loaded_yaml(yaml, text)
     return {} if document is None else document
 
 

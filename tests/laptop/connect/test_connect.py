@@ -354,6 +354,8 @@ PLACES = [
     pytest.param("gemini", "darwin", {"$GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json", id="Gemini, GEMINI_CLI_HOME"),
     pytest.param("hermes", "linux", {}, "/home/me/.hermes/config.yaml", id="Hermes, Linux"),
     pytest.param("hermes", "win32", {}, "/local/hermes/config.yaml", id="Hermes, Windows"),
+    pytest.param("goose", "linux", {"$XDG_CONFIG_HOME": "x", "$GOOSE_PATH_ROOT": "g"}, "/home/me/.config/goose/config.yaml", id="Goose, relative paths"),
+    pytest.param("codex", "linux", {"$CODEX_HOME": "c"}, os.path.abspath("c/config.toml"), id="Codex, a relative path"),
     pytest.param("hermes", "win32", {"$HERMES_HOME": "/h"}, "/h/config.yaml", id="Hermes, HERMES_HOME"),
     pytest.param("vscode", "linux", {}, os.path.join(os.getcwd(), ".vscode/mcp.json"), id="VS Code, in the project"),
 ]  # fmt: skip
@@ -378,8 +380,8 @@ def test_claude_desktop_from_a_package_has_its_file_in_the_packages_folder(tmp_p
 def test_the_folders_of_a_user() -> None:
     assert config.user_folders({"APPDATA": "/x"})["%APPDATA%"] == "/x"
     assert config.user_folders({})["%APPDATA%"].startswith(config.user_folders({})["~"])
-    given = {"CODEX_HOME": "/c", "XDG_CONFIG_HOME": "relative", "HERMES_HOME": ""}
-    assert {each for each in config.user_folders(given) if each.startswith("$")} == {"$CODEX_HOME"}
+    given = {"CODEX_HOME": " /c ", "HERMES_HOME": " "}
+    assert {each: path for each, path in config.user_folders(given).items() if each[0] == "$"} == {"$CODEX_HOME": "/c"}
 
 
 USAGE = [
@@ -472,6 +474,14 @@ def test_an_empty_backup_of_an_older_version_is_known(file: Path) -> None:
     Path(backup).write_bytes(b"")
     connect.undo(str(file))
     assert os.listdir(file.parent) == []
+
+
+def test_a_refusal_leaves_the_mode_too(file: Path, locked: Target) -> None:
+    file.write_bytes(OTHERS)
+    file.chmod(0o444)
+    with pytest.raises(ConfigError, match="--force"):
+        connect.write(GEMINI, locked, str(file))
+    assert (file.read_bytes(), mode(file)) == (OTHERS, 0o444)
 
 
 def test_a_read_only_file_is_changed_by_force_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

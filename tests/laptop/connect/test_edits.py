@@ -79,6 +79,7 @@ CLIENTS_FILES = [
     pytest.param("yaml", "mcp_servers:\n  fetch:\n    args:\n    - -y\n    - x\n    command: npx\n@model: a value that is longer than the eighty columns at which some libraries fold a line into two\n", id="PyYAML: lists without indentation, long lines"),
     pytest.param("yaml", "%YAML 1.2\n---\nmcp_servers:\n    fetch:   {command: npx, args: [-y, x]}\n@z:      1   # aligned\n...\n", id="ruamel: a directive, flow, aligned values, an end"),
     pytest.param("yaml", "a: 1\n@...\n", id="YAML: an end and no table"),
+    pytest.param("yaml", "a: 1\na: 2\nmcp_servers:\n  a:\n    url: x\n@", id="YAML: a key elsewhere that stands there twice"),
     pytest.param("yaml", "model:\n  default: x\n# mcp_servers: none\nmcp_servers: {} # empty\nz:\n  |\n  text: not a key\n", id="Hermes: an empty table"),
     pytest.param("yaml", "mcp_servers:\n  a: &it\n    url: x\n  b: *it\n  # c: off\n", id="YAML: anchors, a comment at the end"),
 ]  # fmt: skip
@@ -177,7 +178,7 @@ REFUSED = [
     pytest.param("toml", "a = 1\na = 2\n", "not valid TOML", id="TOML: a key twice"),
     pytest.param("toml", "mcp_servers = 1\n", "no table", id="TOML: a value for the table"),
     pytest.param("yaml", "a: [1\n", "not valid YAML", id="YAML: no YAML"),
-    pytest.param("yaml", "a: 1\na: 2\n", "not valid YAML", id="YAML: a key twice"),
+    pytest.param("yaml", "mcp_servers: {}\nmcp_servers: {}\n", "not valid YAML", id="YAML: the table twice"),
     pytest.param("yaml", "a: 1\n---\nb: 2\n", "not valid YAML", id="YAML: two documents"),
     pytest.param("yaml", "- 1\n", "no table", id="YAML: a list at the top"),
     pytest.param("yaml", "mcp_servers: 1\n", "no table", id="YAML: a value for the table"),
