@@ -1,15 +1,12 @@
-"""Configurations of the known clients, as data: where each keeps its servers, and the entry that it needs there.
+"""Configurations of the known clients, as data: where each keeps its servers, and the entry that it needs there."""
 
-Each item of `client_configs.json` says what a person needs to know to point one client at one server. Versions of
-clients move fast, so every fact there is looked at again before a release.
-"""
+# Each item of `client_configs.json` says what a person needs to know to point one client at one server. Versions of
+# clients move fast, so every fact there is looked at again before a release.
 
 from __future__ import annotations
 
 import functools
-import glob
 import json
-import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +30,6 @@ CONNECTION_KEYS = frozenset(
         *("headers", "http_headers", "env_http_headers", "bearer_token_env_var"),
     }
 )
-
-# Variables whose clients resolve a relative path against the current folder; others ignore it.
-RELATIVE = frozenset({"$CODEX_HOME", "$HERMES_HOME"})
 
 # The client ends a program that writes a longer line, so a large bundle is better an error.
 LINE_FLAG = ("--longest-line", str(10 << 20))  # bytes
@@ -77,16 +71,15 @@ def is_name(text: str) -> bool:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """Configuration of one client for a server: an item of `client_configs.json`.
+    """Configuration of one client for a server: an item of `client_configs.json`."""
 
-    `places` maps a system (`darwin`, `win32`, "" for any other) to the places where the client looks for its file,
-    in its order. One may begin with `~`, `%APPDATA%`, `%LOCALAPPDATA%` or a variable; others are in the project's
-    folder. A `*` stands for part of a folder's name. `entry` stands under
-    `table` and the server's name; `lists` are items, each with an `id`, that stand beside the table.
-    `format` is json, toml, yaml, or steps for a client that is set up by hand. `command` is the same in
-    one line of a shell. Entry, lists, steps and command are filled in for a target as `filled` says; their
-    timeouts are in the unit of the client, the longest look at a phone takes about 30 seconds.
-    """
+    # `places` maps a system (`darwin`, `win32`, "" for any other) to the places where the client looks for its file,
+    # in its order. One may begin with `~`, `%APPDATA%`, `%LOCALAPPDATA%` or a variable; others are in the project's
+    # folder. A `*` stands for part of a folder's name. `entry` stands under
+    # `table` and the server's name; `lists` are items, each with an `id`, that stand beside the table.
+    # `format` is json, toml, yaml, or steps for a client that is set up by hand. `command` is the same in
+    # one line of a shell. Entry, lists, steps and command are filled in for a target as `filled` says; their
+    # timeouts are in the unit of the client, the longest look at a phone takes about 30 seconds.
 
     key: str
     title: str
@@ -101,24 +94,6 @@ class ClientConfig:
     bridge: bool = False  # it only starts programs, so `mcpboard bridge` stands in between
     reload: str = ""
     notes: Sequence[str] = ()
-
-    def place(self, system: str, folders: Mapping[str, str]) -> tuple[str, str]:
-        """Return the file on that system, as written and as a path; empty for a client that has none.
-
-        `folders` has what the words at the beginning of places stand for. A place counts when its variable is set to
-        an absolute path, or to any for a client that takes it, and one with a `*` when there is such a folder.
-        """
-        for place in self.places.get(system, self.places.get("", ())):
-            head, _, rest = place.partition("/")
-            if head.startswith("$") and not (head in folders and (os.path.isabs(folders[head]) or head in RELATIVE)):
-                continue
-            path = os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
-            folder, star, inside = path.partition("*")
-            if not star:
-                return place, path
-            if found := sorted(glob.glob(f"{glob.escape(folder)}*{os.path.dirname(inside)}")):
-                return place, os.path.join(found[-1], os.path.basename(inside))
-        return "", ""
 
     def document(self, target: Target) -> dict[str, Any]:
         """Return the content of a file that has this server only."""

@@ -1,8 +1,7 @@
-"""Run the checks of a doctor and print what they found: one framework for boards, hosts and laptops.
+"""Run the checks of a doctor and print what they found: one framework for boards, hosts and laptops."""
 
-A check looks (`probe`) and evaluates (`evaluate`) apart, so that a rule is a calculation and its
-tests are a table. One that depends on a check that did not go well is skipped, and says so.
-"""
+# A check looks (`probe`) and evaluates (`evaluate`) apart, so that a rule is a calculation and its
+# tests are a table. One that depends on a check that did not go well is skipped, and says so.
 
 from __future__ import annotations
 

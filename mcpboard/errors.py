@@ -1,43 +1,45 @@
 """Every error that mcpboard raises on purpose, each carrying its own reply.
 
-    McpboardError
-    ├── ConfigError             a setting is wrong: one line with its remedy, exit code 2
-    │   └── AddressTaken        the port to listen on belongs to another program
-    ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP response
-    ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
-    │   ├── ParseError          -32700
-    │   ├── InvalidRequest      -32600
-    │   │   └── UnsupportedMediaType  -32600 at 415: the body says that it is no JSON
-    │   ├── SessionGone         -32600 at 404: the legacy session is unknown or over
-    │   ├── MethodNotFound      -32601
-    │   ├── InvalidParams       -32602
-    │   │   ├── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
-    │   │   └── UnknownDevice   -32602: the host has no device of that id
-    │   ├── InternalError       -32603
-    │   ├── Unanswered          -32603: a bridge got no response from its server
-    │   ├── ToolFailed          -32000: a tool of the host that came to nothing
-    │   │   └── DeviceBusy      -32000: another owner has a lease on the device
-    │   ├── HeaderMismatch      -32020
-    │   └── UnsupportedVersion  -32022
-    ├── ClientError             a request of ours, as a client, that came to no result
-    │   ├── PeerUnreachable     no connection could be made; nothing was sent
-    │   ├── PeerTimeout         the limit passed; after sending, the outcome is unknown
-    │   ├── PeerBroken          the connection broke off, or more came than is taken
-    │   ├── NotMcp              whatever is there does not speak MCP, or no revision of ours
-    │   ├── PeerRefused         an HTTP status instead of a JSON-RPC message (token, path, redirect)
-    │   └── PeerError           a JSON-RPC error
-    └── ToolError               a tool result with `isError`, whose text says what to do
-        ├── BadArgument         the arguments fail the light check; nothing was sent
-        ├── Busy                a lane is busy or no concurrency slot is free; nothing was sent
-        ├── BackendUnreachable  no connection could be made; nothing was sent
-        ├── BackendTimeout      the deadline passed; after sending, the outcome is unknown
-        ├── BackendBroken       the connection or the response broke off, or made no sense
-        ├── NotOffered          the board does not have this tool
-        └── ToolRefused         the backend responded, and says that the tool failed
-
 The client gets the error that is raised; anything else that escapes is our bug, and the client gets
 -32603 without details.
 """
+
+# The tree, as a comment, since boards carry no sources but each docstring:
+#
+# McpboardError
+# ├── ConfigError             a setting is wrong: one line with its remedy, exit code 2
+# │   └── AddressTaken        the port to listen on belongs to another program
+# ├── Refused                 not even JSON-RPC (Origin, path, method, token, size): an HTTP response
+# ├── ProtocolError           a JSON-RPC error; the HTTP status comes from jsonrpc.HTTP_STATUS
+# │   ├── ParseError          -32700
+# │   ├── InvalidRequest      -32600
+# │   │   └── UnsupportedMediaType  -32600 at 415: the body says that it is no JSON
+# │   ├── SessionGone         -32600 at 404: the legacy session is unknown or over
+# │   ├── MethodNotFound      -32601
+# │   ├── InvalidParams       -32602
+# │   │   ├── InvalidEnvelope -32602 at 400: the modern `_meta` is incomplete or ill-typed
+# │   │   └── UnknownDevice   -32602: the host has no device of that id
+# │   ├── InternalError       -32603
+# │   ├── Unanswered          -32603: a bridge got no response from its server
+# │   ├── ToolFailed          -32000: a tool of the host that came to nothing
+# │   │   └── DeviceBusy      -32000: another owner has a lease on the device
+# │   ├── HeaderMismatch      -32020
+# │   └── UnsupportedVersion  -32022
+# ├── ClientError             a request of ours, as a client, that came to no result
+# │   ├── PeerUnreachable     no connection could be made; nothing was sent
+# │   ├── PeerTimeout         the limit passed; after sending, the outcome is unknown
+# │   ├── PeerBroken          the connection broke off, or more came than is taken
+# │   ├── NotMcp              whatever is there does not speak MCP, or no revision of ours
+# │   ├── PeerRefused         an HTTP status instead of a JSON-RPC message (token, path, redirect)
+# │   └── PeerError           a JSON-RPC error
+# └── ToolError               a tool result with `isError`, whose text says what to do
+#     ├── BadArgument         the arguments fail the light check; nothing was sent
+#     ├── Busy                a lane is busy or no concurrency slot is free; nothing was sent
+#     ├── BackendUnreachable  no connection could be made; nothing was sent
+#     ├── BackendTimeout      the deadline passed; after sending, the outcome is unknown
+#     ├── BackendBroken       the connection or the response broke off, or made no sense
+#     ├── NotOffered          the board does not have this tool
+#     └── ToolRefused         the backend responded, and says that the tool failed
 
 from __future__ import annotations
 

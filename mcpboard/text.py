@@ -75,6 +75,11 @@ _FILE = 4096  # characters of base64 that is no picture: tokens, keys and certif
 _LETTERS = 32  # different ones in a file; a line of dashes, hexadecimal or one letter for long has fewer
 
 
+def may_hold_base64(text: str) -> bool:
+    """Return False for a text, or a JSON document, that `without_base64` leaves as it is; a quick look."""
+    return len(text) >= _FILE or "9j/" in text or "iVBORw0KGgo" in text or "R0lGOD" in text or "UklGR" in text
+
+
 def without_base64(text: str, *, is_whole: bool = True) -> str:
     """Return foreign text with a note such as `(JPEG, 132 kB, left out)` for every picture or file in base64.
 
@@ -164,15 +169,14 @@ def read_json(
     containers: int | None = None,
     values: int | None = None,
 ) -> Any:
-    """Return the value of a JSON document; ValueError for what is none, TooNested for one that is too much.
+    """Return the value of a JSON document; ValueError for what is none, TooNested for one that is too much."""
 
-    Levels and containers (lists and objects) are counted before anything is parsed: the parser of
-    the standard library recurses in C, and on the stack of 128 KiB that musl gives a thread 1,000
-    levels end the process; and two bytes of an empty list become 56 of memory. `values` bounds names and
-    scalars where a document is long enough to hold many. Deeper than DEPTH_LIMIT
-    the open containers are kept in a list, and `decoder` reads their names and scalars.
-    Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
-    """
+    # Levels and containers (lists and objects) are counted before anything is parsed: the parser of
+    # the standard library recurses in C, and on the stack of 128 KiB that musl gives a thread 1,000
+    # levels end the process; and two bytes of an empty list become 56 of memory. `values` bounds names and
+    # scalars where a document is long enough to hold many. Deeper than DEPTH_LIMIT
+    # the open containers are kept in a list, and `decoder` reads their names and scalars.
+    # Bytes are UTF-8, UTF-16 or UTF-32, as the standard library tells them apart.
     # A picture makes a document of megabytes: it is counted as it came, and then held only as text.
     if not isinstance(document, str) and (encoding := json.detect_encoding(document)) != "utf-8":
         document = document.decode(encoding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
@@ -9,14 +10,14 @@ import pytest
 from mcpboard import errors
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, ClientError, McpboardError, ToolError
 
-BRANCH = re.compile(r"^ {4}(?P<lead>[│ ]*)[├└]── (?P<name>\w+)")
+BRANCH = re.compile(r"^# (?P<lead>[│ ]*)[├└]── (?P<name>\w+)")
 
 
 def drawn() -> list[tuple[str, str]]:
-    """(error, the one it hangs from), read off the picture in the module's docstring."""
+    """(error, the one it hangs from), read off the picture at the head of the module."""
     path = ["McpboardError"]
     found = []
-    for branch in filter(None, map(BRANCH.match, (errors.__doc__ or "").splitlines())):
+    for branch in filter(None, map(BRANCH.match, inspect.getsource(errors).splitlines())):
         path[len(branch["lead"]) // 4 + 1 :] = [branch["name"]]
         found.append((path[-1], path[-2]))
     return found

@@ -1,9 +1,8 @@
-"""The two loopback APIs as backends: one fresh connection a request, one deadline, no second try.
+"""The two loopback APIs as backends: one fresh connection a request, one deadline, no second try."""
 
-The door where foreign exceptions stop: those of requests, urllib3, http.client and the socket
-become BackendUnreachable, BackendTimeout or BackendBroken, whose texts name the backend, its
-setting and the seconds, never a body.
-"""
+# The door where foreign exceptions stop: those of requests, urllib3, http.client and the socket
+# become BackendUnreachable, BackendTimeout or BackendBroken, whose texts name the backend, its
+# setting and the seconds, never a body.
 
 from __future__ import annotations
 

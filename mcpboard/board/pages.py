@@ -1,10 +1,9 @@
-"""The board's own pages, which never wait for anything: `/health` for programs, `/` for people.
+"""The board's own pages, which never wait for anything: `/health` for programs, `/` for people."""
 
-`/` is one page without a script for whoever opens the board's address in a browser. It says whether
-MCP is on, how the backends were, and what to paste into each known client, for the very URL that the
-page was asked by. It holds nothing secret: where a token is required, config entries refer to it by a
-placeholder.
-"""
+# `/` is one page without a script for whoever opens the board's address in a browser. It says whether
+# MCP is on, how the backends were, and what to paste into each known client, for the very URL that the
+# page was asked by. It holds nothing secret: where a token is required, config entries refer to it by a
+# placeholder.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""From a response of the backend to content, or to the ToolError that says what went wrong.
+"""From a response of the backend to content, or to the ToolError that says what went wrong."""
 
-The Agent answers HTTP 200 for success and failure alike, with JSON in a string in JSON, and some
-failures look like successes; all of that is undone here, once. Every reader takes a whole response
-and either returns content or raises ToolError, never anything else. `docs/agent-api.md` has the table.
-"""
+# The Agent answers HTTP 200 for success and failure alike, with JSON in a string in JSON, and some
+# failures look like successes; all of that is undone here, once. Every reader takes a whole response
+# and either returns content or raises ToolError, never anything else. `docs/agent-api.md` has the table.
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mcpboard.errors import DONE, NOT_SENT, UNKNOWN, BackendBroken, BackendUnreachable, NotOffered, ToolRefused
 from mcpboard.protocol.limits import CONTAINERS_LIMIT, OUTPUT_LIMIT, QUOTE_LIMIT, QUOTED_BYTES, VALUES_LIMIT
 from mcpboard.protocol.tools import Content, Image, Text
-from mcpboard.text import one_line, read_json, well_formed, without_base64
+from mcpboard.text import may_hold_base64, one_line, read_json, well_formed, without_base64
 
 if TYPE_CHECKING:
     from mcpboard.board.backend import BackendResponse
@@ -168,6 +167,9 @@ def _refuse_failure(output: object) -> None:
 
 
 def _plain(output: object) -> Content:
+    text = _as_text(output)
+    if not may_hold_base64(text):  # as nearly always
+        return Content((Text(text),), structured=output if isinstance(output, dict) else None)
     shown = _without_base64(output)
     if isinstance(output, dict) and "text" in output:
         shown["text"] = output["text"]  # of the clipboard: what a person copied, a certificate perhaps

@@ -40,6 +40,16 @@ def announce(program: str, urls: Sequence[str], target: str) -> None:
 class OneLine(logging.Formatter):
     """A message is one line, whatever a client has put into it; a traceback follows as it is."""
 
+    _written = (0, "")  # the last second that was written, and how; a busy board logs many lines in one
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """Return the local time to the millisecond, as the class above does."""
+        second, text = self._written
+        if second != int(record.created):
+            second, text = int(record.created), time.strftime(self.default_time_format, time.localtime(record.created))
+            self._written = second, text
+        return self.default_msec_format % (text, record.msecs)
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line with control characters escaped."""
         line = super().formatMessage(record)

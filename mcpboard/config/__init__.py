@@ -1,13 +1,12 @@
-"""Where the board's settings come from: the flags, our own file, the Agent's; read once, and followed.
+"""Where the board's settings come from: the flags, our own file, the Agent's; read once, and followed."""
 
-The only reader of the environment. Where a value comes from:
-
-    flag > [mcpboard] in our file > default
-    flag > [conversation_settings.agent] in the Agent's file, or, while that file does not
-           exist, in ours > default
-
-Our file is `--config FILE`, else `MCPBOARD_CONFIG`, else /etc/mcpboard/mcpboard.toml if it is there.
-"""
+# The only reader of the environment. Where a value comes from:
+#
+#     flag > [mcpboard] in our file > default
+#     flag > [conversation_settings.agent] in the Agent's file, or, while that file does not
+#            exist, in ours > default
+#
+# Our file is `--config FILE`, else `MCPBOARD_CONFIG`, else /etc/mcpboard/mcpboard.toml if it is there.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Rows of the settings tables, the converters that they name, and how layers of values are resolved.
+"""Rows of the settings tables, the converters that they name, and how layers of values are resolved."""
 
-A converter turns a TOML value (or a flag's text) into its typed form, or raises ConfigError whose
-message says only what is expected; `read`, which knows where the value was written, puts file,
-key and value in front. Nothing is guessed: a quoted "false" is no boolean, `8080` no address.
-"""
+# A converter turns a TOML value (or a flag's text) into its typed form, or raises ConfigError whose
+# message says only what is expected; `read`, which knows where the value was written, puts file,
+# key and value in front. Nothing is guessed: a quoted "false" is no boolean, `8080` no address.
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Decide who is let in, by the head of a request to `/mcp` and before its body is read.
+"""Decide who is let in, by the head of a request to `/mcp` and before its body is read."""
 
-`admit` is the ladder, in its order: disabled, Origin, method, bearer token, size. The first rung that
-refuses gives the response; the media type comes next, with the id of the body. `check_origin` holds for
-every other address as well.
-`docs/protocol.md` has the specification or reason behind each rung.
-"""
+# `admit` is the ladder, in its order: disabled, Origin, method, bearer token, size. The first rung that
+# refuses gives the response; the media type comes next, with the id of the body. `check_origin` holds for
+# every other address as well.
+# `docs/protocol.md` has the specification or reason behind each rung.
 
 from __future__ import annotations
 
@@ -68,7 +67,8 @@ def check_media_type(head: RequestHead) -> None:
     """
     if head.content_encoding and head.content_encoding.strip().lower() != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
-    if head.content_type is not None and not _JSON_ONLY.fullmatch(head.content_type):
+    sent = head.content_type
+    if sent not in (None, "application/json") and not _JSON_ONLY.fullmatch(sent or ""):
         raise UnsupportedMediaType("send the header Content-Type: application/json")
 
 

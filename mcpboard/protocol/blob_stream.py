@@ -1,8 +1,7 @@
-"""Take the long base64 strings out of a JSON response while it arrives in pieces.
+"""Take the long base64 strings out of a JSON response while it arrives in pieces."""
 
-A support bundle is one string of tens of megabytes. Parsed with the rest it would be held three
-times; here it is decoded as it comes and held once, as bytes, and the JSON text keeps a placeholder.
-"""
+# A support bundle is one string of tens of megabytes. Parsed with the rest it would be held three
+# times; here it is decoded as it comes and held once, as bytes, and the JSON text keeps a placeholder.
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The client's half of MCP as a calculation: the next request to send, given the responses so far.
+"""The client's half of MCP as a calculation: the next request to send, given the responses so far."""
 
-A flow is a generator that yields each `HttpRequest`, is sent its `HttpResponse`, and returns its
-result; `run` drives one. The modern revision is tried first; a server that does not know it gets the
-`initialize` handshake, on the responses on which real clients fall back to it. No request is ever
-sent twice, but for one second probe of a server that lists the revision it has just refused.
-"""
+# A flow is a generator that yields each `HttpRequest`, is sent its `HttpResponse`, and returns its
+# result; `run` drives one. The modern revision is tried first; a server that does not know it gets the
+# `initialize` handshake, on the responses on which real clients fall back to it. No request is ever
+# sent twice, but for one second probe of a server that lists the revision it has just refused.
 
 from __future__ import annotations
 

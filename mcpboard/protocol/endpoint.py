@@ -1,12 +1,11 @@
-"""The MCP endpoint: a POST becomes either a finished reply or the one step that is left to the role.
+"""The MCP endpoint: a POST becomes either a finished reply or the one step that is left to the role."""
 
-    access.admit(policy, head) -> Admitted, or raises Refused      nothing of the body is read yet
-    receive(admitted, body)  -> Reply | ToolCall | ListTools | OpenSession | CloseSession
-    reply(call, outcome)     -> Reply                              after the role has run the tool
-
-An Endpoint is immutable and cheap: a role makes a new one when its settings or tools change.
-`docs/protocol.md` has every situation with its answer, and the specification or reason behind it.
-"""
+#     access.admit(policy, head) -> Admitted, or raises Refused      nothing of the body is read yet
+#     receive(admitted, body)  -> Reply | ToolCall | ListTools | OpenSession | CloseSession
+#     reply(call, outcome)     -> Reply                              after the role has run the tool
+#
+# An Endpoint is immutable and cheap: a role makes a new one when its settings or tools change.
+# `docs/protocol.md` has every situation with its answer, and the specification or reason behind it.
 
 from __future__ import annotations
 
@@ -152,10 +151,11 @@ class Endpoint:
         tool = self.tool_list.tools.get(name)
         if tool is None:
             raise errors.InvalidParams(f"unknown tool: {ascii(name)[1:-1][:80]}")
-        arguments = normalize_arguments(tool.input_schema, arguments or {})
-        meta = request.params.get("_meta")
-        client = _client(meta.get(headers.CLIENT_KEY)) if isinstance(meta, dict) else ""
-        call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal, client=client)
+        arguments = normalize_arguments(tool.input_schema, arguments) if arguments else {}
+        call = ToolCall(request.id, name, _argument_bytes(arguments), version, session, principal)
+        if self.policy.knows_session is not None:
+            meta = request.params.get("_meta") or {}
+            call = call._replace(client=_client(meta.get(headers.CLIENT_KEY)))
         try:
             check_arguments(tool.input_schema, arguments)
         except errors.BadArgument as error:

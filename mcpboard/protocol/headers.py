@@ -1,8 +1,7 @@
-"""The ladder of the modern revision: header against header, header against body, then the envelope.
+"""The ladder of the modern revision: header against header, header against body, then the envelope."""
 
-Each rung is one function that raises or returns, `check` calls them in their order, and the first
-failure wins. `docs/protocol.md` has the specification or reason behind each rung.
-"""
+# Each rung is one function that raises or returns, `check` calls them in their order, and the first
+# failure wins. `docs/protocol.md` has the specification or reason behind each rung.
 
 from __future__ import annotations
 

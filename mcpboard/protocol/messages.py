@@ -66,7 +66,7 @@ class ToolCall(NamedTuple):
     principal: str
     # True once the caller has hung up: whoever had to wait for a slot asks before the tool is started.
     gone: Callable[[], bool] = never
-    client: str = ""  # name and version as the call itself gives them, "" when it does not
+    client: str = ""  # name and version as the call itself gives them, for a role with sessions
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -164,13 +164,12 @@ TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
 def normalize_arguments(
     schema: Mapping[str, Any], value: Any, room: list[int] | None = None, depth: int = DEPTH_LIMIT - 2
 ) -> Any:
-    """Return the arguments of a call as their schema means them; what needs no change is what came.
+    """Return the arguments of a call as their schema means them; what needs no change is what came."""
 
-    An optional null is left out, and JSON text becomes the object or list that it spells where only such
-    may stand: some clients send null for what they leave out, others everything nested as text.
-    `depth` levels are left to `value`, since arguments are the third of a message, and `room` lists and
-    objects to all texts; a text beyond either stays text, which the check then refuses.
-    """
+    # An optional null is left out, and JSON text becomes the object or list that it spells where only such
+    # may stand: some clients send null for what they leave out, others everything nested as text.
+    # `depth` levels are left to `value`, since arguments are the third of a message, and `room` lists and
+    # objects to all texts; a text beyond either stays text, which the check then refuses.
     room = [CONTAINERS_LIMIT] if room is None else room
     wanted, rules, items = schema.get("type"), schema.get("properties", {}), schema.get("items")
     if isinstance(value, str) and wanted in ("object", "array"):

@@ -199,7 +199,8 @@ class Application:
             reply, outcome = _reply(endpoint, call, outcome)
             body = ReplyBody(reply.parts)
             connection = environ.get(CONNECTION)
-            afterwards.callback(_log_call, call.name, outcome.result, started, body)
+            # Not the result itself, which may be a screenshot: a slow reader would keep it for minutes.
+            afterwards.callback(_log_call, call.name, *_ended(outcome.result), started, body)
             if (on_delivered := outcome.on_delivered) is not None:
                 # How to learn whether the reply has arrived, None where it was not handed over whole.
                 receipt = on_trust if connection is None else connection.receipt
@@ -238,13 +239,17 @@ def _reply(endpoint: Endpoint, call: ToolCall, outcome: Outcome) -> tuple[Reply,
         return endpoint.reply(call, crashed), Outcome(crashed)
 
 
-def _log_call(name: str, result: Content | ToolError | ProtocolError, started: float, body: ReplyBody) -> None:
-    """Write the one log line of a tool call, a warning where a backend or device failed: no argument, no token."""
-    ended = type(result).__name__
+def _ended(result: Content | ToolError | ProtocolError) -> tuple[str, int]:
+    """Return how a call ended, in a word, and the level of its log line: a warning where a backend or device failed."""
     if isinstance(result, Content):
-        ended = "error" if result.is_error else "ok"
+        return "error" if result.is_error else "ok", logging.INFO
     failed = isinstance(result, (BackendUnreachable, BackendTimeout, BackendBroken, ToolFailed))
     level = logging.WARNING if failed and not isinstance(result, DeviceBusy) else logging.INFO
+    return type(result).__name__, level
+
+
+def _log_call(name: str, ended: str, level: int, started: float, body: ReplyBody) -> None:
+    """Write the one log line of a tool call: never an argument, never a token."""
     milliseconds = (time.monotonic() - started) * 1000
     lost = "" if body.is_whole else ", not handed over whole"
     log.log(level, "%s: %s, %d bytes, %.0f ms%s", name, ended, body.sent, milliseconds, lost)

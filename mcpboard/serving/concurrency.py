@@ -52,14 +52,13 @@ class ConcurrencySlot:
 
 
 class ConcurrencyLimit:
-    """At most `capacity` tool calls between their start and the last byte of their reply.
+    """At most `capacity` tool calls between their start and the last byte of their reply."""
 
-    Slow readers keep their slot, so they can fill the limit but never the threads above it. A full
-    limit turns the next call away at once, unless a reply has been read for long: then the one
-    that was read for longest is broken off, and the call takes its slot. So nobody who reads slowly
-    keeps others from the phone, and no reading of others keeps a tool that acts from it, for which some
-    slots are reserved.
-    """
+    # Slow readers keep their slot, so they can fill the limit but never the threads above it. A full
+    # limit turns the next call away at once, unless a reply has been read for long: then the one
+    # that was read for longest is broken off, and the call takes its slot. So nobody who reads slowly
+    # keeps others from the phone, and no reading of others keeps a tool that acts from it, for which some
+    # slots are reserved.
 
     def __init__(
         self, capacity: int, held_bytes: int = HELD_BYTES, clock: Callable[[], float] = time.monotonic

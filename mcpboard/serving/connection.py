@@ -1,9 +1,8 @@
-"""One connection of the server, with the limits that waitress leaves to others, on the monotonic clock.
+"""One connection of the server, with the limits that waitress leaves to others, on the monotonic clock."""
 
-waitress counts idle time by the wall clock, which jumps by decades when a board first learns the
-time, and never ends a connection that sends or reads one byte now and then. Enough of those
-would fill the connection limit or hold a thread for ever. `docs/hostile-traffic.md` says who is ended when.
-"""
+# waitress counts idle time by the wall clock, which jumps by decades when a board first learns the
+# time, and never ends a connection that sends or reads one byte now and then. Enough of those
+# would fill the connection limit or hold a thread for ever. `docs/hostile-traffic.md` says who is ended when.
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Tell if a reply has arrived, as far as TCP can: the client's system has acknowledged its last byte.
+"""Tell if a reply has arrived, as far as TCP can: the client's system has acknowledged its last byte."""
 
-A reply that the kernel took is not one that the client has. When a USB link goes down in the middle
-of an action, nobody tells the server, and the reply waits in the kernel for a client that is gone.
-"""
+# A reply that the kernel took is not one that the client has. When a USB link goes down in the middle
+# of an action, nobody tells the server, and the reply waits in the kernel for a client that is gone.
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Requests by `requests`, over connections with a total deadline: the only module that names it.
+"""Requests by `requests`, over connections with a total deadline: the only module that names it."""
 
-`send` is that of requests' own HTTPAdapter. What differs lies below it: a connection for each request,
-opened by the caller's function, which ends every read and write at one deadline. Imported on first use.
-"""
+# `send` is that of requests' own HTTPAdapter. What differs lies below it: a connection for each request,
+# opened by the caller's function, which ends every read and write at one deadline. Imported on first use.
 
 from __future__ import annotations
 

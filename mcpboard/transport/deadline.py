@@ -1,9 +1,8 @@
-"""Put a total deadline on a socket that is read in pieces.
+"""Put a total deadline on a socket that is read in pieces."""
 
-A timeout of requests counts anew for every read, so a peer that drips one byte now and then keeps
-a thread for as long as it likes. Here the socket itself gets what is left before each read and
-write, which covers head, body, chunk sizes and trailer alike.
-"""
+# A timeout of requests counts anew for every read, so a peer that drips one byte now and then keeps
+# a thread for as long as it likes. Here the socket itself gets what is left before each read and
+# write, which covers head, body, chunk sizes and trailer alike.
 
 from __future__ import annotations
 

@@ -54,13 +54,12 @@ _RESERVED = frozenset(
 
 
 class HttpClient:
-    """HTTP to the server at `url`, http or https; without a path `/mcp` is meant.
+    """HTTP to the server at `url`, http or https; without a path `/mcp` is meant."""
 
-    `token` is sent as a bearer token, `headers` with every request. With `interface` every
-    connection leaves by that network interface: several boards have the same address, each on a
-    cable of its own. `connect` opens the TCP connections where they are not to be direct. May be
-    shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
-    """
+    # `token` is sent as a bearer token, `headers` with every request. With `interface` every
+    # connection leaves by that network interface: several boards have the same address, each on a
+    # cable of its own. `connect` opens the TCP connections where they are not to be direct. May be
+    # shared between threads. Raises ConfigError for a URL, token or header that cannot be used.
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ def connect(arguments: argparse.Namespace) -> int:
         rows = [("CLIENT", "NAME", "FORMAT", "FILE")]
         folders = config.user_folders()
         rows += [
-            (each.key, each.title, each.format, each.place(sys.platform, folders)[0] or "by hand")
+            (each.key, each.title, each.format, laptop.place_of(each, sys.platform, folders)[0] or "by hand")
             for each in CLIENT_CONFIGS
         ]
         print_columns(rows)
@@ -159,7 +159,7 @@ def _write(client: ClientConfig, target: Target, arguments: argparse.Namespace) 
 def _print(client: ClientConfig, target: Target, arguments: argparse.Namespace) -> None:
     """Print the config entry, and where it belongs with the command that puts it there: the same words, and --write."""
     print(client.text(target))
-    if place := client.place(sys.platform, config.user_folders())[0]:
+    if place := laptop.place_of(client, sys.platform, config.user_folders())[0]:
         words = ["mcpboard", "connect", client.key, *([] if target.url == client_configs.USB_URL else [target.url])]
         if target.name != client_configs.NAME:
             words += ["--name", target.name]

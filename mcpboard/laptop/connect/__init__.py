@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from mcpboard.laptop.connect import client_files, edits
 from mcpboard.text import one_line
 
 BOM = "\ufeff"
+# Variables whose clients resolve a relative path against the current folder; others ignore it.
+RELATIVE = frozenset({"$CODEX_HOME", "$HERMES_HOME"})
 HANDSHAKE_SECONDS = 15.0  # somebody waits at a prompt
 
 
@@ -31,9 +34,28 @@ class WrittenFile:
     notes: tuple[str, ...] = ()
 
 
+def place_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> tuple[str, str]:
+    """Return the client's file on that system, as written and as a path; empty for a client that has none.
+
+    `folders` has what the words at the beginning of places stand for. A place counts when its variable is set to
+    an absolute path, or to any for a client that takes it, and one with a `*` when there is such a folder.
+    """
+    for place in client.places.get(system, client.places.get("", ())):
+        head, _, rest = place.partition("/")
+        if head.startswith("$") and not (head in folders and (os.path.isabs(folders[head]) or head in RELATIVE)):
+            continue
+        path = os.path.abspath(os.path.join(folders[head], rest) if head in folders else place)
+        folder, star, inside = path.partition("*")
+        if not star:
+            return place, path
+        if found := sorted(glob.glob(f"{glob.escape(folder)}*{os.path.dirname(inside)}")):
+            return place, os.path.join(found[-1], os.path.basename(inside))
+    return "", ""
+
+
 def path_of(client: ClientConfig, system: str, folders: Mapping[str, str]) -> str:
-    """Return the client's file on that system, absolute; `folders` is what `~`, `%APPDATA%` and variables stand for."""
-    _, path = client.place(system, folders)
+    """Return the path of the client's file on that system; ConfigError for a client that has none."""
+    _, path = place_of(client, system, folders)
     if not path:
         raise ConfigError(f"{client.title} has no file; do the steps that `mcpboard connect {client.key}` prints")
     return path
