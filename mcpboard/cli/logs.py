@@ -46,9 +46,9 @@ class OneLine(logging.Formatter):
         """Return the local time to the millisecond, as the class above does."""
         second, text = self._written
         if second != int(record.created):
-            second, text = int(record.created), time.strftime(self.default_time_format, time.localtime(record.created))
+            second, text = int(record.created), super().formatTime(record, self.default_time_format)
             self._written = second, text
-        return self.default_msec_format % (text, record.msecs)
+        return f"{text},{int(record.msecs):03d}"
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line with control characters escaped."""

@@ -89,6 +89,14 @@ def test_without_a_syslog_daemon_it_is_refused(tmp_path: Path, monkeypatch: pyte
         logs.configure("syslog", "info")
 
 
+def test_the_time_is_that_of_each_line() -> None:
+    """Though it is made once a second: what the formatter of logging itself writes."""
+    ours, plain = logs.OneLine("%(asctime)s"), logging.Formatter("%(asctime)s")
+    for created in (1000.25, 1000.5, 1001.0, 999.999, 1e9 + 0.125):
+        record = logging.makeLogRecord({"created": created, "msecs": created % 1 * 1000})
+        assert ours.format(record) == plain.format(record)
+
+
 class TestBounded:
     @pytest.fixture
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
