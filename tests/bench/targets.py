@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 # Kind of request -> times the instructions of bare waitress.
 # Werkzeug's Request, Response and Map are a third of bare waitress, requests and urllib3 twice as much as it is in all.
-INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.75, "small tools/call": 5.2, "screenshot 200 KB": 26.0}
+INSTRUCTIONS: Mapping[str, float] = {"tools/list": 1.75, "small tools/call": 5.25, "screenshot 200 KB": 26.0}
 
 LIST_BYTES = 12_000  # the whole tools/list answer: every client reads it into its context
 INSTRUCTIONS_BYTES = 1_000  # the words of initialize and discover
